@@ -1,0 +1,64 @@
+# Every target sets up what it needs; `make run` and `make test` work first on a fresh machine.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := daemon sync tests
+
+.PHONY: help install run test check format bench crash soak demo lock clean
+
+help:
+	@echo "make run      set up .venv and start the daemon in the foreground"
+	@echo "make test     the quick test suite"
+	@echo "make check    lint, format and types"
+	@echo "make demo     the daemon's story, told in a temporary folder"
+	@echo "make bench    speed, memory and recall, as ratios"
+	@echo "make crash    kills, full disks and damaged files (minutes)"
+	@echo "make soak     a long run under load"
+	@echo "make lock     resolve requirements.lock anew (needs uv)"
+
+install: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or newer is needed (PYTHON=$(PYTHON)); try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv || { \
+	  echo "cannot create .venv; on Debian and Raspberry Pi OS first: sudo apt install python3-venv" >&2; exit 1; }
+	@echo "installing into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: $(READY)
+	@exec $(BIN)/thermocline daemon --welcome
+
+test: $(READY)
+	$(BIN)/python -m pytest -q
+
+check: $(READY)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(READY)
+	$(BIN)/python tests/benchmarks/run.py
+
+crash: $(READY)
+	$(BIN)/python -m pytest -q -m crash --timeout 1800
+
+soak: $(READY)
+	$(BIN)/python -m pytest -q -m soak --timeout 7200
+
+demo: $(READY)
+	@$(BIN)/python tests/acceptance/demo.py
+
+lock:
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

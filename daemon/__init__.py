@@ -1,0 +1,1 @@
+"""The memory daemon: domain, store, recall, API and command line."""

@@ -1,0 +1,212 @@
+"""HTTP/1.1 over one Unix socket: just the part that talking to the daemon takes.
+
+The standard library's own client brings the mail parser with it and takes 20 ms to import,
+half of what a whole command may take.
+"""
+
+from __future__ import annotations
+
+import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Final
+
+_HEAD_LIMIT: Final = 65_536
+_READ_SIZE: Final = 65_536
+
+
+class Broken(Exception):
+    """The connection ended before the whole answer was here.
+
+    Attributes:
+        begun: whether any byte of the answer had come.
+        unsent: whether the request was still incomplete, so that the daemon can't have acted.
+    """
+
+    def __init__(self, reason: str, *, begun: bool, unsent: bool = False) -> None:
+        super().__init__(reason)
+        self.begun = begun
+        self.unsent = unsent
+
+
+class BadAnswer(Exception):
+    """What came back is not HTTP as the daemon speaks it."""
+
+
+class Answer:
+    """One whole answer; header names are in lower case."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def media_type(self) -> str:
+        """The type of the body without its parameters, such as `application/json`."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class Connection:
+    """One open connection. Not for several threads, nor for a child after a fork.
+
+    Args:
+        path: the socket's file.
+        timeout: seconds that each single wait for the daemon may take.
+
+    Raises:
+        OSError: nothing accepts connections there.
+    """
+
+    def __init__(self, path: str, timeout: float | None) -> None:
+        self._buffer = bytearray()
+        self._begun = False
+        self._timeout = timeout
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(timeout)
+            self._socket.connect(path)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        """Close it; more than once does no harm."""
+        self._socket.close()
+
+    def stale(self) -> bool:
+        """Whether the daemon closed it, or sent what nobody asked for, while it was idle."""
+        if self._buffer:
+            return True
+        try:
+            self._socket.setblocking(False)
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            self._socket.settimeout(self._timeout)
+            return False
+        except OSError:
+            return True
+        return True
+
+    def converse(self, request: bytes) -> Answer:
+        """Send one request and wait for its whole answer.
+
+        Raises:
+            Broken: the connection ended first.
+            BadAnswer: the answer is not HTTP.
+            TimeoutError: a wait took too long; the connection is of no further use.
+        """
+        self._begun = False
+        failed = self._send(request)
+        try:
+            status, headers = self.head()
+            return Answer(status, headers, self.body(status, headers))
+        except Broken as broken:
+            # A refusal may well come before the body was sent: only without one was it lost.
+            broken.unsent = failed is not None and not broken.begun
+            raise
+
+    def open_stream(self, request: bytes) -> tuple[int, dict[str, str]]:
+        """Send a request whose answer has no end; then read it with `chunks`."""
+        self._send(request)
+        return self.head()
+
+    def head(self) -> tuple[int, dict[str, str]]:
+        """Read the status and the headers of the next answer that is not interim (1xx)."""
+        while True:
+            status = _status(self._line())
+            headers = {}
+            size = 0
+            while line := self._line():
+                size += len(line)
+                if size > _HEAD_LIMIT:
+                    raise BadAnswer("its headers have no end")
+                name, _, value = line.decode("latin-1").partition(":")
+                headers[name.strip().lower()] = value.strip()
+            if status >= 200:
+                return status, headers
+
+    def chunks(self, headers: dict[str, str]) -> Iterator[bytes]:
+        """The pieces of a body as they come, until the daemon ends it."""
+        if headers.get("transfer-encoding", "").lower() != "chunked":
+            yield from self._until_closed()
+            return
+        while size := _chunk_size(self._line()):
+            yield self._exactly(size)
+            if self._line():
+                raise BadAnswer("a chunk is longer than it said")
+        while self._line():
+            pass
+
+    def body(self, status: int, headers: dict[str, str]) -> bytes:
+        """The whole of a body that has an end."""
+        if status in (204, 304):
+            return b""
+        length = headers.get("content-length")
+        if length is None or "transfer-encoding" in headers:
+            return b"".join(self.chunks(headers))
+        if not length.isdecimal():
+            raise BadAnswer(f"its length is {length!r}")
+        return self._exactly(int(length))
+
+    def _send(self, request: bytes) -> OSError | None:
+        try:
+            self._socket.sendall(request)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            return error
+        return None
+
+    def _fill(self) -> bool:
+        """Wait for more bytes; False at the end of the stream."""
+        try:
+            data = self._socket.recv(_READ_SIZE)
+        except ConnectionResetError:
+            return False
+        self._begun = self._begun or bool(data)
+        self._buffer += data
+        return bool(data)
+
+    def _need(self) -> None:
+        if not self._fill():
+            raise Broken("the connection was closed", begun=self._begun)
+
+    def _line(self) -> bytes:
+        while (end := self._buffer.find(b"\n")) < 0:
+            if len(self._buffer) > _HEAD_LIMIT:
+                raise BadAnswer("a line of it has no end")
+            self._need()
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line.removesuffix(b"\r")
+
+    def _exactly(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            self._need()
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return data
+
+    def _until_closed(self) -> Iterator[bytes]:
+        while self._buffer or self._fill():
+            data = bytes(self._buffer)
+            self._buffer.clear()
+            yield data
+
+
+def _status(line: bytes) -> int:
+    version, _, rest = line.partition(b" ")
+    code = rest[:3]
+    if not version.startswith(b"HTTP/1.") or not (len(code) == 3 and code.isdigit()):
+        raise BadAnswer("it does not speak HTTP")
+    return int(code)
+
+
+def _chunk_size(line: bytes) -> int:
+    try:
+        return int(line.partition(b";")[0], 16)
+    except ValueError:
+        raise BadAnswer("the size of a chunk is no number") from None

@@ -1,0 +1,108 @@
+"""Who is at the other end of the socket, and what they may do."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import socket
+import struct
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ..config.settings import Access, Role
+from ..errors import Forbidden
+
+_RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
+_ANY: Final = "*"
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The process that connected, as the kernel vouches for it."""
+
+    pid: int
+    uid: int
+    gid: int
+
+    @property
+    def name(self) -> str:
+        """How memories that it writes are signed."""
+        return f"uid:{self.uid}"
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """The peer of a Unix socket, from `SO_PEERCRED`: it cannot be forged."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return Peer(*struct.unpack("3i", raw))
+
+
+class Gate:
+    """Decides by the configuration who may do what. Root and the daemon's user may all.
+
+    Args:
+        access: gives the grants in force.
+        own_uid: the user that the daemon runs as.
+    """
+
+    def __init__(self, access: Callable[[], Access], own_uid: int) -> None:
+        self._access = access
+        self._own_uid = own_uid
+        self._known: dict[tuple[int, int, str], Role | None] = {}
+        self._known_for: Access | None = None
+
+    def role(self, peer: Peer, agent: str) -> Role | None:
+        """The highest role that `peer` has with `agent`; with `*`, with any agent."""
+        if peer.uid in {0, self._own_uid}:
+            return "admin"
+        access = self._access()
+        if access is not self._known_for:
+            self._known, self._known_for = {}, access
+        key = (peer.uid, peer.gid, agent)
+        if key not in self._known:
+            self._known[key] = _granted(access, peer, agent)
+        return self._known[key]
+
+    def require(self, peer: Peer, agent: str, role: Role) -> None:
+        """Pass, or refuse.
+
+        Raises:
+            Forbidden: `peer` lacks the role.
+        """
+        held = self.role(peer, agent)
+        if held is None or _RANK[held] < _RANK[role]:
+            whom = "any agent" if agent == _ANY else f"agent '{agent}'"
+            raise Forbidden(
+                f"user {peer.uid} may not {role} for {whom}",
+                hint=f"an admin can grant it in the configuration: access.users.{peer.uid}",
+            )
+
+
+def _granted(access: Access, peer: Peer, agent: str) -> Role | None:
+    grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
+    grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
+    roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
+    return max(roles, key=_RANK.__getitem__, default=None)
+
+
+def _user_names(uid: int) -> list[str]:
+    try:
+        return [str(uid), pwd.getpwuid(uid).pw_name]
+    except KeyError:
+        return [str(uid)]
+
+
+def _group_names(peer: Peer) -> list[str]:
+    try:
+        gids = os.getgrouplist(pwd.getpwuid(peer.uid).pw_name, peer.gid)
+    except KeyError:
+        gids = [peer.gid]
+    names: list[str] = []
+    for gid in gids:
+        names.append(str(gid))
+        try:
+            names.append(grp.getgrgid(gid).gr_name)
+        except KeyError:
+            continue
+    return names

@@ -1,0 +1,62 @@
+"""What happened, for whoever listens: a short history, and a queue for each listener."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+
+from ..store.transaction import Event
+
+_HISTORY: Final = 1000
+_BEHIND_AT_MOST: Final = 1000
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One event as it was told: numbered, timed, and of one agent (or of the daemon: "")."""
+
+    id: int
+    agent: str
+    type: str
+    time: float
+    data: dict[str, Any]
+
+
+class Bus:
+    """Hands each event to all listeners. For the event loop's thread alone.
+
+    A listener who falls a thousand events behind loses the oldest, and can tell by the numbers.
+    """
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._history: deque[Told] = deque(maxlen=_HISTORY)
+        self._listeners: set[asyncio.Queue[Told]] = set()
+
+    def publish(self, agent: str, event: Event) -> None:
+        """Tell everybody, at once and without waiting for anybody."""
+        told = Told(self._next, agent, event.type, time.time(), event.data)
+        self._next += 1
+        self._history.append(told)
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(told)
+
+    @contextmanager
+    def listen(self, after: int | None) -> Iterator[asyncio.Queue[Told]]:
+        """A queue of what is told from now on, and of the history behind number `after`."""
+        queue: asyncio.Queue[Told] = asyncio.Queue(_BEHIND_AT_MOST)
+        for told in self._history if after is not None else ():
+            if told.id > (after or 0):
+                queue.put_nowait(told)
+        self._listeners.add(queue)
+        try:
+            yield queue
+        finally:
+            self._listeners.discard(queue)

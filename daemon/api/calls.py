@@ -1,0 +1,201 @@
+"""One request on its way through the daemon, and the table of what can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from aiohttp import web
+from multidict import MultiMapping
+
+from ..config.settings import Role, Settings
+from ..errors import InvalidInput, TooLarge
+from ..memory.checks import check_agent
+from ..problems import Problems
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from . import json_body
+from .access import Gate, Peer
+from .bus import Bus
+
+T = TypeVar("T")
+_CHUNK: Final = 65_536
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What the daemon says of itself."""
+
+    version: str
+    device: str
+    state_dir: str
+    socket: str
+    started: float
+
+
+class Services(msgspec.Struct, frozen=True):
+    """The parts of the daemon that calls are answered from."""
+
+    agents: Agents
+    settings: Callable[[], Settings]
+    problems: Problems
+    bus: Bus
+    gate: Gate
+    identity: Identity
+    connections: Callable[[], int]
+    stopping: asyncio.Event
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer: a value that becomes JSON, or a text of another type."""
+
+    value: Any
+    status: int = 200
+    content_type: str = "application/json"
+
+
+Answer: TypeAlias = Reply | web.StreamResponse
+Handler: TypeAlias = Callable[["Call"], Awaitable[Answer]]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that can be asked: it drives the dispatch and describes itself in OpenAPI.
+
+    Attributes:
+        path: with `{name}` for a part that varies.
+        role: what the caller must be allowed.
+        query, body, answer: the structs of what goes in and comes out.
+        agent: whether it concerns one agent's memory.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    role: Role = "read"
+    query: Any = None
+    body: Any = None
+    answer: Any = None
+    status: int = 200
+    agent: bool = True
+
+
+class Call:
+    """One request, its caller and the agent that it concerns.
+
+    Attributes:
+        services: the daemon.
+        peer: who asks.
+        params: the varying parts of the path.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        request: web.BaseRequest,
+        peer: Peer,
+        route: Route,
+        params: Mapping[str, str],
+    ) -> None:
+        self.services = services
+        self.request = request
+        self.peer = peer
+        self.params = params
+        self._route = route
+        self.settings = services.settings()
+        self.agent = self._agent()
+        self.now = time.time()
+
+    def _agent(self) -> str:
+        query, header = self.request.query.get("agent"), self.request.headers.get("X-Agent")
+        if query is not None and header is not None and query != header:
+            raise InvalidInput(
+                f"cannot tell the agent: the query says '{query[:64]}', the header '{header[:64]}'",
+                field="agent",
+            )
+        return check_agent(query or header or self.settings.agent_id)
+
+    def store(self, *, create: bool = False) -> AbstractAsyncContextManager[AgentStore]:
+        """The memory of the agent, open while the block runs."""
+        return self.services.agents.use(self.agent, create=create)
+
+    def query(self, kind: type[T]) -> T:
+        """The parameters of the URL as a `kind`.
+
+        Raises:
+            InvalidInput: one is unknown or no value of its field.
+        """
+        return json_body.convert(_gathered(self.request.query, kind), kind, strict=False)
+
+    async def body(self, kind: type[T]) -> T:
+        """The JSON of the body as a `kind`.
+
+        Raises:
+            InvalidInput: it is missing, is no JSON, or does not fit.
+            TooLarge: it is beyond the limit.
+        """
+        return json_body.convert(await self.json(), kind)
+
+    async def json(self) -> Any:
+        """The JSON of the body, whatever it is."""
+        raw = await self._read()
+        if not raw:
+            raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
+        return json_body.decode(raw)
+
+    async def _read(self) -> bytes:
+        limit = self.settings.socket.max_body_bytes
+        if (self.request.content_length or 0) > limit:
+            raise _too_large(limit)
+        if self.request.headers.get("Expect", "").lower() == "100-continue":
+            transport = self.request.transport
+            assert transport is not None
+            transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        try:
+            async with asyncio.timeout(self.settings.socket.body_timeout_seconds):
+                return await self._read_within(limit)
+        except TimeoutError as error:
+            raise InvalidInput(
+                "cannot read the body: it did not arrive in "
+                f"{self.settings.socket.body_timeout_seconds:g} seconds"
+            ) from error
+
+    async def _read_within(self, limit: int) -> bytes:
+        raw = bytearray()
+        while chunk := await self.request.content.read(_CHUNK):
+            raw += chunk
+            if len(raw) > limit:
+                raise _too_large(limit)
+        return bytes(raw)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        f"cannot take the body: the limit is {limit} bytes", hint="send several smaller requests"
+    )
+
+
+def _gathered(query: MultiMapping[str], kind: type[Any]) -> dict[str, Any]:
+    """The parameters by name; those that may be lists from repetition or commas."""
+    lists = {
+        field.encode_name
+        for field in msgspec.structs.fields(kind)
+        if "tuple" in str(field.type).lower()
+    }
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(query.keys()):
+        if name == "agent":
+            continue
+        values = query.getall(name)
+        if name in lists:
+            # A single tag may hold a comma; the other lists are of plain words.
+            parts = values if name == "tag" else [part for v in values for part in v.split(",")]
+            found[name] = [part for part in parts if part]
+        elif len(values) > 1:
+            raise InvalidInput(f"'{name}' is given {len(values)} times", field=name)
+        else:
+            found[name] = values[0]
+    return found

@@ -1,0 +1,73 @@
+"""`/api/cold`: the archive."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+import msgspec
+
+from ..memory.records import Memory
+from ..recall.ranking import Weights
+from ..recall.recall import Tuning, recall
+from ..store.selecting import Filters, page
+from .calls import Call, Reply, Route
+from .memories import Limit, Offset, Page, capped
+from .views import memory_view
+
+_ARCHIVED: Final = Filters(archived=True)
+
+
+class ColdQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Words to look for, or none for the newest."""
+
+    query: str = ""
+    limit: Limit = 10
+    offset: Offset = 0
+
+
+async def index(call: Call) -> Reply:
+    """Archived memories, by words or the newest first."""
+    query = call.query(ColdQuery)
+    limit = capped(call, query.limit)
+    async with call.store() as store:
+        scoring = store.rules.scoring
+
+        def newest(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+            return page(
+                db,
+                _ARCHIVED,
+                order="newest",
+                limit=limit,
+                offset=query.offset,
+                now=call.now,
+                scoring=scoring,
+            )
+
+        def matching(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+            answer = recall(
+                db,
+                query.query,
+                _ARCHIVED,
+                limit=query.offset + limit,
+                weights=Weights(),
+                tuning=Tuning(),
+                now=call.now,
+            )
+            hits = [hit.memory for hit in answer.hits[query.offset :]]
+            return hits, len(answer.hits)
+
+        found, total = await store.read(matching if query.query.strip() else newest)
+    return Reply(Page([memory_view(memory, call.now, scoring) for memory in found], total))
+
+
+ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/api/cold",
+        handler=index,
+        summary="The archive, by words or the newest first",
+        query=ColdQuery,
+        answer=Page,
+    ),
+)

@@ -1,0 +1,93 @@
+"""`/api/events`: what happens, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from ..errors import InvalidInput
+from .bus import Told
+from .calls import Answer, Call, Route
+
+_KEEP_ALIVE_SECONDS: Final = 15.0
+
+
+class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which types to hear of: whole ones, or a first part such as `memory`. None: all."""
+
+    types: tuple[str, ...] = ()
+
+
+async def stream(call: Call) -> Answer:
+    """Send every event of the agents that the caller may read, until one side leaves.
+
+    With the header `Last-Event-ID`, what was told since comes first, as far as it is still known.
+    """
+    types = call.query(EventsQuery).types
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+    )
+    with call.services.bus.listen(_last_id(call)) as queue:
+        await response.prepare(call.request)
+        await response.write(b": connected\n\n")
+        stopping = asyncio.ensure_future(call.services.stopping.wait())
+        try:
+            while not stopping.done():
+                told = await _next(queue, stopping)
+                if told is None:
+                    await response.write(b": keep-alive\n\n")
+                elif _wanted(told, types) and _allowed(call, told):
+                    await response.write(_frame(told))
+        finally:
+            stopping.cancel()
+    response.force_close()
+    return response
+
+
+async def _next(queue: asyncio.Queue[Told], stopping: asyncio.Future[Any]) -> Told | None:
+    """The next event, or None when there was none for a while or the daemon is leaving."""
+    getting = asyncio.ensure_future(queue.get())
+    try:
+        waited: set[asyncio.Future[Any]] = {getting, stopping}
+        await asyncio.wait(waited, timeout=_KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        return getting.result() if getting.done() else None
+    finally:
+        getting.cancel()
+
+
+def _wanted(told: Told, types: tuple[str, ...]) -> bool:
+    return not types or any(told.type == kind or told.type.startswith(f"{kind}.") for kind in types)
+
+
+def _allowed(call: Call, told: Told) -> bool:
+    return not told.agent or call.services.gate.role(call.peer, told.agent) is not None
+
+
+def _frame(told: Told) -> bytes:
+    data = msgspec.json.encode({"agent": told.agent, "time": told.time, **told.data})
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (told.id, told.type.encode(), data)
+
+
+def _last_id(call: Call) -> int | None:
+    given = call.request.headers.get("Last-Event-ID")
+    if given is None:
+        return None
+    if not given.isdigit() or len(given) > 18:
+        raise InvalidInput(f"cannot go on from event '{given[:32]}': it is no number")
+    return int(given)
+
+
+ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/api/events",
+        handler=stream,
+        summary="What happens, as server-sent events",
+        query=EventsQuery,
+        answer=str,
+        agent=False,
+    ),
+)

@@ -1,0 +1,73 @@
+"""Reading JSON strictly: what a careless sender gets wrong is refused, not guessed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ..errors import InvalidInput
+
+T = TypeVar("T")
+_PLACE: Final = re.compile(r" - at `\$?\.?(.*)`$")
+
+
+def decode(body: bytes) -> Any:
+    """The JSON value in `body`.
+
+    Raises:
+        InvalidInput: it is no UTF-8 or no JSON, names a key twice, holds NaN or an infinity,
+            or is nested too deeply.
+    """
+    try:
+        return json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read the body: it is no UTF-8 ({error.reason})") from error
+    except RecursionError as error:
+        raise InvalidInput("cannot read the body: it is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InvalidInput(f"cannot read the body as JSON: {error.msg} ({place})") from error
+    except ValueError as error:
+        # Python refuses integers of more than 4,300 digits so.
+        raise InvalidInput(f"cannot read the body as JSON: {error}") from error
+
+
+def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
+    """`value` as a `kind`.
+
+    Raises:
+        InvalidInput: naming the field, what was expected and what was found.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        message = _PLACE.sub("", text)
+        message = message[0].lower() + message[1:]
+        field = place.group(1) if place else _named(message)
+        where = f"'{field}': " if field else ""
+        raise InvalidInput(f"{where}{message}", field=field or None) from error
+    except RecursionError as error:
+        raise InvalidInput("cannot read the body: it is nested too deeply") from error
+
+
+def _named(message: str) -> str:
+    found = re.search(r"field `([^`]+)`", message)
+    return found.group(1) if found else ""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidInput(f"cannot read the body: it names '{twice[:64]}' twice", field=twice[:64])
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidInput(f"cannot read the body: {name} is not JSON")

@@ -1,0 +1,197 @@
+"""`/api/status`, `/api/health` and `/api/metrics`: watching the daemon."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sqlite3
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..memory import hot
+from ..memory import tree as trees
+from ..problems import Problem
+from ..store import faces, hot_rows, tree_rows
+from ..store.agent_store import AgentStore
+from ..store.transaction import Rules
+from .calls import Call, Reply, Route
+from .openmetrics import exposition
+
+
+class AgentStatus(msgspec.Struct):
+    """One open agent. Sizes are bytes of compact JSON, but for the database's."""
+
+    memories: int
+    warm: int
+    cold: int
+    warm_bytes: int
+    warm_max_bytes: int
+    hot_bytes: int
+    hot_max_bytes: int
+    tree_nodes: int
+    kv: int
+    outbox: int
+    database_bytes: int
+    faces_pending: bool
+
+
+class Status(msgspec.Struct):
+    """The daemon, and those of its open agents that the caller may read."""
+
+    version: str
+    pid: int
+    uptime_seconds: float
+    state_dir: str
+    socket: str
+    device: str
+    ready: bool
+    connections: int
+    memory_bytes: int
+    problems: list[Problem]
+    agents: dict[str, AgentStatus]
+
+
+class Health(msgspec.Struct, omit_defaults=True):
+    """`ok`, or `degraded` with the lasting problems."""
+
+    status: str
+    problems: list[Problem] = []
+
+
+async def status(call: Call) -> Reply:
+    """Everything about the daemon at this moment."""
+    services, who = call.services, call.services.identity
+    agents: dict[str, AgentStatus] = {}
+    for name, store in services.agents.open_stores().items():
+        if services.gate.role(call.peer, name) is not None:
+            agents[name] = await _agent_status(store, call.now)
+    return Reply(
+        Status(
+            version=who.version,
+            pid=os.getpid(),
+            uptime_seconds=round(time.monotonic() - who.started, 3),
+            state_dir=who.state_dir,
+            socket=who.socket,
+            device=who.device,
+            ready=True,
+            connections=services.connections(),
+            memory_bytes=resident_bytes(),
+            problems=services.problems.standing(),
+            agents=agents,
+        )
+    )
+
+
+async def health(call: Call) -> Reply:
+    """Whether all is well: 200, or 503 with what is not."""
+    problems = call.services.problems
+    if problems.healthy():
+        return Reply(Health("ok"))
+    lasting = [problem for problem in problems.standing() if problem.lasting]
+    return Reply(Health("degraded", lasting), status=503)
+
+
+async def metrics(call: Call) -> Reply:
+    """The agent's numbers under EvoClaw's names, and the daemon's; or OpenMetrics, if asked."""
+    async with call.store() as store:
+        rules = store.rules
+        found = await store.read(lambda db: _metrics(db, call.now, rules))
+    found["timestamp"] = datetime.fromtimestamp(call.now).astimezone().isoformat(timespec="seconds")
+    found["agent_id"] = call.agent
+    daemon = {
+        "uptime_seconds": round(time.monotonic() - call.services.identity.started, 3),
+        "memory_bytes": resident_bytes(),
+        "connections": call.services.connections(),
+        "problems": len(call.services.problems.standing()),
+        "open_agents": len(call.services.agents.open_stores()),
+    }
+    if "openmetrics" in call.request.headers.get("Accept", ""):
+        text = exposition(call.agent, found, daemon)
+        return Reply(text, content_type="application/openmetrics-text")
+    return Reply(found | {"daemon": daemon})
+
+
+def resident_bytes() -> int:
+    """The memory that the process holds in RAM."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * mmap.PAGESIZE
+
+
+async def _agent_status(store: AgentStore, now: float) -> AgentStatus:
+    rules = store.rules
+    size = store.place.database.stat().st_size if store.place.database.exists() else 0
+
+    def read(db: sqlite3.Connection) -> AgentStatus:
+        warm, cold = tree_rows.totals(db)
+        return AgentStatus(
+            memories=warm + cold,
+            warm=warm,
+            cold=cold,
+            warm_bytes=_warm_bytes(db),
+            warm_max_bytes=rules.warm_max_bytes,
+            hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
+            hot_max_bytes=rules.hot.max_bytes,
+            tree_nodes=_count(db, "tree") + 1,
+            kv=_count(db, "kv"),
+            outbox=_count(db, "outbox"),
+            database_bytes=size,
+            faces_pending=store.faces_pending,
+        )
+
+    return await store.read(read)
+
+
+def _warm_bytes(db: sqlite3.Connection) -> int:
+    total, number = db.execute(
+        "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
+    ).fetchone()
+    return int(total + max(0, number - 1) + 2)
+
+
+def _count(db: sqlite3.Connection, table: str) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+
+
+def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
+    found = faces.metrics_document(db, now)
+    del found["_schema_version"]
+    warm, cold = tree_rows.totals(db)
+    tree = faces.tree_document(db)
+    found["tree_index_size_bytes"] = trees.size(tree)
+    found["tree_node_count"] = _count(db, "tree") + 1
+    found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
+    found["warm_memory_count"] = warm
+    found["warm_memory_size_kb"] = round(_warm_bytes(db) / 1024, 1)
+    found["cold_memory_count"] = cold
+    return found
+
+
+ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/api/status",
+        handler=status,
+        summary="The daemon and its open agents",
+        answer=Status,
+        agent=False,
+    ),
+    Route(
+        method="GET",
+        path="/api/health",
+        handler=health,
+        summary="Whether all is well: 200 or 503",
+        answer=Health,
+        agent=False,
+    ),
+    Route(
+        method="GET",
+        path="/api/metrics",
+        handler=metrics,
+        summary="Counters of an agent and the daemon, as JSON or OpenMetrics",
+        answer=dict[str, Any],
+    ),
+)

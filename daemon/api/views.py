@@ -1,0 +1,96 @@
+"""How memories look in answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..memory.records import Memory, Metadata, Tier, Type
+from ..memory.scoring import Scoring, score_of, tier_of
+from ..recall.recall import Hit
+
+
+class MemoryView(msgspec.Struct, kw_only=True):
+    """A memory as an answer shows it. Times are seconds since the epoch.
+
+    `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
+    of this moment; `archived` tells whether it has left the warm memories.
+    """
+
+    id: str
+    text: str
+    content: str
+    type: Type
+    event: str
+    subject: str
+    outcome: str
+    category: str
+    original_category: str
+    tags: tuple[str, ...]
+    importance: float
+    source: str
+    actor: str
+    group: str
+    position: int | None
+    metadata: Metadata
+    data: Any
+    created_at: float
+    updated_at: float
+    last_accessed_at: float | None
+    access_count: int
+    expires_at: float | None
+    merged_into: str | None
+    archived: bool
+    score: float
+    tier: Tier
+    writer: str
+
+
+class HitView(MemoryView, kw_only=True):
+    """A memory that answers a query; `relevance` is 0 to 1, and `parts` are what it is made of."""
+
+    relevance: float
+    search_method: str
+    parts: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+
+
+_PLAIN = (
+    "id", "text", "type", "event", "subject", "outcome", "category", "original_category", "tags",
+    "importance", "source", "actor", "group", "position", "metadata", "data", "created_at",
+    "updated_at", "last_accessed_at", "access_count", "expires_at", "merged_into", "writer",
+)  # fmt: skip
+
+
+def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
+    """`memory` with its score and tier at `now`."""
+    return MemoryView(**_fields(memory, now, scoring))
+
+
+def hit_view(
+    hit: Hit, now: float, scoring: Scoring, *, method: str, explain: bool = False
+) -> HitView:
+    """One hit of an answer; with `explain`, the parts of its relevance."""
+    view = HitView(
+        **_fields(hit.memory, now, scoring),
+        relevance=round(hit.ranked.relevance, 6),
+        search_method=method,
+    )
+    if explain:
+        ranked = hit.ranked
+        view.parts = {
+            "match": round(ranked.match, 6),
+            "recency": round(ranked.recency, 6),
+            "importance": round(ranked.importance, 6),
+        }
+    return view
+
+
+def _fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
+    value = score_of(memory, now, scoring)
+    fields = {name: getattr(memory, name) for name in _PLAIN}
+    fields["content"] = memory.text
+    fields["archived"] = memory.archived_at is not None
+    fields["score"] = round(value, 6)
+    fields["tier"] = tier_of(value)
+    return fields

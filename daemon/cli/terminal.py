@@ -1,0 +1,132 @@
+"""Text for a terminal: harmless, aligned, cut to its width; and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Final
+
+# Control characters, line separators, and what turns the direction of writing or is
+# half a character: everything by which a stored text could act on a terminal.
+_ACTING: Final = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+_DAY: Final = 86_400.0
+
+
+def visible(text: str, keep: str = "") -> str:
+    """`text` with every control character as a visible escape, except those in `keep`."""
+    if text.isprintable():
+        return text
+    return re.sub(_ACTING, lambda found: _escaped(found[0], keep), text)
+
+
+def width() -> int | None:
+    """The columns of the terminal that standard output is; None when it is none."""
+    if not _to_terminal():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def show_text(text: str) -> None:
+    """Print stored text: as it is into a file or a pipe, harmless on a terminal."""
+    print(visible(text, keep="\n\t") if _to_terminal() else text)
+
+
+def show_json(value: Any, *, one_line: bool = False) -> None:
+    """Print JSON that every program can read and no terminal obeys."""
+    encoding = str(getattr(sys.stdout, "encoding", "") or "")
+    text = json.dumps(
+        value,
+        indent=None if one_line else 2,
+        ensure_ascii=encoding.lower().replace("-", "") != "utf8",
+    )
+    print(re.sub(_ACTING, lambda found: _escaped_json(found[0]), text))
+
+
+def show_rows(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as aligned columns, the last one cut where the terminal ends."""
+    columns = width()
+    table = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        padded = [
+            cell + " " * (size - cells(cell)) for cell, size in zip(row[:-1], widths, strict=False)
+        ]
+        print(cut("  ".join([*padded, row[-1]]).rstrip(), columns))
+
+
+def cut(text: str, columns: int | None) -> str:
+    """`text` within so many columns, its end marked when it was longer; None cuts nothing."""
+    if columns is None or cells(text) <= columns:
+        return text
+    room = columns - 1
+    for index, character in enumerate(text):
+        room -= cells(character)
+        if room < 0:
+            return text[:index] + "…"
+    return text
+
+
+def cells(text: str) -> int:
+    """The columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - not for plain ASCII
+
+    return sum(
+        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def moment(seconds: float | None, now: float) -> str:
+    """A local time as in `ls -l`: with the hour while it is near, else with the year."""
+    if seconds is None:
+        return "never"
+    near = -_DAY < now - seconds < 180 * _DAY
+    return time.strftime("%b %d %H:%M" if near else "%b %d  %Y", time.localtime(seconds))
+
+
+def span(seconds: float) -> str:
+    """A length of time in its two largest units."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def size(count: float) -> str:
+    """A number of bytes, in steps of 1024."""
+    for unit in ("B", "KB", "MB"):
+        if count < 1024:
+            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
+        count /= 1024
+    return f"{count:.1f} GB"
+
+
+def _to_terminal() -> bool:
+    stream: Any = sys.stdout
+    return stream is not None and stream.isatty()
+
+
+def _escaped(character: str, keep: str) -> str:
+    return character if character in keep else character.encode("unicode_escape").decode()
+
+
+def _escaped_json(character: str) -> str:
+    return character if character == "\n" else f"\\u{ord(character):04x}"

@@ -1,0 +1,285 @@
+"""Talk to the daemon from any Python program; needs nothing but the standard library.
+
+with Client(agent="assistant") as memory:
+    memory.store("Ana prefers tea", category="people/ana", importance=0.8)
+    for found in memory.recall("what does Ana drink?")["results"]:
+        print(found["text"])
+"""
+
+from __future__ import annotations
+
+import os
+
+from ._channel import AnswerLost, ApiError, Channel, ClientError, DaemonUnreachable, quoted, refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self, Unpack
+
+    from . import answers
+    from ._channel import Query
+    from .answers import Json
+
+__all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
+
+
+def default_socket(env: Mapping[str, str]) -> str:
+    """The daemon's socket for a program with the environment `env`.
+
+    `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the service's
+    `$RUNTIME_DIRECTORY`, the user's `$XDG_RUNTIME_DIR/thermocline` and the system's
+    `/run/thermocline`. Where none exists, the one that a daemon of this user would make.
+    """
+    if named := env.get("THERMOCLINE_SOCKET"):
+        return named
+    system = "/run/thermocline/thermocline.sock"
+    runtime = env.get("XDG_RUNTIME_DIR")
+    user = f"{runtime}/thermocline/thermocline.sock" if runtime else system
+    service = env.get("RUNTIME_DIRECTORY", "").partition(":")[0]
+    candidates = [f"{service}/thermocline.sock"] if service else []
+    # No pathlib: it would be a tenth of a command's time.
+    return next((path for path in [*candidates, user, system] if os.path.exists(path)), user)  # noqa: PTH110
+
+
+class Client:
+    """A connection to the daemon, kept alive between calls and made anew when it must be.
+
+    A call is sent a second time only when that can do nothing twice: when the daemon had not
+    received all of it, or when it only reads. One client serves one thread, and a forked
+    process needs its own. Calls raise `ApiError` and `DaemonUnreachable`.
+
+    Args:
+        socket_path: the daemon's socket; `default_socket` finds it when left out.
+        agent: whose memory; the daemon's `default` when left out.
+        timeout: seconds to wait for the daemon at a time.
+    """
+
+    def __init__(
+        self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
+    ) -> None:
+        self.socket_path = socket_path or default_socket(os.environ)
+        self._channel = Channel(self.socket_path, agent, timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        self._channel.close()
+
+    # Memories
+
+    def store(self, text: str, **fields: Unpack[answers.NewFields]) -> answers.Memory:
+        """Remember `text`; when this returns, it is on the disk."""
+        stored: answers.Memory = self.request("POST", "/api/memory", body={"text": text, **fields})
+        return stored
+
+    def batch(self, memories: Sequence[Mapping[str, Json]]) -> answers.Memories:
+        """Remember up to 500 at once, all or none of them; each is a `text` and its fields."""
+        body = {"memories": [*memories]}
+        stored: answers.Memories = self.request("POST", "/api/memory/batch", body=body)["results"]
+        return stored
+
+    def get(self, memory_id: str) -> answers.Memory:
+        """The memory with this id, or with the only id that begins so (4 characters or more)."""
+        memory: answers.Memory = self.request("GET", _path("/api/memory", memory_id))
+        return memory
+
+    def list(self, **filters: Unpack[answers.Filters]) -> answers.Page:
+        """A page of the memories that fit every filter, newest first unless told otherwise."""
+        query: dict[str, Json] = dict(filters)
+        query["tag"] = query.pop("tags", None)
+        query["include"] = ",".join(query.pop("include", ())) or None
+        page: answers.Page = self.request("GET", "/api/memory", query)
+        return page
+
+    def update(self, memory_id: str, **changes: Unpack[answers.Changes]) -> answers.Updated:
+        """Change the given fields of a memory."""
+        path = _path("/api/memory", memory_id)
+        updated: answers.Updated = self.request("PUT", path, body=changes)
+        return updated
+
+    def forget(self, memory_id: str) -> answers.Deleted:
+        """Delete a memory for good."""
+        deleted: answers.Deleted = self.request("DELETE", _path("/api/memory", memory_id))
+        return deleted
+
+    def reinforce(self, memory_id: str) -> answers.Reinforced:
+        """Count one more use of a memory, which raises its score."""
+        path = _path("/api/memory", memory_id) + "/reinforce"
+        reinforced: answers.Reinforced = self.request("POST", path)
+        return reinforced
+
+    def recall(self, query: str, **options: Unpack[answers.RecallOptions]) -> answers.Recall:
+        """Search by meaning of the words: the memories that fit `query`, best first."""
+        body = {"query": query, **options}
+        recall: answers.Recall = self.request("POST", "/api/recall", body=body)
+        return recall
+
+    def search_url(self, url: str, limit: int = 5) -> answers.Memories:
+        """The memories that mention a URL containing `url` in any case, by score."""
+        return self.list(url=url, limit=limit, order="score")["results"]
+
+    # Tiers
+
+    def hot(self) -> answers.Hot:
+        """The hot state: what is always in the agent's context."""
+        hot: answers.Hot = self.request("GET", "/api/hot")
+        return hot
+
+    def hot_markdown(self) -> str:
+        """The hot state as the text of MEMORY.md."""
+        return str(self.request("GET", "/api/hot/markdown"))
+
+    def hot_update(self, key: str, value: Json) -> answers.HotUpdated:
+        """Merge `value` into a part of the hot state, or append it there.
+
+        Args:
+            key: identity, owner_profile, lesson, event, task or project.
+            value: the JSON for it.
+        """
+        updated: answers.HotUpdated = self.request("PUT", _path("/api/hot", key), body=value)
+        return updated
+
+    def hot_remove(self, key: str, name: str) -> answers.HotRemoved:
+        """Remove one entry of a part of the hot state."""
+        path = _path("/api/hot", key)
+        removed: answers.HotRemoved = self.request("DELETE", path, {"name": name})
+        return removed
+
+    def hot_rebuild(self) -> answers.HotRebuilt:
+        """Write MEMORY.md anew."""
+        rebuilt: answers.HotRebuilt = self.request("POST", "/api/hot/rebuild")
+        return rebuilt
+
+    def tree(self) -> answers.Tree:
+        """The category tree."""
+        tree: answers.Tree = self.request("GET", "/api/tree")
+        return tree
+
+    def tree_text(self) -> str:
+        """The category tree as indented text."""
+        return str(self.request("GET", "/api/tree/text"))
+
+    def tree_add(self, path: str, desc: str = "") -> answers.NodeAdded:
+        """Add a category and its missing parents."""
+        body = {"path": path, "desc": desc} if desc else {"path": path}
+        added: answers.NodeAdded = self.request("PUT", "/api/tree", body=body)
+        return added
+
+    def tree_remove(self, path: str) -> answers.NodeRemoved:
+        """Remove a category in which, and below which, there are no memories."""
+        removed: answers.NodeRemoved = self.request("DELETE", "/api/tree", {"path": path})
+        return removed
+
+    def tree_prune(self) -> answers.Pruned:
+        """Remove the categories that are empty and long unused."""
+        pruned: answers.Pruned = self.request("POST", "/api/tree/prune")
+        return pruned
+
+    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.Page:
+        """A page of the archive; `query` narrows it by words."""
+        wanted = {"query": query or None, "limit": limit, "offset": offset}
+        page: answers.Page = self.request("GET", "/api/cold", wanted)
+        return page
+
+    # Pairs
+
+    def kv_get(self, key: str) -> answers.Pair:
+        """The pair with this key."""
+        pair: answers.Pair = self.request("GET", _path("/api/kv", key))
+        return pair
+
+    def kv_set(self, key: str, value: str) -> Json:
+        """Set the value of a key, new or not."""
+        return self.request("PUT", _path("/api/kv", key), body={"value": value})
+
+    def kv_delete(self, key: str) -> answers.Deleted:
+        """Delete a pair."""
+        deleted: answers.Deleted = self.request("DELETE", _path("/api/kv", key))
+        return deleted
+
+    def kv_list(self, prefix: str = "", limit: int = 50, offset: int = 0) -> answers.Pairs:
+        """A page of the pairs whose key begins with `prefix`."""
+        query = {"prefix": prefix or None, "limit": limit, "offset": offset}
+        pairs: answers.Pairs = self.request("GET", "/api/kv", query)
+        return pairs
+
+    # The daemon
+
+    def metadata(self, text: str) -> answers.Extracted:
+        """The URLs, commands and paths in a text, which is not stored."""
+        found: answers.Extracted = self.request("POST", "/api/metadata", body={"text": text})
+        return found
+
+    def agents(self) -> answers.Agents:
+        """The agents that this daemon keeps."""
+        agents: answers.Agents = self.request("GET", "/api/agents")
+        return agents
+
+    def status(self) -> answers.Status:
+        """The daemon's state, its problems, and the sizes of the open agents."""
+        status: answers.Status = self.request("GET", "/api/status")
+        return status
+
+    def health(self) -> answers.Health:
+        """`ok` or `degraded`; the latter is an answer here, not an error."""
+        status, parsed = self._channel.call("GET", "/api/health", None, None)
+        health: answers.Health = parsed
+        if not isinstance(parsed, dict) or "status" not in parsed:
+            raise refusal(status, parsed)
+        return health
+
+    def metrics(self) -> dict[str, Json]:
+        """The agent's counters and sizes, and under `daemon` the daemon's."""
+        metrics: dict[str, Json] = self.request("GET", "/api/metrics")
+        return metrics
+
+    def events(
+        self, types: Sequence[str] = (), last_id: str | None = None
+    ) -> Iterator[answers.Event]:
+        """What happens from now on, as (id, type, data), over a connection of its own.
+
+        Ends when the daemon leaves.
+
+        Args:
+            types: only these; all when empty.
+            last_id: the id of the last event seen, to get those missed since (of the last
+                1000) first.
+
+        Raises:
+            AnswerLost: the stream broke off, or was silent longer than the daemon ever is.
+        """
+        wanted = {"types": ",".join(types) or None}
+        return self._channel.stream("/api/events", wanted, last_id)
+
+    # The wire
+
+    def request(
+        self, method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> Json:
+        """Make any call of the API.
+
+        Args:
+            method: `GET`, `POST`, `PUT` or `DELETE`.
+            path: such as `/api/memory`, percent-encoded.
+            query: its parameters; None leaves one out, a sequence repeats it.
+            body: the JSON to send; None sends none.
+
+        Returns:
+            The JSON of the answer, or its text where it is text.
+        """
+        status, parsed = self._channel.call(method, path, query, body)
+        if status >= 400:
+            raise refusal(status, parsed)
+        return parsed
+
+
+def _path(collection: str, name: str) -> str:
+    if not name:
+        raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
+    return f"{collection}/{quoted(name)}"

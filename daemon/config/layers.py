@@ -1,0 +1,162 @@
+"""The layers of the configuration: where they are, and what is written in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from .faults import Fault, Pairs, dotted, found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .settings import Json
+
+SYSTEM_FILE: Final = Path("/etc/thermocline/config.json")
+DEFAULT: Final = "default"
+SET: Final = "--set"
+
+_NAME = "config.json"
+_MAX_BYTES = 1_048_576
+_MAX_DIGITS = 30
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*"|[^."=]+)(\.|=|\Z)')
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """One source of settings, parsed but not yet checked.
+
+    Attributes:
+        name: its file, or `default` or `--set`.
+        document: an object as `Pairs`.
+    """
+
+    name: str
+    document: Json
+
+
+def default_layer() -> Layer:
+    """The lowest layer, installed with the package: every key with its default."""
+    text = resources.files(__package__).joinpath(_NAME).read_text("utf-8")
+    return Layer(DEFAULT, parse(text))
+
+
+def layer_files(
+    env: Mapping[str, str], config_file: Path | None = None, system_file: Path = SYSTEM_FILE
+) -> tuple[Path, ...]:
+    """Every file that is a layer if it exists, lowest first, `config_file` last.
+
+    `$CONFIGURATION_DIRECTORY` stands in for the folder of `system_file`; of several folders in
+    it the first counts. A relative `$XDG_CONFIG_HOME` is ignored, as its specification asks.
+    """
+    folders = env.get("CONFIGURATION_DIRECTORY", "").split(":")
+    files = [Path(folders[0], _NAME) if folders[0] else system_file]
+    home = env.get("HOME", "")
+    user = env.get("XDG_CONFIG_HOME", "")
+    if not user.startswith("/"):
+        user = f"{home}/.config" if home.startswith("/") else ""
+    if user:
+        files.append(Path(user, "thermocline", _NAME))
+    if config_file is not None:
+        files.append(config_file)
+    return tuple(file.absolute() for file in files)
+
+
+def read(file: Path, *, required: bool) -> Layer | Fault | None:
+    """The layer in `file`, what is wrong with the file, or None if it is not there.
+
+    Never waits: of a pipe or a device it says that it is not a regular file.
+    """
+    name = str(file)
+    try:
+        text = _text(file)
+        document = parse(text)
+    except (FileNotFoundError, NotADirectoryError):
+        return Fault(name, "", "does not exist") if required else None
+    except OSError as error:
+        return Fault(name, "", f"cannot be read: {(error.strerror or str(error)).lower()}")
+    except ValueError as error:
+        return Fault(name, "", str(error))
+    if not isinstance(document, Pairs):
+        return Fault(name, "", f"expected an object, got {found(document)}")
+    return Layer(name, document)
+
+
+def assignment(text: str) -> Layer | Fault:
+    """The layer that one `--set key.path=value` stands for.
+
+    The value is JSON if it parses as JSON, else it is text as it is. A name with a dot in it
+    is put in double quotes, as a JSON string: `access.users."jane.doe"=read`.
+    """
+    path, rest = _split(text)
+    if not path or rest is None:
+        return Fault(SET, "", f"expected key.path=value, got {found(text)}")
+    if any(name.startswith("_") for name in path):
+        return Fault(SET, dotted(path), "a name with a leading underscore is a comment")
+    try:
+        document = parse(rest)
+    except ValueError:
+        document = rest
+    for name in reversed(path):
+        document = Pairs([(name, document)])
+    return Layer(SET, document)
+
+
+def parse(text: str) -> Json:
+    """JSON with its objects as `Pairs`.
+
+    Raises:
+        ValueError: it is not JSON; the message says where.
+    """
+    if not text.strip():
+        raise ValueError("is empty; expected an object, at least {}")
+    try:
+        return json.loads(text, object_pairs_hook=Pairs, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        what = error.msg[:1].lower() + error.msg[1:]
+        raise ValueError(f"line {error.lineno}, column {error.colno}: {what}") from error
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
+
+
+def _text(file: Path) -> str:
+    """The file's text, without a byte-order mark."""
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise ValueError("is not a regular file")
+        content = opened.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"is larger than {_MAX_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - before.rfind(b"\n")
+        raise ValueError(f"line {line}, byte {column}: is not UTF-8 text") from error
+
+
+def _integer(digits: str) -> float:
+    """An integer; one that no setting could hold as a float, for Python caps the digits."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
+
+
+def _split(text: str) -> tuple[tuple[str, ...], str | None]:
+    """The key's names, and what stands behind the first `=` that ends one."""
+    path: list[str] = []
+    at = 0
+    while part := _KEY.match(text, at):
+        try:
+            path.append(json.loads(part[1]) if part[1].startswith('"') else part[1].strip())
+        except json.JSONDecodeError:
+            break
+        at = part.end()
+        if part[2] != ".":
+            return tuple(path), text[at:] if part[2] == "=" else None
+    return (), None

@@ -1,0 +1,132 @@
+"""Every error that Thermocline raises on purpose, in one tree.
+
+    ThermoclineError
+    ├── InvalidInput          the call is wrong: change it
+    │   └── TooLarge          the call is beyond a limit
+    ├── NotFound              what it names does not exist
+    ├── Conflict              it contradicts what is there
+    ├── Forbidden             the caller may not do it
+    ├── ConfigInvalid         the configuration is wrong: mend the file
+    ├── Unavailable           not at the moment: try again later
+    │   ├── DiskFull          the disk has no room, or fails
+    │   ├── ReadOnly          the disk takes no writes
+    │   └── ShuttingDown      the daemon is leaving
+    ├── AlreadyRunning        another daemon holds the state folder
+    └── StoreDamaged          a file on disk is not what was written
+
+The branches differ by what the caller can do about them. This module imports nothing,
+so that every folder, the domain included, may raise from it.
+"""
+
+from __future__ import annotations
+
+
+class ThermoclineError(Exception):
+    """Something went wrong inside the daemon.
+
+    Attributes:
+        code: a stable word for programs, part of the API.
+        status: the HTTP status that carries it.
+        field: the field of the request at fault, as a dotted path, where there is one.
+        hint: the way out, where the message alone does not show it.
+    """
+
+    code = "internal"
+    status = 500
+
+    def __init__(self, message: str, *, field: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.hint = hint
+
+    def as_dict(self) -> dict[str, str]:
+        """The inner object of the API's `{"error": …}`."""
+        fields = {"code": self.code, "message": self.message}
+        if self.field is not None:
+            fields["field"] = self.field
+        if self.hint is not None:
+            fields["hint"] = self.hint
+        return fields
+
+
+class InvalidInput(ThermoclineError):
+    """A value is missing, malformed or out of range; nothing was changed."""
+
+    code = "invalid"
+    status = 400
+
+
+class TooLarge(InvalidInput):
+    """A value or a body is beyond its limit; nothing was changed."""
+
+    code = "too_large"
+    status = 413
+
+
+class NotFound(ThermoclineError):
+    """The named thing does not exist."""
+
+    code = "not_found"
+    status = 404
+
+
+class Conflict(ThermoclineError):
+    """The change contradicts what is stored; nothing was changed."""
+
+    code = "conflict"
+    status = 409
+
+
+class Forbidden(ThermoclineError):
+    """The calling user has no role that allows this."""
+
+    code = "forbidden"
+    status = 403
+
+
+class ConfigInvalid(ThermoclineError):
+    """The configuration has faults; the message lists all of them, a line each."""
+
+    code = "config_invalid"
+    status = 500
+
+
+class Unavailable(ThermoclineError):
+    """It cannot be done at the moment; the same call may work later."""
+
+    code = "unavailable"
+    status = 503
+
+
+class DiskFull(Unavailable):
+    """The disk took no more; nothing was changed, and reads go on."""
+
+    code = "disk_full"
+    status = 507
+
+
+class ReadOnly(Unavailable):
+    """The disk or the file takes no writes; nothing was changed, and reads go on."""
+
+    code = "read_only"
+
+
+class ShuttingDown(Unavailable):
+    """The daemon is leaving and takes no more work."""
+
+    code = "shutting_down"
+
+
+class AlreadyRunning(ThermoclineError):
+    """Another daemon holds the state folder."""
+
+    code = "already_running"
+    status = 503
+
+
+class StoreDamaged(ThermoclineError):
+    """A file does not hold what was written to it."""
+
+    code = "store_damaged"
+    status = 500

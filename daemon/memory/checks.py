@@ -1,0 +1,262 @@
+"""What callers give, checked at the edge: each function returns the clean value or raises.
+
+Everything here raises `InvalidInput` (or its kind `TooLarge`) with the field at fault, before
+anything was changed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from ..errors import InvalidInput, TooLarge
+from .records import Json, Metadata
+from .tree_nodes import ROOT
+
+TEXT_BYTES: Final = 65_536
+DATA_BYTES: Final = 65_536
+CATEGORY_CHARS: Final = 200
+SEGMENT_CHARS: Final = 64
+TAGS: Final = 32
+TAG_CHARS: Final = 64
+REFERENCES: Final = 64
+REFERENCE_CHARS: Final = 2_048
+
+# The first second after the year 9999, where ISO 8601 and `datetime` end.
+TIME_END: Final = 253_402_300_800.0
+
+_AGENT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Eight digits are a date of ISO 8601 and four a year: neither is taken for a number of seconds.
+_EPOCH: Final = re.compile(r"(?:[0-9]{1,3}|[0-9]{9,20})(?:\.[0-9]{1,20})?")
+_TIME_HINT: Final = "seconds since 1970, or ISO 8601 such as '2026-02-11T08:00:00Z'"
+# Control characters, lone surrogates, and the separators that some programs break lines at.
+_UNPRINTABLE: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
+
+
+def shown(value: object, limit: int = 48) -> str:
+    """`value` as an error message quotes it: escaped, on one line, cut at `limit` characters."""
+    if isinstance(value, str):
+        value = value[: limit + 1]
+    elif isinstance(value, list | tuple | dict):
+        return {list: "a list", tuple: "a list", dict: "an object"}[type(value)]
+    elif isinstance(value, int) and value.bit_length() > 64:
+        return "a very large number"
+    text = repr(value)
+    return text if len(text) <= limit + 2 else f"{text[:limit]}…"
+
+
+def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text") -> str:
+    """The text of a memory, as it is.
+
+    Raises:
+        InvalidInput: it is empty or blank, has a NUL, or is no valid Unicode.
+        TooLarge: it takes more than `limit_bytes` in UTF-8.
+    """
+    if not text.strip():
+        raise InvalidInput(f"give '{field}' some text: it is empty or blank", field=field)
+    size = _storable_size(text, field)
+    if size > limit_bytes:
+        raise TooLarge(
+            f"shorten '{field}': it has {size} bytes, and the limit is {limit_bytes}",
+            field=field,
+            hint="split it into several memories, or keep it in a file and store its path",
+        )
+    return text
+
+
+def check_short(text: str, field: str, limit_chars: int) -> str:
+    """A short text such as a subject or a source, stripped; it may be empty.
+
+    Raises:
+        InvalidInput: it has a NUL or is no valid Unicode.
+        TooLarge: it is longer than `limit_chars`.
+    """
+    text = text.strip()
+    _check_length(text, field, limit_chars)
+    _storable_size(text, field)
+    return text
+
+
+def check_agent(agent: str, *, field: str = "agent") -> str:
+    """An agent id: 1 to 64 of ASCII letters, digits, `_` and `-`; it names a folder."""
+    if not _AGENT.fullmatch(agent):
+        raise InvalidInput(
+            f"cannot use {shown(agent)} as an agent id",
+            field=field,
+            hint="1 to 64 letters, digits, '_' or '-'",
+        )
+    return agent
+
+
+def check_importance(importance: float, *, field: str = "importance") -> float:
+    """An importance from 0 to 1."""
+    if isinstance(importance, bool) or not 0.0 <= importance <= 1.0:
+        raise InvalidInput(
+            f"give '{field}' a number from 0 to 1 (got {shown(importance)})", field=field
+        )
+    return float(importance)
+
+
+def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
+    """Tags, stripped, without blank and repeated ones, in the order given.
+
+    Raises:
+        InvalidInput: more than 32, or one with a NUL or no valid Unicode.
+        TooLarge: one is longer than 64 characters.
+    """
+    clean = (check_short(tag, f"{field}[{i}]", TAG_CHARS) for i, tag in enumerate(tags))
+    unique = tuple(dict.fromkeys(tag for tag in clean if tag))
+    if len(unique) > TAGS:
+        raise InvalidInput(f"give at most {TAGS} different tags (got {len(unique)})", field=field)
+    return unique
+
+
+def check_metadata(metadata: Metadata, *, field: str = "metadata") -> Metadata:
+    """The references that a caller gives: at most 64 of a kind, each at most 2,048 characters."""
+    return Metadata(
+        urls=_check_references(metadata.urls, f"{field}.urls"),
+        commands=_check_references(metadata.commands, f"{field}.commands"),
+        paths=_check_references(metadata.paths, f"{field}.paths"),
+    )
+
+
+def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data") -> Json:
+    """Any JSON of at most `limit_bytes` in its compact form.
+
+    Raises:
+        InvalidInput: it cannot be written as JSON (lone surrogates, too many levels).
+        TooLarge: it takes more than `limit_bytes`.
+    """
+    try:
+        size = len(msgspec.json.encode(data))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInput(f"cannot write '{field}' as JSON: {error}", field=field) from error
+    if size > limit_bytes:
+        raise TooLarge(
+            f"shorten '{field}': it has {size} bytes as JSON, and the limit is {limit_bytes}",
+            field=field,
+        )
+    return data
+
+
+def check_category(path: str, max_depth: int = 4, *, field: str = "category") -> str:
+    """A category as a clean path `a/b/c`, in Unicode's form NFC.
+
+    Slashes around it, blanks around its segments and a leading `root/` are taken off; `root`
+    alone is the root itself. Checking a clean path gives the same path.
+
+    Raises:
+        InvalidInput: a segment is empty, `.` or `..`, begins with `_` (state files keep such
+            names for themselves), or has a backslash or a control character; or the path has
+            more than `max_depth` levels.
+        TooLarge: a segment has more than 64 characters, or the whole more than 200.
+    """
+    if len(path) > 4 * CATEGORY_CHARS:
+        _check_length(path, field, CATEGORY_CHARS)
+    trimmed = unicodedata.normalize("NFC", path).strip().strip("/")
+    segments = [segment.strip() for segment in trimmed.split("/")]
+    while len(segments) > 1 and segments[0] == ROOT:
+        del segments[0]
+    for segment in segments:
+        _check_segment(segment, path, field)
+    clean = "/".join(segments)
+    _check_length(clean, field, CATEGORY_CHARS)
+    if len(segments) > max_depth:
+        raise InvalidInput(
+            f"cannot use {field} {shown(clean)}: it has {len(segments)} levels",
+            field=field,
+            hint=f"the tree has at most {max_depth}; use '{'/'.join(segments[:max_depth])}'",
+        )
+    return clean
+
+
+def check_time(value: float | str, *, field: str = "time") -> float:
+    """A moment of the years 1970 to 9999, as seconds since the epoch.
+
+    Text is ISO 8601, in UTC where it names no zone, or the digits of a number of seconds.
+    """
+    moment = _parse_iso(value, field) if isinstance(value, str) else value
+    # Not a number, an infinity and a whole number beyond any float all fail the comparison.
+    if isinstance(moment, bool) or not 0.0 <= moment < TIME_END:
+        hint = "times are seconds, not milliseconds" if moment >= TIME_END else None
+        raise InvalidInput(
+            f"give '{field}' a time between the years 1970 and 9999 (got {shown(value)})",
+            field=field,
+            hint=hint or _TIME_HINT,
+        )
+    return float(moment)
+
+
+def _storable_size(text: str, field: str) -> int:
+    """The length of `text` in UTF-8; refuses what the store or other programs cannot hold."""
+    if "\0" in text:
+        raise InvalidInput(
+            f"remove the NUL character at position {text.index(chr(0))} of '{field}'", field=field
+        )
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"mend '{field}': half of a surrogate pair stands at position {error.start}",
+            field=field,
+            hint="the text must be valid Unicode",
+        ) from error
+
+
+def _check_length(text: str, field: str, limit_chars: int) -> None:
+    if len(text) > limit_chars:
+        raise TooLarge(
+            f"shorten '{field}': it has {len(text)} characters, and the limit is {limit_chars}",
+            field=field,
+        )
+
+
+def _check_references(references: Iterable[str], field: str) -> tuple[str, ...]:
+    clean = (
+        check_short(reference, f"{field}[{i}]", REFERENCE_CHARS)
+        for i, reference in enumerate(references)
+    )
+    unique = tuple(dict.fromkeys(reference for reference in clean if reference))
+    if len(unique) > REFERENCES:
+        raise InvalidInput(f"give at most {REFERENCES} '{field}' (got {len(unique)})", field=field)
+    return unique
+
+
+def _check_segment(segment: str, path: str, field: str) -> None:
+    fault = None
+    if not segment:
+        fault = "a level of it is empty"
+    elif segment in {".", ".."}:
+        fault = f"'{segment}' is no name"
+    elif segment.startswith("_"):
+        fault = "names that begin with '_' are reserved"
+    elif "\\" in segment:
+        fault = "it has a backslash"
+    elif any(unicodedata.category(char) in _UNPRINTABLE for char in segment):
+        fault = "it has a control character"
+    if fault is not None:
+        raise InvalidInput(
+            f"cannot use {field} {shown(path)}: {fault}",
+            field=field,
+            hint="write it like 'projects/boat'",
+        )
+    _check_length(segment, field, SEGMENT_CHARS)
+
+
+def _parse_iso(value: str, field: str) -> float:
+    text = value.strip()
+    if _EPOCH.fullmatch(text):
+        return float(text)
+    try:
+        moment = datetime.fromisoformat(text)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"cannot read '{field}' {shown(value)} as a time", field=field, hint=_TIME_HINT
+        ) from error

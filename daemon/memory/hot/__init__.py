@@ -1,0 +1,27 @@
+"""The hot state: a small JSON document that is always in the agent's context."""
+
+from .displaced import Displaced
+from .document import document, document_size
+from .entries import Changes, Entry, EntryKey, diff, entries, from_entries
+from .fit import Fitted, fit
+from .state import HotLimits, HotState, Section
+from .update import remove, update
+
+__all__ = [
+    "Changes",
+    "Displaced",
+    "Entry",
+    "EntryKey",
+    "Fitted",
+    "HotLimits",
+    "HotState",
+    "Section",
+    "diff",
+    "document",
+    "document_size",
+    "entries",
+    "fit",
+    "from_entries",
+    "remove",
+    "update",
+]

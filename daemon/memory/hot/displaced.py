@@ -1,0 +1,149 @@
+"""What left the hot state, as statements that can be remembered elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from ...errors import InvalidInput
+from ..checks import check_category
+from ..records import Json
+from .state import Item, Section, importance_of, number
+
+# A memory's text has a limit in bytes; this many characters stay below it in any script.
+PART_CHARACTERS: Final = 16_000
+# Small values that leave together share a statement of up to this many characters.
+GROUP_CHARACTERS: Final = 2_000
+
+_LABELS: Final[dict[Section, str]] = {
+    "identity": "Agent identity",
+    "owner_profile": "Owner profile",
+    "project": "Project",
+    "extra": "Hot state",
+    "context": "Active context",
+}
+_CATEGORIES: Final[dict[Section, str]] = {
+    "identity": "identity",
+    "owner_profile": "owner",
+    "project": "projects",
+    "event": "events",
+    "task": "tasks",
+    "lesson": "lessons",
+    "extra": "context",
+    "context": "context",
+}
+_IMPORTANCES: Final[dict[Section, float]] = {
+    "identity": 0.7,
+    "owner_profile": 0.7,
+    "project": 0.6,
+    "event": 0.5,
+    "task": 0.5,
+    "extra": 0.5,
+    "context": 0.5,
+}
+
+# What a statement says, or its own fields hold, without naming the key.
+_TOLD: Final[dict[Section, frozenset[str]]] = {
+    "project": frozenset({"name", "description"}),
+    "event": frozenset({"text", "timestamp"}),
+    "task": frozenset({"text", "timestamp"}),
+    "lesson": frozenset({"text", "timestamp", "category", "importance"}),
+}
+
+
+class Displaced(msgspec.Struct, frozen=True):
+    """Something that had to leave the hot state, or was shortened in it.
+
+    Attributes:
+        section: where it stood.
+        text: a statement that holds the full value; never above 64 KiB of UTF-8, a longer
+            value comes in several parts, marked `(part 1 of 3)`.
+        category: a lesson's own where that is a valid one; else one of the section.
+        created_at: epoch seconds, None where the entry had no time.
+    """
+
+    section: Section
+    text: str
+    category: str
+    importance: float
+    created_at: float | None
+
+
+def displaced_entry(section: Section, entry: Item) -> Iterator[Displaced]:
+    """The statements for a project, event, task or lesson."""
+    category = _lesson_category(entry) if section == "lesson" else _CATEGORIES[section]
+    importance = importance_of(entry) if section == "lesson" else _IMPORTANCES[section]
+    for text in _parts(_sentence(section, entry)):
+        yield Displaced(
+            section=section,
+            text=text,
+            category=category,
+            importance=importance,
+            created_at=number(entry.get("timestamp")),
+        )
+
+
+def displaced_values(
+    section: Section, values: Iterable[tuple[str, Json]], name: str = ""
+) -> Iterator[Displaced]:
+    """The statements for values of one section by their keys, small ones gathered into one.
+
+    `name` is the project's, where the values are from inside a project.
+    """
+    label = f"{_LABELS[section]} {name}".rstrip()
+    for group in _groups(f"{key}: {_plain(value)}" for key, value in values):
+        for text in _parts(f"{label}, {group}"):
+            yield Displaced(section, text, _CATEGORIES[section], _IMPORTANCES[section], None)
+
+
+def _lesson_category(lesson: Item) -> str:
+    category = lesson.get("category")
+    try:
+        return check_category(category) if isinstance(category, str) else _CATEGORIES["lesson"]
+    except InvalidInput:
+        return _CATEGORIES["lesson"]
+
+
+def _sentence(section: Section, entry: Item) -> str:
+    rest = ", ".join(
+        f"{key}: {_plain(value)}" for key, value in entry.items() if key not in _TOLD[section]
+    )
+    return _head(section, entry) + (f" ({rest})" if rest else "")
+
+
+def _head(section: Section, entry: Item) -> str:
+    if section == "project":
+        description = entry.get("description")
+        head = f"Project {_plain(entry.get('name', ''))}"
+        return f"{head}: {_plain(description)}" if description else head
+    text = _plain(entry.get("text", ""))
+    return f"Task: {text}" if section == "task" else text
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _groups(pairs: Iterable[str]) -> Iterator[str]:
+    gathered: list[str] = []
+    length = 0
+    for pair in pairs:
+        if gathered and length + len(pair) > GROUP_CHARACTERS:
+            yield "; ".join(gathered)
+            gathered, length = [], 0
+        gathered.append(pair)
+        length += len(pair) + 2
+    if gathered:
+        yield "; ".join(gathered)
+
+
+def _parts(text: str) -> Iterator[str]:
+    if len(text) <= PART_CHARACTERS:
+        yield text
+        return
+    count = -(-len(text) // PART_CHARACTERS)
+    for index in range(count):
+        chunk = text[index * PART_CHARACTERS : (index + 1) * PART_CHARACTERS]
+        yield f"(part {index + 1} of {count}) {chunk}"

@@ -1,0 +1,153 @@
+"""The hot state as single entries with stable keys, so that devices can merge them one by one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias, cast, get_args
+
+import msgspec
+
+from ..records import Json
+from .document import CONTEXT_KEYS, TOP_KEYS
+from .state import HotState, Item, Section, number
+
+EntryKey: TypeAlias = tuple[str, str]
+
+_Rank: TypeAlias = tuple[int, float, str]
+
+_SECTIONS: Final = frozenset(get_args(Section))
+_FIRST: Final[_Rank] = (-1, float("inf"), "")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One entry's value, and where it stands among those of its section: lower is earlier."""
+
+    value: Json
+    position: int
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What to write and what to delete to make one set of entries into another."""
+
+    changed: dict[EntryKey, Entry]
+    removed: tuple[EntryKey, ...]
+
+
+def entries(state: HotState) -> dict[EntryKey, Entry]:
+    """Every entry of `state` under a key that other devices find too.
+
+    Identity, profile and unknown values go by their key, projects by their name, lessons and
+    tasks by a hash of their text, events by a hash of text and time. Entries that would share
+    a key are numbered. `from_entries` gives the state back exactly.
+    """
+    found: dict[EntryKey, Entry] = {}
+    for section, values in _named(state):
+        for position, (key, value) in enumerate(values.items()):
+            found[section, key] = Entry(value, position)
+    for section, items in _listed(state):
+        for position, (key, item) in enumerate(_keyed(section, items)):
+            found[section, key] = Entry(item, position)
+    return found
+
+
+def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
+    """The state that `found` describes.
+
+    Equal positions, which come from two devices, are ordered by time, then by key: the same on
+    each device. Sections of a later version are passed over, and so are values of a list
+    section that are no objects.
+    """
+    sections: dict[str, list[tuple[str, Json]]] = {section: [] for section in _SECTIONS}
+    for (section, key), entry in sorted(found.items(), key=_rank):
+        if section in sections:
+            sections[section].append((key, entry.value))
+    listed = {
+        section: tuple(cast(Item, value) for _, value in sections[section] if type(value) is dict)
+        for section in ("project", "event", "task", "lesson")
+    }
+    return HotState(
+        identity=dict(sections["identity"]),
+        owner_profile=dict(sections["owner_profile"]),
+        projects=listed["project"],
+        events=listed["event"],
+        tasks=listed["task"],
+        lessons=listed["lesson"],
+        extra={key: value for key, value in sections["extra"] if key not in TOP_KEYS},
+        context={key: value for key, value in sections["context"] if key not in CONTEXT_KEYS},
+    )
+
+
+def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Changes:
+    """What makes the entries `old` into the state that `new` describes.
+
+    An entry that merely moved up because others left keeps its old position and is no change;
+    an appended one gets a position after all others. Applying the result to `old` gives a
+    mapping whose `from_entries` is that of `new`.
+    """
+    changed: dict[EntryKey, Entry] = {}
+    last: dict[str, _Rank] = {}
+    for key, entry in sorted(new.items(), key=_rank):
+        before = old.get(key)
+        previous = last.get(key[0], _FIRST)
+        placed = Entry(entry.value, previous[0] + 1 if before is None else before.position)
+        if _rank((key, placed)) <= previous:
+            placed = Entry(entry.value, previous[0] + 1)
+        last[key[0]] = _rank((key, placed))
+        if before is None or not _same(before, placed):
+            changed[key] = placed
+    return Changes(changed, tuple(key for key in old if key not in new))
+
+
+def _named(state: HotState) -> Iterator[tuple[Section, Item]]:
+    yield "identity", state.identity
+    yield "owner_profile", state.owner_profile
+    yield "extra", state.extra
+    yield "context", state.context
+
+
+def _listed(state: HotState) -> Iterator[tuple[Section, tuple[Item, ...]]]:
+    yield "project", state.projects
+    yield "event", state.events
+    yield "task", state.tasks
+    yield "lesson", state.lessons
+
+
+def _keyed(section: Section, items: tuple[Item, ...]) -> Iterator[tuple[str, Item]]:
+    used: set[str] = set()
+    repeats: dict[str, int] = {}
+    for item in items:
+        base = key = _key(section, item)
+        while key in used:
+            repeats[base] = repeats.get(base, 1) + 1
+            key = f"{base}#{repeats[base]}"
+        used.add(key)
+        yield key, item
+
+
+def _key(section: Section, item: Item) -> str:
+    name = item.get("name" if section == "project" else "text")
+    if not isinstance(name, str):
+        return _hash(msgspec.json.encode(item, order="sorted"))
+    if section == "project":
+        return name
+    if section == "event":
+        return _hash(msgspec.json.encode([name, number(item.get("timestamp"))]))
+    return _hash(name.encode())
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def _rank(pair: tuple[tuple[str, str], Entry]) -> _Rank:
+    (_, key), entry = pair
+    time = number(entry.value.get("timestamp")) if isinstance(entry.value, dict) else None
+    return entry.position, time or 0.0, key
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    # Encoded, since Python takes True for 1 and 1 for 1.0.
+    return one.position == other.position and msgspec.json.encode(one.value) == msgspec.json.encode(
+        other.value
+    )

@@ -1,0 +1,86 @@
+"""The hot state: what is always in the agent's context, and how its entries are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..records import Json
+
+Section: TypeAlias = Literal[
+    "identity", "owner_profile", "project", "event", "task", "lesson", "extra", "context"
+]
+Item: TypeAlias = dict[str, Json]
+
+DEFAULT_LESSON_CATEGORY: Final = "general"
+DEFAULT_TASK_STATUS: Final = "pending"
+# What a lesson counts for when its file does not say: EvoClaw sorts it so.
+UNSTATED_IMPORTANCE: Final = 0.5
+
+FINISHED: Final = frozenset(
+    {
+        "abandoned", "archived", "canceled", "cancelled", "closed", "complete", "completed",
+        "done", "dropped", "finished", "obsolete", "rejected", "resolved", "shipped",
+    }
+)  # fmt: skip
+
+
+class HotLimits(msgspec.Struct, frozen=True):
+    """What the hot state may hold; `max_bytes` counts its compact JSON in UTF-8.
+
+    An empty document alone takes some 130 bytes, so that no `max_bytes` below that can be kept.
+    """
+
+    max_bytes: int = 5120
+    max_lessons: int = 20
+    max_events: int = 10
+    max_tasks: int = 10
+
+
+class HotState(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's hot state. Never changed in place: every function returns a new one.
+
+    Lists run from the oldest entry to the newest. In a normalised state, which `parse` and
+    `update` give, every lesson, event and task has a non-blank `text` and a `timestamp` in
+    epoch seconds, every project a `name`, and no two lessons share a text, no two tasks a
+    text, no two projects a name.
+
+    Attributes:
+        extra: top-level keys of the document that have no meaning here, kept as they came;
+            those that do have one are not allowed in it, and are passed over.
+        context: the same for keys of `active_context`.
+    """
+
+    identity: Item = {}
+    owner_profile: Item = {}
+    projects: tuple[Item, ...] = ()
+    events: tuple[Item, ...] = ()
+    tasks: tuple[Item, ...] = ()
+    lessons: tuple[Item, ...] = ()
+    extra: Item = {}
+    context: Item = {}
+
+
+def is_finished(item: Mapping[str, Json]) -> bool:
+    """Whether a task or project says of itself that nothing is left to do."""
+    status = item.get("status")
+    return isinstance(status, str) and status.strip().casefold() in FINISHED
+
+
+def importance_of(lesson: Mapping[str, Json]) -> float:
+    """A lesson's importance, 0 to 1, whatever its entry holds."""
+    value = number(lesson.get("importance"))
+    return UNSTATED_IMPORTANCE if value is None else min(1.0, max(0.0, value))
+
+
+def number(value: Json) -> float | None:
+    """`value` as a float if it is a finite JSON number, else None (a truth value is none)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if abs(found) < float("inf") else None

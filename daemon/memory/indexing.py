@@ -1,0 +1,44 @@
+"""What of a text goes into the full-text index, and how a query must be cut to meet it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from .records import Memory
+
+# Scripts written without blanks between words. Hangul has blanks, but glues particles to words.
+_UNSPACED: Final = re.compile(
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Myanmar
+    "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"  # Hangul
+    "\u1780-\u17ff"  # Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana and iteration marks
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"
+    "]+"
+)
+
+
+def index_text(text: str) -> str:
+    """`text` as the index sees it: NFKC, runs of unspaced scripts cut into overlapping pairs.
+
+    A run of one character stays as it is. The same function cuts the query, so that any part
+    of a run that is two characters long or longer is found.
+    """
+    return _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match.group()
+    if len(run) == 1:
+        return f" {run} "
+    return " " + " ".join(run[i : i + 2] for i in range(len(run) - 1)) + " "
+
+
+def indexed_columns(memory: Memory) -> tuple[str, str, str]:
+    """The values of the index's columns `text`, `subject` and `tags` for `memory`."""
+    body = f"{memory.text}\n{memory.outcome}" if memory.outcome else memory.text
+    return index_text(body), index_text(memory.subject), index_text(" ".join(memory.tags))

@@ -1,0 +1,155 @@
+"""MEMORY.md: the hot state as a page for people, in EvoClaw's layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, tzinfo
+from typing import Final
+
+import msgspec
+
+from .hot.state import number
+from .records import Json
+
+_TITLE: Final = "# MEMORY.md - Long-Term Context"
+_NOTE: Final = (
+    "*Written by Thermocline from the hot state: change that with `thermocline hot --update`;"
+    " an edit here lasts until the next change.*"
+)
+_MONTHS: Final = (
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
+_MAX_TASKS: Final = 10
+_MAX_EVENTS: Final = 10
+_MAX_LESSONS: Final = 20
+
+# What would begin a heading, quote, list, fence, rule or HTML block at the head of a line.
+_BLOCK_START: Final = re.compile(r"[#>`~<=|]|[-+*_](?=\s|$)|[-*_](?=[\s*_-]*$)")
+# Unprintable to Python, but parts of words and emoji: the zero-width joiners.
+_JOINERS: Final = "\u200c\u200d"
+_NUMBERED: Final = re.compile(r"(\d{1,9})([.)])(?=\s|$)")
+
+
+def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
+    """The page for a hot document, with its dates in the zone `local`.
+
+    Every stored text takes one line and is escaped where Markdown would take its beginning
+    for structure, so that none can pass for a heading. Parts of the document that are not of
+    the expected shape are left out.
+    """
+    context = _object(document.get("active_context"))
+    sections = (
+        ("🤖 Agent Identity", _values(document.get("identity"))),
+        ("👤 Owner Profile", _values(document.get("owner_profile"))),
+        ("💼 Active Projects", _projects(context.get("projects"))),
+        ("✅ Pending Tasks", _bullets(context.get("tasks"), _MAX_TASKS, _task)),
+        ("📅 Recent Events", _bullets(context.get("events"), _MAX_EVENTS, _event(local))),
+        ("🎯 Critical Lessons", _bullets(document.get("critical_lessons"), _MAX_LESSONS, _lesson)),
+        ("🔥 Hot Memories", _bullets(document.get("hot_memories"), None, _lesson)),
+    )
+    lines = [_TITLE, "", _NOTE, "", "---", ""]
+    for title, body in sections:
+        if content := list(body):
+            lines += [f"## {title}", "", *content, ""]
+    moment = datetime.fromtimestamp(now, local)
+    lines += ["---", f"*Generated: {moment:%Y-%m-%d %H:%M}*", ""]
+    return "\n".join(lines)
+
+
+def _values(section: Json) -> Iterator[str]:
+    for key, value in _object(section).items():
+        if text := _inline(value):
+            yield f"- **{_flat(key.replace('_', ' ')).title()}:** {text}"
+
+
+def _projects(projects: Json) -> Iterator[str]:
+    for index, project in enumerate(_objects(projects)):
+        if index:
+            yield ""
+        yield f"### {_inline(project.get('name')) or 'Unnamed'}"
+        if description := _inline(project.get("description")):
+            yield _line(description)
+        if status := _inline(project.get("status")):
+            yield f"**Status:** {status}"
+
+
+def _bullets(items: Json, most: int | None, write: Callable[[Json], str]) -> Iterator[str]:
+    for item in _list(items)[-most if most else None :]:
+        if text := write(item if isinstance(item, dict) else {"text": item}):
+            yield f"- {text}"
+
+
+def _task(task: dict[str, Json]) -> str:
+    text = _inline(task.get("text"))
+    status = _inline(task.get("status")) or "pending"
+    return f"[{status.upper()}] {text}" if text else ""
+
+
+def _event(local: tzinfo) -> Callable[[dict[str, Json]], str]:
+    def write(event: dict[str, Json]) -> str:
+        text = _inline(event.get("text"))
+        day = _day(event.get("timestamp"), local)
+        return f"[{day}] {text}" if text and day else _line(text)
+
+    return write
+
+
+def _lesson(lesson: dict[str, Json]) -> str:
+    text = _inline(lesson.get("text"))
+    category = _inline(lesson.get("category"))
+    return f"**[{category}]** {text}" if text and category else _line(text)
+
+
+def _day(timestamp: Json, local: tzinfo) -> str:
+    seconds = number(timestamp)
+    if seconds is None:
+        return ""
+    try:
+        day = datetime.fromtimestamp(seconds, local)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    # Not by strftime, which writes the month in the language of the process.
+    return f"{_MONTHS[day.month - 1]} {day.day:02d}"
+
+
+def _inline(value: Json) -> str:
+    """Any JSON value on one line; empty for what holds nothing."""
+    if value is None or value in ("", [], {}):
+        return ""
+    if isinstance(value, str):
+        return _flat(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(filter(None, map(_inline, value)))
+    if isinstance(value, dict):
+        pairs = ((_flat(key), _inline(inner)) for key, inner in value.items())
+        return "; ".join(f"{key}: {text}" for key, text in pairs if text)
+    return msgspec.json.encode(value).decode()
+
+
+def _flat(text: str) -> str:
+    """`text` on one line: every run of blanks, line ends and control characters is a blank."""
+    return " ".join("".join(map(_visible, text)).split())
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() or character in _JOINERS else " "
+
+
+def _line(text: str) -> str:
+    """`text` so that it begins a line as a paragraph, whatever it begins with."""
+    if _BLOCK_START.match(text):
+        return f"\\{text}"
+    return _NUMBERED.sub(r"\1\\\2", text, count=1) if _NUMBERED.match(text) else text
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [item for item in _list(value) if isinstance(item, dict)]

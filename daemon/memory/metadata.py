@@ -1,0 +1,110 @@
+"""The references that a text carries: its URLs, shell commands and paths.
+
+The rules and the caps are EvoClaw's, its oddity included: a line that begins with a known tool
+is kept without the tool's name. Every pattern reads its text once, forward, whatever the text
+is: quantifiers that could give back characters are possessive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from .records import Metadata
+
+MAX_URLS: Final = 10
+MAX_COMMANDS: Final = 5
+MAX_PATHS: Final = 10
+
+# Beyond this length it is data in disguise, not a reference.
+_LONGEST: Final = 2_048
+
+# Only names that do not also begin English sentences ("make sure", "go to", "find out").
+_TOOLS: Final = (
+    "ansible|apt|apt-get|aws|az|brew|bun|bundle|cargo|cd|chmod|chown|clawhub|cmake|composer|conda"
+    "|cp|curl|deno|dnf|docker|docker-compose|ffmpeg|flatpak|gcloud|gem|gh|git|gradle|helm|htop"
+    "|journalctl|kubectl|ls|mkdir|mv|mvn|node|npm|npx|openssl|pacman|pip|pip3|pipx|pnpm|podman"
+    "|poetry|psql|pytest|python|python3|rm|rsync|ruby|rustup|scp|sed|sqlite3|ssh|sudo|systemctl"
+    "|tar|terraform|tmux|turso|unzip|uv|wget|yarn|yum"
+)
+
+# Round brackets may belong to a URL; quotes, square brackets and CJK punctuation end it.
+_URL_CHARS: Final = r"[^\s<>\"`\[\]{}|\\^\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]"
+_URL: Final = re.compile(
+    rf"(?<![A-Za-z0-9_])(?:https?://|www\.)(?=[^\W_]){_URL_CHARS}++"
+    r"|(?<![a-z0-9_\u00c0-\u024f@./:~-])(?:[a-z0-9-]++\.)+(?:com|org|ai|io|net|dev|app|studio|co)(?![\w@-]|\.\w)"
+    rf"(?::[0-9]{{1,5}})?(?:[/?#]{_URL_CHARS}*+)?",
+    re.IGNORECASE,
+)
+_COMMAND: Final = re.compile(
+    r"(?<!`)(?P<fence>`{1,3}+)(?P<quoted>[^`\n]++)(?P=fence)(?!`)"
+    r"|^[ \t]*+\$[ ]++(?P<prompt>[^\n]++)"
+    rf"|^[ \t]*+(?:sudo[ \t]++)?(?:{_TOOLS})[ \t]++(?P<tool>[^\n]++)",
+    re.MULTILINE,
+)
+_SEGMENT: Final = r"[\w.@+%=,-]++"
+_PATH: Final = re.compile(
+    rf"(?<![\w.@+%,~<:/-])(?:(?:~|\.\.?)(?:/{_SEGMENT})++|(?:/{_SEGMENT}){{2,}}+)/?"
+)
+
+
+def extract(text: str) -> Metadata:
+    """The first 10 URLs, 5 commands and 10 paths of `text`, in its order, none twice.
+
+    Takes time linear in the length of the text.
+    """
+    return Metadata(
+        urls=_first(_urls(text), MAX_URLS),
+        commands=_first(_commands(text), MAX_COMMANDS),
+        paths=_first(_paths(text), MAX_PATHS),
+    )
+
+
+def merge(given: Metadata, found: Metadata) -> Metadata:
+    """What the caller gave, then what was found beside it; the caps hold for `found` alone."""
+    return Metadata(
+        urls=tuple(dict.fromkeys(given.urls + found.urls[:MAX_URLS])),
+        commands=tuple(dict.fromkeys(given.commands + found.commands[:MAX_COMMANDS])),
+        paths=tuple(dict.fromkeys(given.paths + found.paths[:MAX_PATHS])),
+    )
+
+
+def _first(found: Iterable[str], number: int) -> tuple[str, ...]:
+    return tuple(islice(dict.fromkeys(found), number))
+
+
+def _urls(text: str) -> Iterator[str]:
+    for match in _URL.finditer(text):
+        url = _without_trailing(match.group())
+        if len(url) <= _LONGEST:
+            yield url
+
+
+def _without_trailing(url: str) -> str:
+    """Cut the punctuation of the sentence around; a bracket goes unless it was opened inside."""
+    surplus = url.count(")") - url.count("(")
+    end = len(url)
+    while end:
+        last = url[end - 1]
+        if last == ")" and surplus > 0:
+            surplus -= 1
+        elif last not in ".,;:!?'*(":
+            break
+        end -= 1
+    return url[:end]
+
+
+def _commands(text: str) -> Iterator[str]:
+    for match in _COMMAND.finditer(text):
+        command = (match["quoted"] or match["prompt"] or match["tool"]).strip()
+        if 4 <= len(command) <= 199:
+            yield command
+
+
+def _paths(text: str) -> Iterator[str]:
+    for match in _PATH.finditer(_URL.sub(" ", text)):
+        path = match.group().rstrip(".,")
+        if 5 < len(path) <= _LONGEST:
+            yield path

@@ -1,0 +1,73 @@
+"""A memory: one remembered statement and all that is known about it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
+Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
+Json: TypeAlias = Any
+
+DEFAULT_CATEGORY: Final = "general"
+DEFAULT_EVENT: Final = "fact_stored"
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """The references that a text carries, each list in the order of the text."""
+
+    urls: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One remembered statement. Times are seconds since the epoch, UTC.
+
+    Attributes:
+        id: opaque, unique within the agent.
+        event: what gave rise to it, such as `correction` or `task_completed`; an open set.
+        category: its place in the tree, `a/b/c`.
+        original_category: where the caller filed it, when the tree has since merged that
+            category into a parent; empty otherwise.
+        importance: 0 to 1.
+        actor: who said it.
+        group, position: the conversation it came from, and its place there.
+        data: any JSON, such as the solution of an experience.
+        merged_into: the id of the memory that replaced it; it then leaves the search.
+        archived_at: when it left the warm memories for the cold archive, else None.
+        writer: the user who stored it over the socket, as `uid:1000`, else the importer.
+        clock, device: its version; the higher pair wins wherever two differ.
+    """
+
+    id: str
+    text: str
+    type: Type = "semantic"
+    event: str = DEFAULT_EVENT
+    subject: str = ""
+    outcome: str = ""
+    category: str = DEFAULT_CATEGORY
+    original_category: str = ""
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    source: str = ""
+    actor: str = ""
+    group: str = ""
+    position: int | None = None
+    metadata: Metadata = Metadata()
+    data: Json = None
+    created_at: float
+    updated_at: float
+    last_accessed_at: float | None = None
+    access_count: int = 0
+    expires_at: float | None = None
+    merged_into: str | None = None
+    archived_at: float | None = None
+    writer: str = ""
+    clock: int = 0
+    device: str = ""
+
+    def expired(self, now: float) -> bool:
+        """Whether its expiry time has passed; it is then neither listed nor recalled."""
+        return self.expires_at is not None and self.expires_at <= now

@@ -1,0 +1,72 @@
+"""How much a memory is worth now, and which temperature follows from that.
+
+The formula is EvoClaw's. Its setting is called a half life but is the time constant: after
+`half_life_days` a memory keeps 1/e = 0.368 of its worth, not one half.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import msgspec
+
+from .records import Memory, Tier
+
+DAY: Final = 86_400.0
+HOT: Final = 0.7
+WARM: Final = 0.3
+COLD: Final = 0.05
+
+# What an event is worth when its teller did not say (Tiny Claw's figures; the rest profClaw's).
+IMPORTANCE_BY_EVENT: Final = {
+    "correction": 0.9,
+    "preference_learned": 0.8,
+    "user_preference": 0.8,
+    "error_recovery": 0.75,
+    "task_solution": 0.7,
+    "fact_stored": 0.6,
+    "task_completed": 0.5,
+    "delegation_result": 0.5,
+    "tool_chain": 0.5,
+}
+DEFAULT_IMPORTANCE: Final = 0.5
+
+
+class Scoring(msgspec.Struct, frozen=True):
+    """The two constants of the formula."""
+
+    half_life_days: float = 30.0
+    reinforcement_boost: float = 0.1
+
+
+def score(
+    importance: float, created_at: float, access_count: int, now: float, scoring: Scoring
+) -> float:
+    """Importance × exp(−age_days / half_life_days) × (1 + boost × access_count).
+
+    Not clamped: an often used memory scores above 1. One from the future has age 0, so that a
+    clock set back inflates nothing.
+    """
+    age_days = max(0.0, now - created_at) / DAY
+    fading = math.exp(-age_days / scoring.half_life_days)
+    return importance * fading * (1.0 + scoring.reinforcement_boost * access_count)
+
+
+def score_of(memory: Memory, now: float, scoring: Scoring) -> float:
+    """The score of `memory` at `now`."""
+    return score(memory.importance, memory.created_at, memory.access_count, now, scoring)
+
+
+def tier_of(value: float) -> Tier:
+    """The temperature that a score stands for."""
+    if value >= HOT:
+        return "hot"
+    if value >= WARM:
+        return "warm"
+    return "cold" if value >= COLD else "frozen"
+
+
+def default_importance(event: str) -> float:
+    """The importance of a memory whose teller gave none."""
+    return IMPORTANCE_BY_EVENT.get(event, DEFAULT_IMPORTANCE)

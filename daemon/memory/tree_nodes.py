@@ -1,0 +1,93 @@
+"""The parts of the category tree: its nodes, its limits, and what a path says."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+
+# The name of the root, which is no key of a `Tree`.
+ROOT: Final = "root"
+DESC_CHARS: Final = 100
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One category.
+
+    Attributes:
+        desc: one line of at most 100 characters; see `one_line`.
+        warm_count, cold_count: the memories filed exactly here, not below.
+        last_access: seconds since the epoch, 0 for never.
+    """
+
+    desc: str
+    warm_count: int = 0
+    cold_count: int = 0
+    last_access: float = 0.0
+
+
+# Path -> node. The root is not among them, and a node's parents always are.
+Tree: TypeAlias = Mapping[str, Node]
+
+
+class TreeLimits(msgspec.Struct, frozen=True):
+    """How large a tree may be; `max_nodes` counts the root, the size is of compact JSON."""
+
+    max_nodes: int = 50
+    max_depth: int = 4
+    max_children: int = 10
+    max_size_bytes: int = 2_048
+
+
+def title(path: str) -> str:
+    """The description of a category that nobody described: its last level as a title."""
+    return one_line(path.rpartition("/")[2].replace("_", " ").title())
+
+
+def one_line(text: str) -> str:
+    """`text` as a description: one line of printable characters, at most 100 of them."""
+    words = " ".join(text[: 8 * DESC_CHARS].split())
+    printable = (char for char in words if unicodedata.category(char) not in {"Cc", "Cs"})
+    return "".join(printable)[:DESC_CHARS].strip()
+
+
+def parent(path: str) -> str:
+    """The path above, `root` for a top-level category."""
+    return path.rpartition("/")[0] or ROOT
+
+
+def ancestors(path: str) -> tuple[str, ...]:
+    """The paths above `path` from the top down, neither the root nor `path` itself among them."""
+    segments = path.split("/")
+    return tuple("/".join(segments[:length]) for length in range(1, len(segments)))
+
+
+def level(path: str) -> int:
+    """How many levels below the root `path` lies."""
+    return path.count("/") + 1
+
+
+def depth(tree: Tree) -> int:
+    """How many levels the tree has below the root; 0 when it is empty."""
+    return max(map(level, tree), default=0)
+
+
+def children(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The sorted children of every path that has any; the top level is under `root`."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        found.setdefault(parent(path), []).append(path)
+    return found
+
+
+def with_parents(tree: Tree) -> dict[str, Node]:
+    """A copy of `tree` in which no node lacks a parent."""
+    complete = dict(tree)
+    for path in tree:
+        above = parent(path)
+        while above != ROOT and above not in complete:
+            complete[above] = Node(desc=title(above))
+            above = parent(above)
+    return complete

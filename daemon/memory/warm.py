@@ -1,0 +1,149 @@
+"""The warm memories: their shape in `warm-memory.json`, and which of them turn cold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from .records import DEFAULT_EVENT, Memory
+from .scoring import DAY, Scoring, score, score_of, tier_of
+
+# What a record carries beyond EvoClaw's fields, each only where it says something.
+_FURTHER: Final = {
+    "type": "semantic",
+    "event": DEFAULT_EVENT,
+    "subject": "",
+    "outcome": "",
+    "original_category": "",
+    "tags": (),
+    "source": "",
+    "actor": "",
+    "group": "",
+    "position": None,
+    "data": None,
+    "last_accessed_at": None,
+    "expires_at": None,
+    "merged_into": None,
+    "writer": "",
+    "clock": 0,
+    "device": "",
+}
+_SCORE_DECIMALS: Final = 6
+_LONGEST_TIER: Final = "frozen"
+_LONGEST_TIME: Final = 1_234_567_890.1234567
+_MANY_USES: Final = 99_999
+_HIGHEST_BOOST: Final = 10
+
+
+class WarmEntry(msgspec.Struct, frozen=True, gc=False):
+    """What the warm cap needs to know of a memory; `size` is its `record_size`."""
+
+    id: str
+    size: int
+    importance: float
+    created_at: float
+    access_count: int
+
+
+def record(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
+    """One element of `warm-memory.json`, in EvoClaw's shape.
+
+    Our further fields follow only where they differ from their default, so that a plain fact
+    looks just as EvoClaw would have written it. The score is that of `now`, rounded.
+    """
+    value = score_of(memory, now, scoring)
+    return _record(memory, round(value, _SCORE_DECIMALS), tier_of(value))
+
+
+def record_size(memory: Memory) -> int:
+    """The most bytes that the record of `memory` takes as compact JSON, until it is edited.
+
+    Neither time nor use changes it: score, tier, access count (up to 99,999) and time of last
+    access count with their longest form, so that a stored size stays true without a rewrite.
+    """
+    uses = max(memory.access_count, _MANY_USES)
+    longest = msgspec.structs.replace(
+        memory,
+        access_count=uses,
+        last_accessed_at=_LONGEST_TIME,
+        archived_at=None,
+    )
+    whole_digits = len(str(1 + _HIGHEST_BOOST * uses))
+    score_width = whole_digits + 1 + _SCORE_DECIMALS
+    return len(msgspec.json.encode(_record(longest, 0.0, _LONGEST_TIER))) - 3 + score_width
+
+
+def overflow(
+    entries: Sequence[WarmEntry], max_bytes: int, now: float, scoring: Scoring
+) -> list[str]:
+    """The ids that must leave so that the list of the others fits in `max_bytes`.
+
+    The size is that of the compact JSON list, its brackets and commas included. The lowest
+    score leaves first; what is larger than the whole cap leaves before all others, as no room
+    that they make would help it.
+    """
+    leaving = [entry.id for entry in entries if entry.size + 2 > max_bytes]
+    staying = [entry for entry in entries if entry.size + 2 <= max_bytes]
+    # Every record takes its size and a comma, but for the last; the brackets take two.
+    total = sum(entry.size + 1 for entry in staying) + 1
+    if not staying or total <= max_bytes:
+        return leaving
+    for entry in sorted(staying, key=lambda entry: _worth(entry, now, scoring)):
+        leaving.append(entry.id)
+        total -= entry.size + 1
+        if total <= max_bytes:
+            break
+    return leaving
+
+
+def expired_from_warm(
+    entries: Sequence[WarmEntry],
+    now: float,
+    scoring: Scoring,
+    *,
+    retention_days: float = 30.0,
+    eviction_threshold: float = 0.3,
+) -> list[str]:
+    """The ids of what is older than `retention_days` and scores below `eviction_threshold`."""
+    return [
+        entry.id
+        for entry in entries
+        if now - entry.created_at > retention_days * DAY
+        and _score(entry, now, scoring) < eviction_threshold
+    ]
+
+
+def _score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
+    return score(entry.importance, entry.created_at, entry.access_count, now, scoring)
+
+
+def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[float, float, str]:
+    return _score(entry, now, scoring), entry.created_at, entry.id
+
+
+def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
+    metadata = memory.metadata
+    fields: dict[str, Any] = {
+        "id": memory.id,
+        "text": memory.text,
+        "category": memory.category,
+        "importance": memory.importance,
+        "created_at": memory.created_at,
+        "access_count": memory.access_count,
+        "score": value,
+        "metadata": {
+            "urls": list(metadata.urls),
+            "commands": list(metadata.commands),
+            "paths": list(metadata.paths),
+        },
+        "tier": tier,
+    }
+    if memory.updated_at != memory.created_at:
+        fields["updated_at"] = memory.updated_at
+    for name, default in _FURTHER.items():
+        value_of = getattr(memory, name)
+        if value_of != default:
+            fields[name] = list(value_of) if name == "tags" else value_of
+    return fields

@@ -1,0 +1,65 @@
+"""What is wrong at the moment, under a name each, for status, health and the log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final
+
+import msgspec
+
+_log = logging.getLogger(__name__)
+_MOST: Final = 200
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that a person should know or do. `since` is in seconds since the epoch."""
+
+    code: str
+    message: str
+    hint: str
+    since: float
+    lasting: bool
+
+
+class Problems:
+    """The problems that stand, by code and subject. Safe to use from several threads.
+
+    Nobody is woken for one: `GET /api/status` shows them, and `GET /api/health` answers 503
+    while a lasting one stands. One that is over but should be read, such as a file that was
+    set aside, is noted and not lasting.
+    """
+
+    def __init__(self) -> None:
+        self._standing: dict[tuple[str, str], Problem] = {}
+        self._lock = threading.Lock()
+
+    def report(
+        self, code: str, subject: str, message: str, hint: str = "", *, lasting: bool = True
+    ) -> None:
+        """Note a problem. Told again, it keeps the time of the first report."""
+        with self._lock:
+            before = self._standing.get((code, subject))
+            since = before.since if before else time.time()
+            self._standing[code, subject] = Problem(code, message, hint, since, lasting)
+            while len(self._standing) > _MOST:
+                self._standing.pop(next(iter(self._standing)))
+        if before is None or before.message != message:
+            _log.warning(message, extra={"action": code})
+
+    def clear(self, code: str, subject: str) -> None:
+        """The problem is over."""
+        with self._lock:
+            gone = self._standing.pop((code, subject), None)
+        if gone is not None:
+            _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
+
+    def standing(self) -> list[Problem]:
+        """All of them, the oldest first."""
+        with self._lock:
+            return sorted(self._standing.values(), key=lambda problem: problem.since)
+
+    def healthy(self) -> bool:
+        """Whether no lasting problem stands."""
+        return not any(problem.lasting for problem in self.standing())

@@ -1,0 +1,1 @@
+"""From a question in words to ranked, explained memories."""

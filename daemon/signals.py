@@ -1,0 +1,29 @@
+"""What signals mean: leave, leave at once, read the configuration again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+
+class Signals:
+    """Turns signals into events of the loop.
+
+    Attributes:
+        stopping: set by the first SIGTERM or SIGINT. A second one ends the process at once;
+            what was acknowledged is safe all the same.
+        reload: set by SIGHUP.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.stopping = asyncio.Event()
+        self.reload = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop, number)
+        loop.add_signal_handler(signal.SIGHUP, self.reload.set)
+
+    def _stop(self, number: int) -> None:
+        if self.stopping.is_set():
+            os._exit(128 + number)
+        self.stopping.set()

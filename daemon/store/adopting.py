@@ -1,0 +1,120 @@
+"""Filling a database from what the files and a damaged predecessor still hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..memory import hot
+from ..memory import tree as trees
+from ..memory.hot import Entry
+from ..memory.records import Memory
+from . import hot_rows, key_values, memories, tree_rows
+from .faces import STORED_METRICS
+from .salvage import Salvaged
+from .settling import archive_faded
+from .sources import Found
+from .transaction import Transaction
+
+
+def adopt(tx: Transaction, found: Found, salvaged: Salvaged | None) -> dict[str, int]:
+    """Store everything found that is not there yet, and return how many of each kind.
+
+    What the database itself still held goes before what the files showed, and of two versions
+    of a memory the newer is kept. What a tombstone says was deleted stays so.
+    """
+    if salvaged is not None:
+        _bury(tx, salvaged)
+    counts = {"memories": _adopt_memories(tx, found, salvaged)}
+    counts["hot_entries"] = _adopt_hot(tx, found, salvaged)
+    counts["categories"] = _adopt_tree(tx, found, salvaged)
+    counts["key_values"] = _adopt_pairs(tx, found, salvaged)
+    _adopt_metrics(tx, found, salvaged)
+    archive_faded(tx)
+    return counts
+
+
+def _bury(tx: Transaction, salvaged: Salvaged) -> None:
+    for row in salvaged.tombstones:
+        tx.db.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _adopt_memories(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
+    buried: dict[str, int] = dict(
+        tx.db.execute("SELECT id, clock FROM tombstones WHERE kind = ?", (memories.KIND,))
+    )
+    for memory in salvaged.memories if salvaged else ():
+        _prefer_database(found, memory)
+    taken = 0
+    for memory in found.memories.values():
+        if buried.get(memory.id, -1) >= memory.clock or _known(tx, memory.id):
+            continue
+        memories.insert(tx, memory)
+        taken += 1
+    return taken
+
+
+def _prefer_database(found: Found, memory: Memory) -> None:
+    """A file may lag behind the database by its last half second, and never leads it."""
+    shown = found.memories.get(memory.id)
+    if shown is None or memory.clock >= shown.clock:
+        found.memories[memory.id] = memory
+
+
+def _known(tx: Transaction, key: str) -> bool:
+    return tx.db.execute("SELECT 1 FROM memories WHERE id = ?", (key,)).fetchone() is not None
+
+
+def _adopt_hot(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
+    entries = dict(hot_rows.entries(tx.db))
+    before = len(entries)
+    for section, key, value, position, _clock in salvaged.hot if salvaged else ():
+        decoded = _decoded(value)
+        if decoded is not None:
+            entries.setdefault((section, key), Entry(value=decoded, position=position))
+    for state in found.hot:
+        for key, entry in hot.entries(state).items():
+            entries.setdefault(key, entry)
+    if len(entries) > before:
+        hot_rows.save(tx, hot.from_entries(entries))
+    return len(entries) - before
+
+
+def _decoded(value: Any) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, TypeError):
+        return None
+
+
+def _adopt_tree(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
+    for path, desc, last_access in salvaged.tree if salvaged else ():
+        if isinstance(path, str) and isinstance(desc, str):
+            node = trees.Node(desc=desc, last_access=float(last_access or 0))
+            found.tree.setdefault(path, node)
+    before = tree_rows.load(tx.db)
+    after = dict(before)
+    for path, node in found.tree.items():
+        if path not in before or before[path].desc == trees.title(path):
+            after[path] = msgspec.structs.replace(node, warm_count=0, cold_count=0)
+    tree_rows.save(tx, before, after)
+    return len(after) - len(before)
+
+
+def _adopt_pairs(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
+    pairs = {key: (value, made) for key, value, made in (salvaged.kv if salvaged else ())}
+    for key, value in found.kv.items():
+        pairs.setdefault(key, (value, None))
+    for key, (value, made) in pairs.items():
+        if not tx.db.execute("SELECT 1 FROM kv WHERE key = ?", (key,)).fetchone():
+            key_values.put(tx, key, value, created_at=made)
+    return len(pairs)
+
+
+def _adopt_metrics(tx: Transaction, found: Found, salvaged: Salvaged | None) -> None:
+    values = {name: value for name, value in found.metrics.items() if name in STORED_METRICS}
+    values.update(dict(salvaged.metrics) if salvaged else {})
+    for name, value in values.items():
+        if not name.endswith("_today"):
+            tx.db.execute("INSERT OR REPLACE INTO metrics VALUES (?, ?)", (name, value))

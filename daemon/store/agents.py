@@ -1,0 +1,200 @@
+"""All agents of the daemon: opened on first use, closed when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+
+from ..errors import NotFound, ShuttingDown, ThermoclineError
+from ..memory.checks import check_agent
+from .agent_store import AgentStore, Surroundings
+from .database import FILE_NAME
+from .opening import Place
+from .schema import MIGRATIONS
+from .sources import present, roots
+
+_log = logging.getLogger(__name__)
+
+
+class Keeping(msgspec.Struct, frozen=True):
+    """How long agents stay open, and how many."""
+
+    idle_close_seconds: float
+    max_open_agents: int
+    look_seconds: float
+    tend_seconds: float = 3600.0
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One agent in the list of all."""
+
+    id: str
+    open: bool
+    memories: int | None
+    size_bytes: int
+
+
+class Agents:
+    """Hands out the open store of an agent, to as many callers at once as there are.
+
+    Args:
+        state_dir: the folder whose `agents/` holds a folder for each.
+        workspaces: folders elsewhere, by agent.
+        device: this device's id.
+        cache_kb: the page cache of each database connection.
+        around: what the stores share.
+        keeping: gives how long they stay open.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        workspaces: dict[str, Path],
+        device: str,
+        cache_kb: int,
+        around: Surroundings,
+        keeping: Callable[[], Keeping],
+    ) -> None:
+        self._folder = state_dir / "agents"
+        self._workspaces = workspaces
+        self._device = device
+        self._cache_kb = cache_kb
+        self._around = around
+        self._keeping = keeping
+        self._open: dict[str, AgentStore] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._closed = False
+        self._tended = time.monotonic()
+
+    @contextlib.asynccontextmanager
+    async def use(self, agent: str, *, create: bool) -> AsyncIterator[AgentStore]:
+        """The agent's store, which stays open as long as the block runs.
+
+        Args:
+            agent: its id.
+            create: whether a new memory may be begun. The default agent always may.
+
+        Raises:
+            InvalidInput: the id is none.
+            NotFound: there is no such agent, and none is to be made.
+        """
+        check_agent(agent)
+        if not create and agent != "default" and not self._exists(agent):
+            raise NotFound(
+                f"no agent is called '{agent}'",
+                field="agent",
+                hint="its memory begins with the first thing stored for it",
+            )
+        store = await self._get(agent)
+        store.in_use += 1
+        try:
+            yield store
+        finally:
+            store.in_use -= 1
+            store.last_used = time.monotonic()
+
+    def open_stores(self) -> dict[str, AgentStore]:
+        """The stores that are open now, by agent."""
+        return dict(self._open)
+
+    def names(self) -> list[str]:
+        """Every agent there is, open or not."""
+        found = {path.name for path in self._folder.glob("*") if self._exists(path.name)}
+        return sorted(found | self._open.keys())
+
+    def summary(self, agent: str, memories: int | None) -> Summary:
+        """What the list of agents says of one."""
+        folder = self._folder / agent
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        return Summary(agent, agent in self._open, memories, size)
+
+    async def run(self) -> None:
+        """Look after the open stores until cancelled: hand edits, time passing, idleness."""
+        while True:
+            keeping = self._keeping()
+            await asyncio.sleep(keeping.look_seconds)
+            tending = time.monotonic() - self._tended > keeping.tend_seconds
+            if tending:
+                self._tended = time.monotonic()
+            for agent, store in self.open_stores().items():
+                try:
+                    await self._look_after(agent, store, tending=tending)
+                except (ThermoclineError, OSError) as error:
+                    self._around.problems.report(
+                        "agent_trouble", agent, f"cannot look after '{agent}': {error}"
+                    )
+                else:
+                    self._around.problems.clear("agent_trouble", agent)
+            await self._close_idle(keeping)
+
+    async def close(self) -> None:
+        """Close every store: what was acknowledged is on the disk and in the files."""
+        self._closed = True
+        await asyncio.gather(*(self._close(agent) for agent in list(self._open)))
+
+    def _exists(self, agent: str) -> bool:
+        folder = self._folder / agent
+        if (folder / FILE_NAME).exists() or agent in self._workspaces:
+            return True
+        return folder.is_dir() and present(roots(folder, agent, None))
+
+    async def _get(self, agent: str) -> AgentStore:
+        if self._closed:
+            raise ShuttingDown("cannot serve: the daemon is stopping")
+        store = self._open.get(agent)
+        if store is not None:
+            return store
+        async with self._opening.setdefault(agent, asyncio.Lock()):
+            store = self._open.get(agent)
+            if store is None:
+                store = await self._start(agent)
+                self._open[agent] = store
+        return store
+
+    async def _start(self, agent: str) -> AgentStore:
+        place = Place(
+            agent=agent,
+            folder=self._folder / agent,
+            workspace=self._workspaces.get(agent),
+            device=self._device,
+            cache_kb=self._cache_kb,
+            migrations=MIGRATIONS,
+        )
+        store = AgentStore(place, self._around)
+        await store.open()
+        _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
+        return store
+
+    async def _look_after(self, agent: str, store: AgentStore, *, tending: bool) -> None:
+        if not store.place.folder.exists():
+            # Its owner removed the folder: the agent is forgotten.
+            if not store.in_use:
+                await self._close(agent)
+            return
+        await store.look()
+        if tending:
+            await store.tend()
+
+    async def _close_idle(self, keeping: Keeping) -> None:
+        now = time.monotonic()
+        idle = sorted(
+            (store.last_used, agent) for agent, store in self._open.items() if not store.in_use
+        )
+        surplus = max(0, len(self._open) - keeping.max_open_agents)
+        for number, (used, agent) in enumerate(idle):
+            if number < surplus or now - used > keeping.idle_close_seconds:
+                await self._close(agent)
+
+    async def _close(self, agent: str) -> None:
+        async with self._opening.setdefault(agent, asyncio.Lock()):
+            store = self._open.pop(agent, None)
+            if store is not None:
+                await store.close()
+                _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})

@@ -1,0 +1,148 @@
+"""Opening `memory.db`: pragmas, migrations, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
+from .schema import Migration
+
+FILE_NAME: Final = "memory.db"
+_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
+    """The one connection that writes. Every commit is on the disk before it returns.
+
+    Raises:
+        ThermoclineError: as `translate` maps SQLite's error.
+    """
+    try:
+        db = _connect(f"file:{_uri(path)}?mode=rwc", cache_kb)
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA secure_delete = ON").fetchone()
+        # Keeps the log from staying as large as the largest import was.
+        db.execute("PRAGMA journal_size_limit = 4194304").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    return db
+
+
+def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
+    """A connection that cannot write, and neither waits for the writer nor makes it wait."""
+    try:
+        db = _connect(f"file:{_uri(path)}?mode=rw", cache_kb)
+        db.execute("PRAGMA query_only = ON")
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    return db
+
+
+def _connect(uri: str, cache_kb: int) -> sqlite3.Connection:
+    db = sqlite3.connect(uri, uri=True, timeout=5.0, isolation_level=None, check_same_thread=False)
+    db.execute(f"PRAGMA cache_size = -{cache_kb}")
+    db.execute("PRAGMA temp_store = MEMORY")
+    return db
+
+
+def _uri(path: Path) -> str:
+    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def migrate(db: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """Bring the schema up to the last of `migrations`, each step in one transaction.
+
+    Before the first step on a database that holds anything, a copy is kept beside it, named
+    after its version.
+
+    Raises:
+        Conflict: it was written by a later release; it is left as it is.
+    """
+    found = _schema_version(db, path)
+    if found > migrations[-1].version:
+        raise Conflict(
+            f"cannot open {path}: its schema version is {found}, this release knows "
+            f"{migrations[-1].version}",
+            hint="install the release that wrote it, or a later one",
+        )
+    if 0 < found < migrations[-1].version:
+        _keep_copy(db, path, found)
+    for migration in migrations:
+        if migration.version > found:
+            _apply(db, path, migration)
+
+
+def _schema_version(db: sqlite3.Connection, path: Path) -> int:
+    try:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    try:
+        db.execute("VACUUM INTO ?", (str(path.with_name(f"{path.name}.v{version}-{stamp}")),))
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        for statement in migration.statements:
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {migration.version}")
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise translate(error, path) from error
+
+
+def quick_check(path: Path) -> None:
+    """Read every page once and raise if one is not what SQLite wrote. Takes a second per 200 MB.
+
+    Raises:
+        StoreDamaged: naming the first fault.
+    """
+    try:
+        db = _connect(f"file:{_uri(path)}?mode=rw", cache_kb=512)
+        try:
+            first = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    if first != "ok":
+        raise StoreDamaged(f"cannot trust {path}: {first}")
+
+
+def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
+    """The error of our tree that stands for one of SQLite's."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return ThermoclineError(f"cannot use {path}: {error}")
+    primary = code & 0xFF
+    if primary in _DAMAGE:
+        return StoreDamaged(f"cannot read {path}: {error}")
+    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return Unavailable(f"cannot use {path}: another process holds it", hint="close it there")
+    return _refusal(primary, error, path)
+
+
+def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError:
+    if primary == sqlite3.SQLITE_FULL:
+        return DiskFull(f"cannot write to {path}: the disk is full", hint="free some space")
+    if primary == sqlite3.SQLITE_READONLY:
+        return ReadOnly(f"cannot write to {path}: {error}", hint="make its folder writable")
+    if primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+        return DiskFull(
+            f"cannot read or write {path}: {error}", hint="check the disk and its free space"
+        )
+    return ThermoclineError(f"cannot use {path}: {error}")

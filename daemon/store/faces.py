@@ -1,0 +1,154 @@
+"""The state files: what people, agents and older tools read of an agent's memory.
+
+They are rendered from one snapshot of the database. Nothing here writes to a disk.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable
+from datetime import tzinfo
+from typing import Any, Final
+
+import msgspec
+
+from ..memory import hot, markdown
+from ..memory import tree as trees
+from ..memory.records import Memory
+from ..memory.warm import record
+from . import hot_rows, tree_rows
+from .rows import SELECT, from_row
+from .transaction import SEGMENT_ROWS, Face, Rules
+
+HOT_FILE: Final = "hot-memory-state.json"
+WARM_FILE: Final = "warm-memory.json"
+TREE_FILE: Final = "memory-tree.json"
+METRICS_FILE: Final = "metrics.json"
+KV_FILE: Final = "key-values.json"
+MARKDOWN_FILE: Final = "MEMORY.md"
+COLD_FOLDER: Final = "cold"
+
+FILES: Final[dict[Face, str]] = {
+    "hot": HOT_FILE,
+    "warm": WARM_FILE,
+    "tree": TREE_FILE,
+    "metrics": METRICS_FILE,
+    "kv": KV_FILE,
+}
+STORED_METRICS: Final = (
+    "retrieval_count",
+    "evictions_today",
+    "reinforcements_today",
+    "consolidation_count",
+    "last_consolidation",
+    "context_tokens_saved",
+)
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """One file: its name below the agent's folder, or None content where it should go."""
+
+    name: str
+    content: bytes | None
+
+
+def version(db: sqlite3.Connection) -> int:
+    """The highest version in the database."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'clock'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def render(
+    db: sqlite3.Connection, wanted: Iterable[Face], now: float, rules: Rules, local: tzinfo
+) -> list[Rendered]:
+    """The wanted files as they should stand. MEMORY.md comes with the hot state."""
+    files: list[Rendered] = []
+    for face in sorted(set(wanted)):
+        if face == "hot":
+            document = hot_rows.document(db, now, rules)
+            text = markdown.render(document, now, local)
+            files.append(Rendered(HOT_FILE, _json(document, rules.hot.max_bytes)))
+            files.append(Rendered(MARKDOWN_FILE, text.encode()))
+        elif face == "warm":
+            warm = warm_document(db, now, rules)
+            files.append(Rendered(WARM_FILE, _json(warm, rules.warm_max_bytes)))
+        elif face == "tree":
+            tree = tree_document(db)
+            files.append(Rendered(TREE_FILE, _json(tree, rules.tree.max_size_bytes)))
+        elif face == "metrics":
+            files.append(Rendered(METRICS_FILE, _json(metrics_document(db, now), None)))
+        elif face == "kv":
+            files.append(Rendered(KV_FILE, _json(kv_document(db), None)))
+    return files
+
+
+def warm_document(db: sqlite3.Connection, now: float, rules: Rules) -> list[dict[str, Any]]:
+    """The warm memories in EvoClaw's shape, the newest first."""
+    rows = db.execute(f"{SELECT} WHERE archived_at IS NULL ORDER BY created_at DESC, row DESC")
+    return [record(from_row(row), now, rules.scoring) for row in rows]
+
+
+def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
+    """The tree in EvoClaw's shape, with true counts, the root's included."""
+    return trees.document(tree_rows.load(db), *tree_rows.totals(db))
+
+
+def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
+    """The stored counters under EvoClaw's names, each 0 until something counts it."""
+    values = dict(db.execute("SELECT name, value FROM metrics").fetchall())
+    today = time.strftime("%Y-%m-%d", time.localtime(now))
+    found: dict[str, Any] = {"_schema_version": "2.0"}
+    for name in (*STORED_METRICS, "total_stored", "total_evicted", "total_retrieved"):
+        value = values.get(f"{name}@{today}" if name.endswith("_today") else name, 0.0)
+        found[name] = int(value) if value == int(value) else value
+    return found
+
+
+def kv_document(db: sqlite3.Connection) -> dict[str, Any]:
+    """Every pair, with its times."""
+    rows = db.execute("SELECT key, value, created_at, updated_at FROM kv ORDER BY key")
+    return {k: {"value": v, "created_at": made, "updated_at": at} for k, v, made, at in rows}
+
+
+def segment_name(segment: int) -> str:
+    """The file of the archive that shows the rows of `segment`."""
+    return f"{COLD_FOLDER}/{segment:06d}.jsonl"
+
+
+def render_segment(db: sqlite3.Connection, segment: int) -> Rendered:
+    """One file of the archive: a line of JSON for each memory. None when it has none left."""
+    rows = db.execute(
+        f"{SELECT} WHERE row >= ? AND row < ? AND archived_at IS NOT NULL",
+        (segment * SEGMENT_ROWS, (segment + 1) * SEGMENT_ROWS),
+    )
+    lines = [msgspec.json.encode(memory) for memory in map(from_row, rows)]
+    content = b"\n".join([*lines, b""]) if lines else None
+    return Rendered(segment_name(segment), content)
+
+
+def read_segment(content: bytes) -> tuple[list[Memory], int]:
+    """The memories in a file of the archive, and how many lines could not be read."""
+    found: list[Memory] = []
+    bad = 0
+    for line in content.splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=Memory))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            bad += 1
+    return found, bad
+
+
+def _json(document: Any, limit: int | None) -> bytes:
+    """Indented for people, as long as even that stays within the limit."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    content = f"{text}\n".encode()
+    if limit is not None and len(content) > limit:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return content
+
+
+def compact_size(document: Any) -> int:
+    """The bytes by which every limit is measured: compact JSON in UTF-8."""
+    return hot.document_size(document)

@@ -1,0 +1,128 @@
+"""The hot state as rows, one for each entry, so that devices can merge it entry by entry."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from ..memory import hot
+from ..memory.hot import Displaced, Entry, EntryKey, HotState
+from ..memory.metadata import extract
+from ..memory.records import Memory
+from ..memory.scoring import HOT, score_of
+from . import memories
+from .rows import SELECT, from_row
+from .transaction import Rules, Transaction
+
+KIND: Final = "hot"
+# A hot state of 5 KB holds about thirty promoted memories at the very most.
+_PROMOTED_AT_MOST: Final = 40
+
+
+def load(db: sqlite3.Connection) -> HotState:
+    """The hot state, without the memories promoted into it."""
+    return hot.from_entries(entries(db))
+
+
+def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
+    """Its rows, by section and key."""
+    rows = db.execute("SELECT section, key, value, position FROM hot")
+    return {
+        (section, key): Entry(value=msgspec.json.decode(value), position=position)
+        for section, key, value, position in rows
+    }
+
+
+def clocks(db: sqlite3.Connection) -> dict[EntryKey, int]:
+    """The version of each row."""
+    return {(s, k): clock for s, k, clock in db.execute("SELECT section, key, clock FROM hot")}
+
+
+def save(tx: Transaction, state: HotState) -> HotState:
+    """Store `state`, cut to its limits; what it gives up becomes an ordinary memory."""
+    fitted = hot.fit(state, tx.rules.hot)
+    for displaced in fitted.displaced:
+        _remember(tx, displaced)
+    changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
+    for (section, key), entry in changes.changed.items():
+        clock = tx.version()
+        tx.db.execute(
+            "INSERT OR REPLACE INTO hot VALUES (?, ?, ?, ?, ?, ?)",
+            (section, key, _json(entry.value), entry.position, clock, tx.device),
+        )
+        tx.alive(KIND, _id(section, key))
+        tx.changed(KIND, _id(section, key), clock)
+    for section, key in changes.removed:
+        tx.db.execute("DELETE FROM hot WHERE section = ? AND key = ?", (section, key))
+        tx.deleted(KIND, _id(section, key))
+    tx.faces.add("hot")
+    touched = {section for section, _ in (*changes.changed, *changes.removed)}
+    if touched:
+        tx.tell("hot.updated", sections=sorted(touched))
+    return fitted.state
+
+
+def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
+    """The warm memories that are hot now, the highest score first."""
+    rows = db.execute(
+        f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?)",
+        (now,),
+    )
+    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, rows)]
+    best = sorted((pair for pair in scored if pair[0] >= HOT), key=lambda pair: -pair[0])
+    return [memory for _, memory in best[:_PROMOTED_AT_MOST]]
+
+
+def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
+    """The hot document as it stands: within its limits, promoted memories last."""
+    return hot.document(load(db), promoted(db, now, rules), rules.hot)
+
+
+def _remember(tx: Transaction, displaced: Displaced) -> None:
+    # The id follows from the content: what is displaced again and again is kept once.
+    for part in _parts(displaced.text):
+        digest = hashlib.sha256(f"{displaced.section}\0{part}".encode()).hexdigest()
+        key = digest[:16]
+        if tx.db.execute("SELECT 1 FROM memories WHERE id = ?", (key,)).fetchone():
+            continue
+        memories.insert(
+            tx,
+            Memory(
+                id=key,
+                text=part,
+                event="hot_displaced",
+                category=displaced.category,
+                importance=displaced.importance,
+                source=f"hot:{displaced.section}",
+                metadata=extract(part),
+                created_at=displaced.created_at or tx.now,
+                updated_at=tx.now,
+                writer="daemon",
+            ),
+        )
+
+
+def _parts(text: str, limit: int = 60_000) -> Iterator[str]:
+    """`text` in pieces that a memory may hold, limited in UTF-8 bytes."""
+    raw = text.encode()
+    while len(raw) > limit:
+        # Back to where a character begins.
+        cut = limit
+        while raw[cut] & 0xC0 == 0x80:
+            cut -= 1
+        yield raw[:cut].decode()
+        raw = raw[cut:]
+    yield raw.decode()
+
+
+def _id(section: str, key: str) -> str:
+    return f"{section}/{key}"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,66 @@
+"""A small pool of reading connections, so that no reader waits for the writer."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TypeVar
+
+from .database import connect_reader, translate
+
+T = TypeVar("T")
+
+
+class Readers:
+    """Connections that are opened when first needed and handed from one reader to the next.
+
+    Args:
+        path: the database.
+        limit: how many connections there may be; further readers wait for one.
+        cache_kb: the page cache of each.
+        threads: where reading happens; shared with other agents.
+    """
+
+    def __init__(self, path: Path, *, limit: int, cache_kb: int, threads: Executor) -> None:
+        self._path = path
+        self._cache_kb = cache_kb
+        self._threads = threads
+        self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
+        for _ in range(limit):
+            self._idle.put(None)
+        self._limit = limit
+
+    async def run(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Call `read` on a thread, in one snapshot of the database.
+
+        Raises:
+            ThermoclineError: what `read` raised, or what stands for SQLite's error.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, read)
+
+    def _run(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        db = self._idle.get()
+        try:
+            if db is None:
+                db = connect_reader(self._path, self._cache_kb)
+            db.execute("BEGIN")
+            try:
+                return read(db)
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise translate(error, self._path) from error
+        finally:
+            self._idle.put(db)
+
+    def close(self) -> None:
+        """Wait for the readers and close the connections. Blocking."""
+        for _ in range(self._limit):
+            db = self._idle.get()
+            if db is not None:
+                db.close()

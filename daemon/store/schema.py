@@ -1,0 +1,168 @@
+"""The tables of `memory.db`, as a list of forward migrations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """One step from the schema version before it to `version`, as SQL statements."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+_FIRST = Migration(
+    1,
+    (
+        """
+        CREATE TABLE memories (
+            row INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            text TEXT NOT NULL,
+            type TEXT NOT NULL,
+            event TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            category TEXT NOT NULL,
+            original_category TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            importance REAL NOT NULL,
+            source TEXT NOT NULL,
+            actor TEXT NOT NULL,
+            grp TEXT NOT NULL,
+            position INTEGER,
+            metadata TEXT NOT NULL,
+            data TEXT,
+            created_at REAL NOT NULL,
+            updated_at REAL NOT NULL,
+            last_accessed_at REAL,
+            access_count INTEGER NOT NULL,
+            expires_at REAL,
+            merged_into TEXT,
+            archived_at REAL,
+            writer TEXT NOT NULL,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL,
+            size INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX memories_by_time ON memories(created_at)",
+        "CREATE INDEX memories_by_category ON memories(category)",
+        """
+        CREATE INDEX memories_by_original ON memories(original_category)
+            WHERE original_category <> ''
+        """,
+        "CREATE INDEX memories_by_group ON memories(grp, position) WHERE grp <> ''",
+        "CREATE INDEX memories_by_expiry ON memories(expires_at) WHERE expires_at IS NOT NULL",
+        # Covers all that the warm cap looks at, so that keeping it costs no row read.
+        """
+        CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count)
+            WHERE archived_at IS NULL
+        """,
+        # Contentless: the text stands once, in `memories`. The categories let the marks of
+        # Devanagari or Thai be parts of words.
+        """
+        CREATE VIRTUAL TABLE memory_fts USING fts5(
+            text, subject, tags, content='',
+            tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+        )
+        """,
+        """
+        CREATE TABLE tree (
+            path TEXT PRIMARY KEY,
+            desc TEXT NOT NULL,
+            last_access REAL NOT NULL,
+            warm_count INTEGER NOT NULL DEFAULT 0,
+            cold_count INTEGER NOT NULL DEFAULT 0,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        # The counts are kept by the database itself, so that no path can make them untrue.
+        """
+        CREATE TRIGGER tree_counts_insert AFTER INSERT ON memories WHEN NEW.merged_into IS NULL
+        BEGIN
+            UPDATE tree SET warm_count = warm_count + (NEW.archived_at IS NULL),
+                cold_count = cold_count + (NEW.archived_at IS NOT NULL) WHERE path = NEW.category;
+        END
+        """,
+        """
+        CREATE TRIGGER tree_counts_delete AFTER DELETE ON memories WHEN OLD.merged_into IS NULL
+        BEGIN
+            UPDATE tree SET warm_count = warm_count - (OLD.archived_at IS NULL),
+                cold_count = cold_count - (OLD.archived_at IS NOT NULL) WHERE path = OLD.category;
+        END
+        """,
+        """
+        CREATE TRIGGER tree_counts_update
+        AFTER UPDATE OF category, archived_at, merged_into ON memories
+        BEGIN
+            UPDATE tree SET warm_count = warm_count - (OLD.archived_at IS NULL),
+                cold_count = cold_count - (OLD.archived_at IS NOT NULL)
+                WHERE path = OLD.category AND OLD.merged_into IS NULL;
+            UPDATE tree SET warm_count = warm_count + (NEW.archived_at IS NULL),
+                cold_count = cold_count + (NEW.archived_at IS NOT NULL)
+                WHERE path = NEW.category AND NEW.merged_into IS NULL;
+        END
+        """,
+        """
+        CREATE TRIGGER tree_counts_node AFTER INSERT ON tree
+        BEGIN
+            UPDATE tree SET
+                warm_count = (SELECT count(*) FROM memories WHERE category = NEW.path
+                    AND merged_into IS NULL AND archived_at IS NULL),
+                cold_count = (SELECT count(*) FROM memories WHERE category = NEW.path
+                    AND merged_into IS NULL AND archived_at IS NOT NULL)
+                WHERE path = NEW.path;
+        END
+        """,
+        """
+        CREATE TABLE hot (
+            section TEXT NOT NULL,
+            key TEXT NOT NULL,
+            value TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL,
+            PRIMARY KEY (section, key)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE kv (
+            key TEXT PRIMARY KEY,
+            value TEXT NOT NULL,
+            created_at REAL NOT NULL,
+            updated_at REAL NOT NULL,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE tombstones (
+            kind TEXT NOT NULL,
+            id TEXT NOT NULL,
+            deleted_at REAL NOT NULL,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL,
+            PRIMARY KEY (kind, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE outbox (kind TEXT NOT NULL, id TEXT NOT NULL, clock INTEGER NOT NULL,
+            PRIMARY KEY (kind, id)) STRICT, WITHOUT ROWID
+        """,
+        "CREATE TABLE metrics (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT, WITHOUT ROWID",
+        # What stands in a state file: the digest of its bytes, and the version it showed.
+        """
+        CREATE TABLE faces (name TEXT PRIMARY KEY, digest TEXT NOT NULL, clock INTEGER NOT NULL)
+            STRICT, WITHOUT ROWID
+        """,
+        "CREATE TABLE stale_segments (segment INTEGER PRIMARY KEY, clock INTEGER NOT NULL) STRICT",
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    ),
+)
+
+MIGRATIONS: Final = (_FIRST,)

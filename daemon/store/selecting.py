@@ -1,0 +1,139 @@
+"""Listing memories by what is known about them, without a query in words."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ..memory.records import Memory, Tier
+from ..memory.scoring import COLD, HOT, WARM, Scoring, score
+from .rows import SELECT, from_row
+
+Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
+
+_BOUNDS: Final[dict[str, tuple[float, float]]] = {
+    "hot": (HOT, float("inf")),
+    "warm": (WARM, HOT),
+    "cold": (COLD, WARM),
+    "frozen": (float("-inf"), COLD),
+}
+_ORDER: Final = {
+    "newest": "created_at DESC, row DESC",
+    "oldest": "created_at, row",
+    "importance": "importance DESC, created_at DESC, row DESC",
+    "score": "score(importance, created_at, access_count) DESC, row DESC",
+}
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which memories are meant; what is left out does not matter.
+
+    Attributes:
+        category: it and all below it, under its present name or the one first given.
+        tags: all of them.
+        url: a part of one of the stored URLs, in any case.
+        merged, expired: whether those take part, which otherwise they do not.
+    """
+
+    types: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    url: str | None = None
+    actor: str | None = None
+    group: str | None = None
+    source: str | None = None
+    archived: bool | None = None
+    tier: Tier | None = None
+    since: float | None = None
+    until: float | None = None
+    min_importance: float | None = None
+    merged: bool = False
+    expired: bool = False
+
+
+def page(
+    db: sqlite3.Connection,
+    filters: Filters,
+    *,
+    order: Order,
+    limit: int,
+    offset: int,
+    now: float,
+    scoring: Scoring,
+) -> tuple[list[Memory], int]:
+    """The memories that pass, a page of them, and how many there are in all."""
+    if filters.tier is not None or order == "score":
+        # Only these two need a score for each row, and they pay for it.
+        db.create_function("score", 3, lambda i, c, a: score(i, c, a, now, scoring))
+    condition, arguments = where(filters, now)
+    total = db.execute(f"SELECT count(*) FROM memories WHERE {condition}", arguments).fetchone()[0]
+    rows = db.execute(
+        f"{SELECT} WHERE {condition} ORDER BY {_ORDER[order]} LIMIT ? OFFSET ?",
+        (*arguments, limit, offset),
+    )
+    return [from_row(row) for row in rows], int(total)
+
+
+def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
+    """The SQL condition for `filters` and its arguments. Values never become SQL text."""
+    parts: list[str] = ["1"]
+    arguments: list[Any] = []
+
+    def add(part: str, *values: Any) -> None:
+        parts.append(part)
+        arguments.extend(values)
+
+    if filters.types:
+        add(f"type IN ({', '.join('?' * len(filters.types))})", *filters.types)
+    if filters.events:
+        add(f"event IN ({', '.join('?' * len(filters.events))})", *filters.events)
+    if filters.category is not None and filters.category != "root":
+        add(*_below(filters.category))
+    for tag in filters.tags:
+        add("EXISTS (SELECT 1 FROM json_each(memories.tags) WHERE value = ?)", tag)
+    if filters.url is not None:
+        add(
+            "EXISTS (SELECT 1 FROM json_each(metadata, '$.urls')"
+            " WHERE instr(lower(value), lower(?)))",
+            filters.url,
+        )
+    for column, value in (
+        ("actor", filters.actor),
+        ("grp", filters.group),
+        ("source", filters.source),
+    ):
+        if value is not None:
+            add(f"{column} = ?", value)
+    _add_numbers(filters, now, add)
+    return " AND ".join(parts), arguments
+
+
+def _below(category: str) -> tuple[str, str, str, str, str, str, str]:
+    under = (category, f"{category}/", f"{category}0")  # "0" is what follows "/"
+    condition = (
+        "(category = ? OR (category >= ? AND category < ?) OR original_category = ?"
+        " OR (original_category >= ? AND original_category < ?))"
+    )
+    return (condition, *under, *under)
+
+
+def _add_numbers(filters: Filters, now: float, add: Any) -> None:
+    if filters.archived is not None:
+        add("archived_at IS NOT NULL" if filters.archived else "archived_at IS NULL")
+    if filters.tier is not None:
+        low, high = _BOUNDS[filters.tier]
+        add("score(importance, created_at, access_count) >= ?", low)
+        add("score(importance, created_at, access_count) < ?", high)
+    if filters.since is not None:
+        add("created_at >= ?", filters.since)
+    if filters.until is not None:
+        add("created_at <= ?", filters.until)
+    if filters.min_importance is not None:
+        add("importance >= ?", filters.min_importance)
+    if not filters.merged:
+        add("merged_into IS NULL")
+    if not filters.expired:
+        add("(expires_at IS NULL OR expires_at > ?)", now)

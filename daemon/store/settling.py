@@ -1,0 +1,87 @@
+"""Bringing a memory back within its limits, as the last step before every commit."""
+
+from __future__ import annotations
+
+from ..memory import tree as trees
+from ..memory.warm import WarmEntry, expired_from_warm, overflow
+from . import memories, tree_rows
+from .transaction import Transaction
+
+# More than this at once would hold up the callers of the same commit.
+_EXPIRED_AT_ONCE = 500
+# Once the cap is met, a little more room is made, so that not every commit has to make some.
+_FILL = 0.96
+
+
+def settle(tx: Transaction) -> None:
+    """Keep the caps that the group may have broken, and note the clock.
+
+    Nothing is dropped: what leaves warm is archived, what leaves the tree is filed under its
+    parent. Only memories whose own expiry time has passed are forgotten.
+    """
+    forget_expired(tx)
+    if tx.settle_tree:
+        _settle_tree(tx)
+    if tx.settle_warm:
+        _settle_warm(tx)
+    if tx.clock:
+        tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (str(tx.clock),))
+
+
+def forget_expired(tx: Transaction) -> int:
+    """Delete the memories whose expiry time has passed, and return how many."""
+    rows = tx.db.execute(
+        "SELECT id FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?",
+        (tx.now, _EXPIRED_AT_ONCE),
+    ).fetchall()
+    for (key,) in rows:
+        memories.delete(tx, memories.find(tx.db, key))
+    return len(rows)
+
+
+def _settle_warm(tx: Transaction) -> None:
+    total, number = tx.db.execute(
+        "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
+    ).fetchone()
+    # A list of n records in compact JSON: brackets around, commas between.
+    if total + max(0, number - 1) + 2 <= tx.rules.warm_max_bytes:
+        return
+    room = int(tx.rules.warm_max_bytes * _FILL)
+    leaving = overflow(warm_entries(tx), room, tx.now, tx.rules.scoring)
+    memories.archive(tx, leaving)
+
+
+def archive_faded(tx: Transaction) -> int:
+    """Archive what is past the retention and scores below the threshold; return how many."""
+    leaving = expired_from_warm(
+        warm_entries(tx),
+        tx.now,
+        tx.rules.scoring,
+        retention_days=tx.rules.warm_retention_days,
+        eviction_threshold=tx.rules.warm_eviction_threshold,
+    )
+    return memories.archive(tx, leaving)
+
+
+def warm_entries(tx: Transaction) -> list[WarmEntry]:
+    """What the warm cap needs to know of each warm memory."""
+    rows = tx.db.execute(
+        "SELECT id, size, importance, created_at, access_count FROM memories"
+        " WHERE archived_at IS NULL"
+    )
+    return [
+        WarmEntry(id=key, size=size, importance=importance, created_at=at, access_count=count)
+        for key, size, importance, at, count in rows
+    ]
+
+
+def _settle_tree(tx: Transaction) -> None:
+    before = tree_rows.load(tx.db)
+    fitted = trees.fit(before, tx.rules.tree, tx.now, keep=tx.keep_category)
+    if not fitted.merges:
+        return
+    for old, new in fitted.merges:
+        if new != trees.ROOT:
+            tree_rows.ensure(tx, new)
+        memories.relabel(tx, old, new)
+    tree_rows.save(tx, before, fitted.tree)

@@ -1,0 +1,182 @@
+"""The one thread that writes an agent's database, with group commit.
+
+What arrives while a commit is on its way to the disk goes into the next one, together: under
+load many callers share one fsync, and a single caller never waits for others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ..errors import ShuttingDown
+from .database import translate
+from .transaction import Event, Face, Transaction
+
+T = TypeVar("T")
+Operation = Callable[[Transaction], T]
+
+# Beyond this the transaction itself, not the fsync, is what callers wait for.
+_GROUP: Final = 256
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """What one commit changed."""
+
+    events: tuple[Event, ...]
+    faces: frozenset[Face]
+
+
+class _Job:
+    """An operation on its way, and who waits for it."""
+
+    __slots__ = ("error", "future", "operation", "result")
+
+    def __init__(self, operation: Operation[Any], future: asyncio.Future[Any]) -> None:
+        self.operation = operation
+        self.future = future
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def answer(self) -> None:
+        if self.future.done():
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+class Writer:
+    """Runs operations in order, in groups, each group in one durable transaction.
+
+    Args:
+        connect: opens the connection; called on the writer's thread.
+        begin: makes the transaction for a group.
+        settle: brings the memory back within its limits, before the commit.
+        committed: told, on the event loop, what a commit changed, before its callers are.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        db: sqlite3.Connection,
+        *,
+        begin: Callable[[sqlite3.Connection], Transaction],
+        settle: Operation[None],
+        committed: Callable[[Committed], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._begin = begin
+        self._settle = settle
+        self._committed = committed
+        self._loop = loop
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name=f"writer {path}", daemon=True)
+        self._thread.start()
+
+    async def submit(self, operation: Operation[T]) -> T:
+        """Run `operation` and return its result once the commit is on the disk.
+
+        A cancelled caller does not cancel the operation: it may still be committed.
+
+        Raises:
+            ThermoclineError: what the operation raised, or what kept the commit from the disk;
+                then nothing of it was changed.
+        """
+        if self._closed:
+            raise ShuttingDown(f"cannot write to {self._path}: it is being closed")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._jobs.put(_Job(operation, future))
+        return await future
+
+    async def close(self) -> None:
+        """Commit what is queued, then close the database. Further writes are refused."""
+        if not self._closed:
+            self._closed = True
+            self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            group, going = self._take()
+            if group:
+                committed = self._commit(group)
+                self._loop.call_soon_threadsafe(self._answer, group, committed)
+        self._db.close()
+
+    def _take(self) -> tuple[list[_Job], bool]:
+        """Wait for a job, then take all that stand behind it. False: close after these."""
+        group: list[_Job] = []
+        job = self._jobs.get()
+        while job is not None:
+            group.append(job)
+            if len(group) == _GROUP:
+                return group, True
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return group, True
+        return group, False
+
+    def _commit(self, group: list[_Job]) -> Committed | None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            transaction = self._begin(self._db)
+            for job in group:
+                self._run_job(job, transaction, alone=len(group) == 1)
+            if all(job.error is not None for job in group):
+                self._db.execute("ROLLBACK")
+                return None
+            self._settle(transaction)
+            self._db.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
+            self._fail(group, error)
+            return None
+        return Committed(tuple(transaction.events), frozenset(transaction.faces))
+
+    def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
+        """Run one operation so that its failure undoes only itself."""
+        if alone:
+            job.result = job.operation(transaction)
+            return
+        told = len(transaction.events)
+        self._db.execute("SAVEPOINT job")
+        try:
+            job.result = job.operation(transaction)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
+            job.error = error
+            del transaction.events[told:]
+            self._db.execute("ROLLBACK TO job")
+        self._db.execute("RELEASE job")
+
+    def _fail(self, group: list[_Job], error: Exception) -> None:
+        """Undo the group; nobody in it is told that it was stored."""
+        if self._db.in_transaction:
+            try:
+                self._db.execute("ROLLBACK")
+            except sqlite3.Error as second:
+                error = second
+        if isinstance(error, sqlite3.Error):
+            error = translate(error, self._path)
+        for job in group:
+            job.error = job.error or error
+
+    def _answer(self, group: list[_Job], committed: Committed | None) -> None:
+        if committed is not None:
+            self._committed(committed)
+        for job in group:
+            job.answer()

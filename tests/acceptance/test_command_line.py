@@ -1,0 +1,341 @@
+"""The command line against a real daemon, as a person and as a program use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from thermocline.daemon.client import Client, DaemonUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+RECORD = {
+    "id", "text", "category", "importance", "created_at", "access_count", "score", "metadata",
+    "tier",
+}  # fmt: skip
+
+
+class Shell:
+    """Runs commands against one daemon, as one agent."""
+
+    def __init__(self, socket: str, agent: str) -> None:
+        self.socket = socket
+        self.agent = agent
+
+    def words(self, *words: str) -> list[str]:
+        return [*COMMAND, "--socket", self.socket, f"--agent-id={self.agent}", *words]
+
+    def run(
+        self, *words: str, code: int = 0, stdin: str | bytes = b""
+    ) -> subprocess.CompletedProcess[str]:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            self.words(*words), input=data, capture_output=True, timeout=30, check=False
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert done.returncode == code, (words, out, err)
+        assert "Traceback" not in err
+        return subprocess.CompletedProcess(words, code, out, err)
+
+    def out(self, *words: str, stdin: str | bytes = b"") -> str:
+        return self.run(*words, stdin=stdin).stdout
+
+    def json(self, *words: str, stdin: str | bytes = b"") -> Any:
+        return json.loads(self.out("--json", *words, stdin=stdin))
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("daemon")
+    socket = str(folder / "t.sock")
+    words = [*COMMAND, "daemon", "--state-dir", str(folder / "state"), "--socket", socket]
+    with (folder / "log").open("wb") as log, subprocess.Popen(words, stderr=log) as process:
+        deadline = time.monotonic() + 20
+        while not _answers(socket):
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.02)
+        yield socket
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+def _answers(socket: str) -> bool:
+    try:
+        with Client(socket) as client:
+            client.status()
+    except DaemonUnreachable:
+        return False
+    return True
+
+
+@pytest.fixture
+def shell(daemon: str, request: pytest.FixtureRequest) -> Shell:
+    """A shell of an agent of its own, so that the tests share nothing but the daemon."""
+    agent = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    return Shell(daemon, agent[-64:])
+
+
+def test_what_is_stored_is_retrieved(shell: Shell) -> None:
+    told = shell.out("store", "Ana prefers tea over coffee", "--category", "people/ana")
+    assert told.startswith("stored ")
+    assert told.endswith(" in people/ana\n")
+    found = shell.out("retrieve", "what does Ana prefer?")
+    assert "Ana prefers tea over coffee" in found
+    assert told.split()[1] in found
+
+
+def test_store_gives_one_line_of_evoclaws_json(shell: Shell) -> None:
+    out = shell.out(
+        *("store", "--text", "Deploy with the script", "--category", "projects/x"),
+        *("--importance", "0.9", "--url", "https://example.org/a", "--command", "make deploy"),
+        *("--path", "/srv/x", "--json"),
+    )
+    assert out.count("\n") == 1
+    stored = json.loads(out)
+    assert set(stored) == {"id", "category", "tier", "metadata", "cold_synced"}
+    assert (stored["category"], stored["tier"], stored["cold_synced"]) == (
+        "projects/x", "hot", False,
+    )  # fmt: skip
+    assert "https://example.org/a" in stored["metadata"]["urls"]
+    assert "make deploy" in stored["metadata"]["commands"]
+    assert "/srv/x" in stored["metadata"]["paths"]
+
+
+@pytest.mark.parametrize(("importance", "tier"), [
+    ("0.7", "hot"), ("0.3", "warm"), ("0.05", "cold"), ("0.01", "frozen"),
+])  # fmt: skip
+def test_the_tier_of_a_new_memory_follows_from_its_importance_alone(
+    shell: Shell, importance: str, tier: str
+) -> None:
+    assert shell.json("store", "x", "--importance", importance)["tier"] == tier
+
+
+def test_every_field_arrives(shell: Shell) -> None:
+    memory_id = shell.json(
+        *("store", "-", "--type", "procedural", "--event", "task_solution", "--subject", "disk"),
+        *("--outcome", "solved", "--tag", "a", "--tag", "b", "--source", "chat", "--actor", "ana"),
+        *("--group", "g1", "--expires", "7d", "--data", '{"steps": [1, 2]}'),
+        stdin="first line\nsecond line\n",
+    )["id"]
+    got = shell.json("get", memory_id[:8])
+    assert got["text"] == "first line\nsecond line"
+    wanted = {
+        "id": memory_id, "type": "procedural", "event": "task_solution", "subject": "disk",
+        "outcome": "solved", "tags": ["a", "b"], "source": "chat", "actor": "ana", "group": "g1",
+        "data": {"steps": [1, 2]},
+    }  # fmt: skip
+    assert {name: got[name] for name in wanted} == wanted
+    assert 6.9 * 86_400 < got["expires_at"] - got["created_at"] < 7.1 * 86_400
+    shown = shell.out("get", memory_id)
+    assert "first line\nsecond line\n" in shown
+    assert "task_solution" in shown
+
+
+def test_retrieve_gives_evoclaws_records(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian", "--category", "technical/server")
+    shell.run("store", "Lunch is at noon")
+    (found,) = shell.json("retrieve", "--query", "debian server", "--limit", "3")
+    assert set(found) == RECORD | {"search_method", "relevance"}
+    assert found["text"] == "The server runs Debian"
+
+
+def test_retrieve_without_a_model_says_so_and_answers(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian")
+    done = shell.run("--json", "retrieve", "--query", "debian", "--llm", "--llm-endpoint", "x")
+    assert "keywords" in done.stderr
+    assert len(json.loads(done.stdout)) == 1
+
+
+def test_retrieve_explains_each_relevance(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian")
+    out = shell.out("retrieve", "debian", "--explain")
+    assert all(f"\n      {part}  " in out for part in ("match", "recency", "importance"))
+
+
+def test_an_empty_answer_says_why_on_standard_error(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian")
+    done = shell.run("retrieve", "zebra")
+    assert done.stdout == ""
+    assert done.stderr.startswith("thermocline: ")
+    assert shell.json("retrieve", "zebra") == []
+
+
+def test_list_narrows_orders_and_pages(shell: Shell) -> None:
+    for number in range(5):
+        shell.run("store", f"note {number}", "--tag", f"t{number % 2}", "--category", "notes")
+    shell.run("store", "elsewhere", "--category", "other")
+    page = shell.json("list", "--category", "notes", "--tag", "t0", "--order", "oldest")
+    assert [memory["text"] for memory in page["results"]] == ["note 0", "note 2", "note 4"]
+    done = shell.run("list", "--limit", "2")
+    assert done.stdout.count("\n") == 2
+    assert "elsewhere" in done.stdout
+    assert done.stderr == "thermocline: 2 of 6; more with --offset 2\n"
+
+
+def test_update_changes_only_what_is_named(shell: Shell) -> None:
+    memory_id = shell.json("store", "old", "--tag", "a", "--subject", "s")["id"]
+    assert shell.out("update", memory_id[:8], "--text", "new") == f"updated {memory_id[:8]}\n"
+    got = shell.json("update", memory_id, "--no-tags", "--importance", "0.9")
+    assert (got["updated"], got["text"], got["tags"], got["subject"], got["importance"]) == (
+        True, "new", [], "s", 0.9,
+    )  # fmt: skip
+
+
+def test_forget_deletes_all_that_are_there_and_names_the_others(shell: Shell) -> None:
+    one, two = (shell.json("store", text)["id"] for text in ("one", "two"))
+    done = shell.run("forget", one, "ffffffffffff", two[:8], code=1)
+    assert done.stdout == f"forgot {one[:8]}\nforgot {two[:8]}\n"
+    assert "ffffffffffff" in done.stderr
+    shell.run("get", one, code=1)
+    assert shell.json("list")["total"] == 0
+
+
+def test_hot_is_changed_shown_and_rebuilt(shell: Shell) -> None:
+    told = shell.json("hot", "--update", "identity", '{"agent_name": "Nova"}')
+    assert told == {"updated": "identity"}
+    lesson = '{"text": "Ask before deploying", "importance": 0.9}'
+    assert shell.out("hot", "--update", "lesson", "-", stdin=lesson) == "updated lesson\n"
+    state = shell.json("hot")
+    assert state["identity"]["agent_name"] == "Nova"
+    assert state["critical_lessons"][0]["text"] == "Ask before deploying"
+    assert "Ask before deploying" in shell.out("hot")
+    rebuilt = shell.json("hot", "--rebuild")
+    assert set(rebuilt) == {"output", "size_bytes", "max_bytes"}
+
+
+def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
+    assert shell.json("tree", "--add", "projects/x", "The X") == {
+        "path": "projects/x", "added": True,
+    }  # fmt: skip
+    assert shell.out("tree", "--add", "projects/x", "The X") == "already there: projects/x\n"
+    shown = shell.out("tree", "--show")
+    assert shown.startswith("Memory Tree Index\n" + "=" * 50)
+    assert "projects/x — The X" in shown
+    assert shell.out("tree") == shown
+    assert shell.json("tree")["nodes"] == 3
+    assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}
+    assert isinstance(shell.json("tree", "--prune")["pruned"], int)
+    shell.run("tree", "--remove", "root", code=1)
+
+
+def test_the_archive_is_searched(shell: Shell) -> None:
+    assert shell.json("cold", "--init") == {"initialized": True}
+    shell.run("store", "still warm")
+    assert shell.json("cold", "--query", "anything", "--limit", "3") == []
+
+
+def test_pairs_are_set_read_listed_and_deleted(shell: Shell) -> None:
+    shell.run("kv", "set", "a/b c", "-", stdin="line one\n\x1b[1mline two\n")
+    assert shell.out("kv", "get", "a/b c") == "line one\n\x1b[1mline two\n"
+    shell.run("kv", "set", "other", "x")
+    assert r"line one\n\x1b[1mline two" in shell.out("kv", "list", "a/")
+    assert shell.json("kv", "list", "a/")["total"] == 1
+    assert shell.out("kv", "delete", "other") == "deleted other\n"
+    shell.run("kv", "get", "other", code=1)
+
+
+def test_a_url_is_found_by_any_part_in_any_case(shell: Shell) -> None:
+    shell.run("store", "See https://Example.org/Guide for more")
+    got = shell.json("search-url", "--url", "example.ORG/guide")
+    assert (got["query"], got["results_count"]) == ("example.ORG/guide", 1)
+    assert set(got["results"][0]) == RECORD
+
+
+def test_metadata_is_extracted_without_storing(shell: Shell, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")
+    got = shell.json("extract-metadata", "--file", str(note))
+    assert got["file"] == str(note)
+    assert got["metadata"]["urls"] == ["https://example.org/x"]
+    assert got["summary"]["urls_count"] == 1
+    assert "https://example.org/x" in shell.out(
+        "extract-metadata", "--file", "-", stdin=note.read_bytes()
+    )
+
+
+def test_numbers_agents_and_state_are_shown(shell: Shell) -> None:
+    shell.run("store", "x")
+    assert shell.json("metrics")["warm_memory_count"] == 1
+    assert "warm_memory_count" in shell.out("metrics")
+    assert shell.agent in [agent["id"] for agent in shell.json("agents")["results"]]
+    assert shell.agent in shell.out("agents")
+    assert shell.json("status")["socket"] == shell.socket
+    shown = shell.out("status")
+    assert "ready" in shown
+    assert shell.agent in shown
+
+
+def test_events_are_followed_until_interrupted(shell: Shell) -> None:
+    words = shell.words("--json", "events", "--type", "memory.stored")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        line = b""
+        deadline = time.monotonic() + 20
+        while not line.endswith(b"\n"):
+            # Only what happens after the stream is open is seen: try until it is.
+            assert time.monotonic() < deadline
+            shell.run("store", "something happened")
+            line += process.stdout.readline() or b""
+        event = json.loads(line)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+    assert event["type"] == "memory.stored"
+
+
+def test_a_stored_escape_sequence_is_shown_not_obeyed(shell: Shell) -> None:
+    memory_id = shell.json("store", "danger \x1b]0;title\x07 \x9b31m \u202e")["id"]
+    for words in (["list"], ["retrieve", "danger"], ["get", memory_id], ["list", "--json"]):
+        out = shell.out(*words)
+        assert "danger" in out
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
+
+
+@pytest.mark.parametrize("words", [
+    ["get", "ffffffffffff"],
+    ["store", ""],
+    ["store", "  \n "],
+    ["store", "x" * 70_000],
+    ["store", "x", "--importance", "-1"],
+    ["store", "x", "--importance", "11"],
+    ["store", "x", "--category", "../.."],
+    ["store", "x", "--category", "a/b/c/d/e"],
+    ["store", "x", "--expires", "soon"],
+    ["store", "lone \udcff byte"],
+    ["list", "--limit", "0"],
+    ["list", "--since", "yesterday-ish"],
+    ["hot", "--update", "nonsense", "{}"],
+    ["--agent", "../x", "store", "x"],
+])  # fmt: skip
+def test_what_the_daemon_refuses_exits_with_1_and_says_why(shell: Shell, words: list[str]) -> None:
+    done = shell.run(*words, code=1)
+    assert done.stdout == ""
+    assert done.stderr.startswith("thermocline: ")
+
+
+def test_an_agent_sees_only_its_own_memories(daemon: str) -> None:
+    one, other = Shell(daemon, "sees-one"), Shell(daemon, "sees-other")
+    one.run("store", "the secret of one")
+    other.run("store", "the secret of the other")
+    assert "of one" not in other.out("retrieve", "secret")
+    assert "of one" in one.out("retrieve", "secret")
+
+
+def test_twenty_commands_at_once_are_all_kept(shell: Shell) -> None:
+    words = [shell.words("store", f"at once {number}") for number in range(20)]
+    running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
+    assert [process.wait(30) for process in running] == [0] * 20
+    assert shell.json("list")["total"] == 20

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.errors import InvalidInput, TooLarge
+from thermocline.daemon.memory.checks import (
+    check_agent,
+    check_category,
+    check_data,
+    check_importance,
+    check_metadata,
+    check_short,
+    check_tags,
+    check_text,
+    check_time,
+    shown,
+)
+from thermocline.daemon.memory.records import Metadata
+
+
+def brief(value):
+    return shown(value, 24)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\r\n", "\u3000\u2003"])
+def test_an_empty_or_blank_text_is_refused(text):
+    with pytest.raises(InvalidInput, match="empty or blank"):
+        check_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\0b", "NUL character at position 1"),
+        ("a\ud800", "surrogate pair stands at position 1"),
+    ],
+)
+def test_a_text_that_cannot_be_kept_is_refused_with_the_position(text, words):
+    with pytest.raises(InvalidInput, match=words) as caught:
+        check_text(text, field="content")
+    assert caught.value.field == "content"
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "line\n\ttab\r\n", "\x1b[31m", "漢字 👩‍🚀", " kept as it is "]
+)
+def test_every_other_text_is_kept_as_it_is(text):
+    assert check_text(text) == text
+
+
+def test_the_limit_of_a_text_is_in_bytes_and_the_error_names_both():
+    assert check_text("é" * 32_768)
+    with pytest.raises(TooLarge, match="65538 bytes, and the limit is 65536") as caught:
+        check_text("é" * 32_769)
+    assert caught.value.status == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "clean"),
+    [
+        ("general", "general"),
+        ("/projects/boat/", "projects/boat"),
+        (" projects / boat ", "projects/boat"),
+        ("root", "root"),
+        ("root/x", "x"),
+        ("/root/root/x", "x"),
+        ("Пароход/ход", "Пароход/ход"),
+        ("cafe\u0301", "café"),
+        ("a b/c.d", "a b/c.d"),
+        ("a/root", "a/root"),
+        ("x" * 64, "x" * 64),
+        ("/".join(["y" * 49] * 4), "/".join(["y" * 49] * 4)),
+    ],
+)
+def test_a_category_is_cleaned(path, clean):
+    assert check_category(path) == clean
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        " ",
+        "/",
+        "///",
+        "../..",
+        "a/../b",
+        "./a",
+        ".",
+        "a//b",
+        "a/ /b",
+        "a\\b",
+        "a\nb",
+        "a\0b",
+        "a\u2028b",
+        "a\ud800",
+        "a\x7f",
+        "_schema_version",
+        "a/_b",
+        "a/b/c/d/e",
+        "x" * 65,
+        "/".join(["y" * 60] * 4),
+        "z" * 300,
+        "q/" * 100_000,
+    ],
+    ids=brief,
+)
+def test_a_category_that_no_tree_can_hold_is_refused(path):
+    with pytest.raises(InvalidInput) as caught:
+        check_category(path, field="memories[3].category")
+    assert caught.value.field == "memories[3].category"
+    assert len(caught.value.message) < 200
+
+
+def test_a_category_that_is_too_deep_is_told_the_way_out():
+    with pytest.raises(InvalidInput, match="5 levels") as caught:
+        check_category("a/b/c/d/e")
+    assert caught.value.hint == "the tree has at most 4; use 'a/b/c/d'"
+    assert check_category("a/b/c/d/e", 5) == "a/b/c/d/e"
+
+
+@given(st.text(max_size=60) | st.text(alphabet="/ ab.._\\root\u0301\u2000\u0338", max_size=30))
+def test_a_clean_category_stays_as_it_is(path):
+    try:
+        clean = check_category(path)
+    except InvalidInput:
+        return
+    assert check_category(clean) == clean
+    assert unicodedata.is_normalized("NFC", clean)
+    assert 1 <= len(clean.split("/")) <= 4
+
+
+@pytest.mark.parametrize("agent", ["default", "a", "A-b_9", "x" * 64])
+def test_an_agent_id_is_letters_digits_dashes_and_underscores(agent):
+    assert check_agent(agent) == agent
+
+
+@pytest.mark.parametrize("agent", ["", "../x", "a/b", "a b", "x" * 65, "é", "a\n", ".", "a\0", "*"])
+def test_an_agent_id_that_could_leave_its_folder_is_refused(agent):
+    with pytest.raises(InvalidInput, match="agent id"):
+        check_agent(agent)
+
+
+@pytest.mark.parametrize("importance", [0, 1, 0.5, 1.0, -0.0])
+def test_an_importance_lies_from_0_to_1(importance):
+    assert check_importance(importance) == importance
+    assert isinstance(check_importance(importance), float)
+
+
+@pytest.mark.parametrize(
+    "importance",
+    [float("nan"), float("inf"), float("-inf"), -1, 11, 1.0001, True, 10**400],
+    ids=brief,
+)
+def test_any_other_importance_is_refused(importance):
+    with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
+        check_importance(importance)
+    assert caught.value.field == "importance"
+
+
+def test_tags_are_stripped_and_none_comes_twice():
+    assert check_tags([" a ", "b", "a", "", "  ", "c"]) == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("tags", "field"),
+    [
+        (["x", "y" * 65], "tags[1]"),
+        (["a\0"], "tags[0]"),
+        (["\udfff"], "tags[0]"),
+        ([str(n) for n in range(33)], "tags"),
+    ],
+)
+def test_tags_beyond_a_limit_are_refused(tags, field):
+    with pytest.raises(InvalidInput) as caught:
+        check_tags(tags)
+    assert caught.value.field == field
+
+
+def test_the_most_tags_are_32_of_64_characters():
+    tags = [f"{n:064}" for n in range(32)]
+    assert check_tags([*tags, *tags]) == tuple(tags)
+
+
+def test_a_short_text_is_stripped_and_may_be_empty():
+    assert check_short("  Ada ", "subject", 3) == "Ada"
+    assert check_short("  ", "subject", 3) == ""
+
+
+@pytest.mark.parametrize(("text", "kind"), [("abcd", TooLarge), ("a\0", InvalidInput)])
+def test_a_short_text_beyond_its_limits_is_refused(text, kind):
+    with pytest.raises(kind) as caught:
+        check_short(text, "subject", 3)
+    assert caught.value.field == "subject"
+
+
+def test_given_references_are_stripped_and_none_comes_twice():
+    given_ = Metadata(urls=(" https://a.example ", "https://a.example", ""), paths=("/a",))
+    assert check_metadata(given_) == Metadata(urls=("https://a.example",), paths=("/a",))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        (Metadata(urls=tuple(map(str, range(65)))), "metadata.urls"),
+        (Metadata(commands=("x" * 2_049,)), "metadata.commands[0]"),
+        (Metadata(paths=("/ok/ok", "/a\0b")), "metadata.paths[1]"),
+    ],
+)
+def test_given_references_beyond_a_limit_are_refused(metadata, field):
+    with pytest.raises(InvalidInput) as caught:
+        check_metadata(metadata)
+    assert caught.value.field == field
+
+
+def test_data_is_any_json_up_to_64_kib():
+    data = {"solution": [1, 2.5, None, True, "é"]}
+    assert check_data(data) is data
+    assert check_data("x" * 65_534)
+    with pytest.raises(TooLarge, match="65537 bytes as JSON"):
+        check_data("x" * 65_535)
+
+
+def test_data_that_cannot_be_written_as_json_is_refused():
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for data in (deep, "\ud800", {"a": object()}):
+        with pytest.raises(InvalidInput, match="as JSON"):
+            check_data(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (0, 0),
+        (1_700_000_000, 1_700_000_000),
+        (1_700_000_000.25, 1_700_000_000.25),
+        ("1700000000.25", 1_700_000_000.25),
+        ("0", 0),
+        ("2026-02-11", 1_770_768_000),
+        ("20260211", 1_770_768_000),
+        ("2026-02-11T08:00", 1_770_796_800),
+        ("2026-02-11 08:00:00.5", 1_770_796_800.5),
+        (" 2026-02-11T08:00:00Z ", 1_770_796_800),
+        ("2026-02-11T10:00:00+02:00", 1_770_796_800),
+        ("2026-02-11T08:00:00.123456789Z", 1_770_796_800.123456),
+        ("9999-12-31T23:59:59Z", 253_402_300_799),
+    ],
+)
+def test_a_time_is_seconds_or_iso_8601_in_utc(value, seconds):
+    assert check_time(value) == pytest.approx(seconds, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        -1,
+        253_402_300_800,
+        1_770_796_800_000,
+        float("nan"),
+        float("inf"),
+        10**400,
+        True,
+        "",
+        "yesterday",
+        "2026",
+        "2026-13-01",
+        "1969-12-31",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "9" * 100_000,
+        "2026-02-11" * 10_000,
+        "١٧٠٠٠٠٠٠٠٠",
+    ],
+    ids=brief,
+)
+def test_what_is_no_time_is_refused(value):
+    with pytest.raises(InvalidInput) as caught:
+        check_time(value, field="since")
+    assert caught.value.field == "since"
+    assert len(caught.value.message) < 200
+
+
+def test_milliseconds_are_named_as_the_likely_mistake():
+    with pytest.raises(InvalidInput) as caught:
+        check_time(1_770_796_800_000)
+    assert caught.value.hint == "times are seconds, not milliseconds"
+
+
+@given(st.text(max_size=40) | st.floats() | st.integers())
+def test_whatever_is_given_a_time_is_in_range_or_an_error(value):
+    try:
+        moment = check_time(value)
+    except InvalidInput:
+        return
+    assert 0 <= moment < 253_402_300_800
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("a\nb", r"'a\nb'"),
+        ("x" * 1_000_000, "'" + "x" * 47 + "…"),
+        ([1] * 1_000_000, "a list"),
+        ({}, "an object"),
+        (10**5_000, "a very large number"),
+        (None, "None"),
+        ("\ud800\x1b", r"'\ud800\x1b'"),
+    ],
+    ids=brief,
+)
+def test_a_value_is_quoted_short_and_on_one_line(value, quoted):
+    assert shown(value) == quoted

@@ -1,0 +1,212 @@
+"""The command line before it reaches a daemon: words, values, mistakes, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.cli import arguments
+from thermocline.daemon.cli.main import main, split
+from thermocline.daemon.cli.verbs import VERBS, module_of
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+ASKING = [verb for verb in VERBS if verb not in ("daemon", "config")]
+NEEDED = {
+    "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],
+    "forget": ["abcd"], "kv": ["list"], "search-url": ["x"], "extract-metadata": ["--file", "-"],
+}  # fmt: skip
+
+
+def run(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *words], input=stdin, capture_output=True, timeout=20, check=False
+    )
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+
+
+@pytest.mark.parametrize(("words", "verb", "rest"), [
+    (["store", "x"], "store", ["x"]),
+    (["--json", "store", "--text", "x"], "store", ["--json", "--text", "x"]),
+    (["--agent-id", "list", "get", "id"], "get", ["--agent-id", "list", "id"]),
+    (["--socket=/a", "--agent", "b", "hot"], "hot", ["--socket=/a", "--agent", "b"]),
+    (["--help"], None, ["--help"]),
+    (["--socket"], None, ["--socket"]),
+    ([], None, []),
+])  # fmt: skip
+def test_the_verb_is_found_among_the_options(
+    words: list[str], verb: str | None, rest: list[str]
+) -> None:
+    assert split(words) == (verb, rest)
+
+
+@pytest.mark.parametrize("verb", ASKING)
+def test_every_verb_says_in_one_line_that_no_daemon_answers(
+    verb: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--socket", str(tmp_path / "none.sock"), verb, *NEEDED.get(verb, [])]
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert main(words) == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "thermocline daemon" in err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    out, err = capsys.readouterr()
+    assert VERBS[verb].capitalize() in " ".join(out.split())
+    assert "--agent-id ID" in out
+    assert err == ""
+
+
+def test_the_help_names_every_verb_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {verb} " in out and does in out for verb, does in VERBS.items())
+    assert all(f"\n  {code} " in out for code in (0, 1, 2, 3, 4, 130))
+
+
+def test_naming_the_verbs_imports_none_of_them() -> None:
+    code = (
+        "import sys; from thermocline.daemon.cli.main import main; main(['--help']);"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+    )
+    loaded = set(done.stderr.split())
+    verbs = {"thermocline.daemon.cli" + module_of(verb) for verb in VERBS}
+    assert "thermocline.daemon.client" in loaded
+    assert not loaded & (verbs | {"aiohttp", "msgspec", "sqlite3", "asyncio", "http.client"})
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    ([], "VERB"),
+    (["stor"], "did you mean store?"),
+    (["xyzzy"], "see thermocline --help"),
+    (["store"], "a text is missing"),
+    (["store", "a", "--text", "b"], "give the text once"),
+    (["store", "a", "b"], "unrecognized arguments: b"),
+    (["store", "a", "--importance", "much"], "expected a number, got 'much'"),
+    (["store", "a", "--importance", "nan"], "expected a number, got 'nan'"),
+    (["store", "a", "--importance", "inf"], "expected a number, got 'inf'"),
+    (["store", "a", "--type", "vague"], "invalid choice: 'vague'"),
+    (["store", "a", "--data", "{"], "--data: expected JSON"),
+    (["store", "a", "--data", "NaN"], "NaN is not a JSON number"),
+    (["store", "a", "--data", '{"k": 1, "k": 2}'], "the key 'k' stands there twice"),
+    (["store", "a", "--data", "[" * 100_000], "nested too deeply"),
+    (["store", "-", "--data", "-"], "only one value"),
+    (["store", "a", "--cat", "b"], "unrecognized arguments: --cat"),
+    (["store", "a", "--db-url", "libsql://x"], "no cloud"),
+    (["retrieve", "a", "--auth-token", "x"], "no cloud"),
+    (["hot", "--db-url", "x"], "no cloud"),
+    (["cold", "--init", "--db-url", "x"], "no cloud"),
+    (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
+    (["list", "--archived", "maybe"], "invalid choice"),
+    (["update", "abcd"], "nothing to change"),
+    (["forget"], "required: ID"),
+    (["get"], "required: ID"),
+    (["kv"], "required: action"),
+    (["kv", "get"], "get needs a KEY"),
+    (["kv", "set", "k"], "set needs a VALUE"),
+    (["kv", "delete", "k", "v"], "takes no VALUE"),
+    (["hot", "--update", "lesson"], "expected 2 arguments"),
+    (["hot", "--update", "lesson", "text"], "--update lesson: expected JSON, got 'text'"),
+    (["hot", "--rebuild", "--update", "lesson", "{}"], "not allowed with"),
+    (["tree", "--add", "a"], "expected 2 arguments"),
+    (["extract-metadata"], "required: --file"),
+    (["search-url"], "a text is missing"),
+    (["--socket"], "expected one argument"),
+])  # fmt: skip
+def test_a_mistake_is_explained_and_exits_with_2(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert told in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [
+    ["kv", "list", "--limit", "3", "prefix"],
+    ["kv", "set", "--agent", "x", "key", "value"],
+    ["forget", "abcd", "--json", "ef01"],
+    ["store", "--category", "x", "text"],
+    ["store", "--", "--text"],
+    ["store", "--text=--text"],
+    ["store", "- a list item"],
+    ["store", "x", "--db-url", "", "--auth-token", ""],
+    ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
+    ["update", "abcd", "--expires", "never"],
+    ["update", "abcd", "--no-tags"],
+    ["get", "abcd", "--agent-id", "nova", "--json"],
+])  # fmt: skip
+def test_options_and_words_may_stand_in_any_order(words: list[str], tmp_path: Path) -> None:
+    assert main(["--socket", str(tmp_path / "none.sock"), *words]) == 3
+
+
+def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--json", "extract-metadata", "--file", "/no/such\x1b"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "No such file" in json.loads(err)["error"]
+    assert main(["extract-metadata", "--file", "/no/such\x1b"]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_standard_input_that_is_not_text_is_refused() -> None:
+    done = run("store", "-", stdin=b"ab\xff")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "byte 0xff at position 2" in done.stderr
+
+
+def test_a_closed_standard_input_is_refused() -> None:
+    command = f"{' '.join(COMMAND)} store - <&-"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 2
+    assert "closed" in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(20) == 0
+        assert process.stderr.read() == b""
+
+
+def test_a_result_that_cannot_be_written_is_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, timeout=20, check=False
+        )
+    assert done.returncode == 1
+    assert b"cannot write the result" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["0.5", "1", "-3", "1e-3"])
+def test_numbers_are_read(text: str) -> None:
+    assert arguments.number(text) == float(text)
+
+
+def test_json_keeps_its_value() -> None:
+    value = {"a": [1, 2.5, None, True, "ä\n"], "b": {}}
+    assert arguments.json_of(json.dumps(value), "x") == value

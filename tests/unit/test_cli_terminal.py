@@ -1,0 +1,138 @@
+"""What reaches a terminal is harmless, aligned and no wider than it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+import time
+from io import StringIO
+from typing import TYPE_CHECKING, TextIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.cli import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = 1_790_000_000.0
+DAY = 86_400.0
+
+
+@pytest.fixture
+def screen() -> Iterator[tuple[int, TextIO]]:
+    """A terminal: where its characters come out, and the stream to it."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        yield ours, stream
+    os.close(ours)
+
+
+@given(st.text())
+def test_no_text_can_act_on_a_terminal(text: str) -> None:
+    shown = terminal.visible(text)
+    acting = {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), *"\u2028\u2029\u202e\u2066"}
+    assert not acting & set(shown)
+    shown.encode()
+
+
+def test_control_characters_become_visible_and_letters_stay() -> None:
+    assert terminal.visible("\x1b[31m\x9b1m a\nb\tc\u202e") == r"\x1b[31m\x9b1m a\nb\tc\u202e"
+    assert terminal.visible("Grüße 日本語 👩‍👧 a\nb", keep="\n") == "Grüße 日本語 👩‍👧 a\nb"
+
+
+@given(st.text(alphabet="aä日本\u0301 ", max_size=40), st.integers(1, 30))
+def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, columns: int) -> None:
+    shown = terminal.cut(text, columns)
+    assert terminal.cells(shown) <= columns
+    assert shown == text or shown.endswith("…")
+    assert terminal.cut(text, None) == text
+
+
+def test_wide_letters_take_two_columns_and_accents_none() -> None:
+    assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
+
+
+def test_rows_are_aligned_and_whole_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal.show_rows([("日本", "x"), ("a", "y" * 300), ("abcdef", "a\nb")])
+    assert capsys.readouterr().out.splitlines() == [
+        "日本    x",
+        "a       " + "y" * 300,
+        r"abcdef  a\nb",
+    ]
+
+
+def test_no_rows_are_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show_rows([])
+    assert capsys.readouterr().out == ""
+
+
+def test_stored_text_is_exact_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show_text("a\x1b[1m\nb")
+    assert capsys.readouterr().out == "a\x1b[1m\nb\n"
+
+
+def test_stored_text_is_harmless_on_a_terminal(
+    screen: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, stream = screen
+    monkeypatch.setattr(sys, "stdout", stream)
+    terminal.show_text("a\x1b[1m")
+    stream.flush()
+    assert os.read(end, 100) == b"a\\x1b[1m\r\n"
+
+
+def test_a_terminal_without_a_size_counts_as_eighty_columns(
+    screen: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", screen[1])
+    assert terminal.width() == 80
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
+def test_json_is_the_same_value_and_harmless(value: object) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        out = StringIO()
+        patch.setattr(sys, "stdout", out)
+        terminal.show_json(value, one_line=True)
+    assert json.loads(out.getvalue()) == value
+    assert not {"\x1b", "\x9b", "\x7f", "\u202e"} & set(out.getvalue())
+    assert out.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize(("ago", "shown"), [
+    (60.0, "Sep 21 14:12"), (-3600.0, "Sep 21 15:13"), (200 * DAY, "Mar 05  2026"),
+    (-30 * DAY, "Oct 21  2026"),
+])  # fmt: skip
+def test_a_time_is_short_and_says_the_year_when_it_is_far(
+    ago: float, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    assert terminal.moment(NOW - ago, NOW) == shown
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_no_time_is_never() -> None:
+    assert terminal.moment(None, NOW) == "never"
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [
+    (0.4, "0 s"), (61, "1 min 1 s"), (3_600, "1 h 0 min"), (200_000, "2 d 7 h"),
+])  # fmt: skip
+def test_a_span_has_two_units_at_most(seconds: float, shown: str) -> None:
+    assert terminal.span(seconds) == shown
+
+
+@pytest.mark.parametrize(("count", "shown"), [
+    (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3072.0 GB"),
+])  # fmt: skip
+def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
+    assert terminal.size(count) == shown

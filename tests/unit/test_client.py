@@ -1,0 +1,406 @@
+"""The client against daemons that misbehave; the real one is in tests/acceptance."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon._channel import quoted
+from thermocline.daemon.client import (
+    AnswerLost,
+    ApiError,
+    Client,
+    DaemonUnreachable,
+    default_socket,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+def answer(body: object, status: str = "200 OK", *headers: str) -> bytes:
+    data = json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, f"Content-Length: {len(data)}", "", ""]).encode() + data
+
+
+class Scripted:
+    """A daemon that answers the requests of each connection with the given bytes, then closes.
+
+    None closes without an answer; it does so as well when a connection's answers are used up.
+    """
+
+    def __init__(self, path: Path, connections: Sequence[Sequence[bytes | None]]) -> None:
+        self.path = str(path)
+        self.requests: list[tuple[str, bytes]] = []
+        self.accepted = 0
+        self.closed = threading.Semaphore(0)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self.path)
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._serve, args=(connections,), daemon=True)
+        self._thread.start()
+
+    def _serve(self, connections: Sequence[Sequence[bytes | None]]) -> None:
+        for answers in connections:
+            connection = self._listener.accept()[0]
+            self.accepted += 1
+            with connection, connection.makefile("rb") as requests:
+                for prepared in answers:
+                    self._read(requests)
+                    if prepared is None:
+                        break
+                    connection.sendall(prepared)
+            self.closed.release()
+        self._listener.close()
+
+    def _read(self, requests: object) -> None:
+        line = requests.readline().decode().strip()  # type: ignore[attr-defined]
+        length = 0
+        while header := requests.readline().strip():  # type: ignore[attr-defined]
+            if header.lower().startswith(b"content-length:"):
+                length = int(header.split(b":")[1])
+        self.requests.append((line, requests.read(length)))  # type: ignore[attr-defined]
+
+    def lines(self) -> list[str]:
+        return [line for line, _ in self.requests]
+
+    def wait(self) -> None:
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Callable[..., Scripted]:
+    return lambda *connections: Scripted(tmp_path / "t.sock", connections)
+
+
+def test_calls_share_one_connection(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([answer({"a": 1}), answer({"b": 2}), answer({"c": 3})])
+    with Client(daemon.path) as client:
+        assert client.request("GET", "/x") == {"a": 1}
+        assert client.request("POST", "/y", body={"t": 1}) == {"b": 2}
+        assert client.request("DELETE", "/z") == {"c": 3}
+    assert daemon.accepted == 1
+    assert daemon.lines() == ["GET /x HTTP/1.1", "POST /y HTTP/1.1", "DELETE /z HTTP/1.1"]
+
+
+def test_a_chunked_answer_after_an_interim_one_is_put_together(
+    scripted: Callable[..., Scripted],
+) -> None:
+    chunked = (
+        b"HTTP/1.1 100 Continue\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json; x=y\r\n"
+        b'\r\n5;ext\r\n{"a":\r\n3\r\n 1}\r\n0\r\nTrailer: x\r\n\r\n'
+    )
+    daemon = scripted([chunked, answer({"next": True})])
+    with Client(daemon.path) as client:
+        assert client.request("GET", "/x") == {"a": 1}
+        assert client.request("GET", "/x") == {"next": True}
+    assert daemon.accepted == 1
+
+
+def test_an_answer_without_a_length_ends_with_the_connection(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n\xc3\xa4 text"])
+    with Client(daemon.path) as client:
+        assert client.request("GET", "/x") == "ä text"
+
+
+def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({})], [answer({"id": "1"})])
+    with Client(daemon.path) as client:
+        client.status()
+        assert daemon.closed.acquire(timeout=10)
+        assert client.store("x") == {"id": "1"}
+    assert daemon.accepted == 2
+
+
+def test_the_rest_of_one_answer_is_never_taken_for_the_next(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({"first": 1}) + answer({"forged": 1})], [answer({"second": 2})])
+    with Client(daemon.path) as client:
+        assert client.request("GET", "/x") == {"first": 1}
+        assert client.request("GET", "/y") == {"second": 2}
+
+
+def test_a_connection_that_the_daemon_is_done_with_is_not_used_again(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({"a": 1}, "200 OK", "Connection: close"), None], [answer({"b": 2})])
+    with Client(daemon.path) as client:
+        client.request("GET", "/x")
+        assert client.request("GET", "/y") == {"b": 2}
+    daemon.wait()
+    assert daemon.lines()[-1] == "GET /y HTTP/1.1"
+
+
+def test_a_read_that_got_no_answer_is_sent_once_more(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([None], [answer({"ready": True})])
+    with Client(daemon.path) as client:
+        assert client.request("GET", "/api/status") == {"ready": True}
+    daemon.wait()
+    assert daemon.lines() == ["GET /api/status HTTP/1.1"] * 2
+
+
+def test_a_read_that_twice_got_no_answer_is_given_up(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([None], [None], [answer({})])
+    with Client(daemon.path) as client, pytest.raises(AnswerLost, match="closed"):
+        client.status()
+    assert len(daemon.requests) == 2
+
+
+@pytest.mark.parametrize("call", [
+    lambda client: client.store("x"),
+    lambda client: client.hot_update("lesson", {"text": "x"}),
+    lambda client: client.forget("abcd"),
+    lambda client: client.recall("x"),
+])  # fmt: skip
+def test_a_change_that_got_no_answer_is_never_sent_again(
+    scripted: Callable[..., Scripted], call: Callable[[Client], object]
+) -> None:
+    daemon = scripted([None], [answer({"id": "twice"})])
+    with Client(daemon.path) as client, pytest.raises(AnswerLost):
+        call(client)
+    assert len(daemon.requests) == 1
+
+
+@pytest.mark.parametrize("keep", [1, 12, 40, 70, 85])
+def test_an_answer_cut_off_anywhere_is_lost_even_for_a_read(
+    scripted: Callable[..., Scripted], keep: int
+) -> None:
+    whole = answer({"results": [1, 2, 3]})
+    assert keep < len(whole)
+    daemon = scripted([whole[:keep]], [whole])
+    with Client(daemon.path) as client, pytest.raises(AnswerLost):
+        client.agents()
+    assert len(daemon.requests) == 1
+
+
+def test_a_refusal_before_the_body_was_read_is_told(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.sock")
+    refused = {"error": {"code": "too_large", "message": "the body is too large"}}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+
+        def refuse() -> None:
+            connection = listener.accept()[0]
+            connection.recv(1000)
+            connection.sendall(answer(refused, "413 Payload Too Large"))
+            connection.close()
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        with Client(path) as client, pytest.raises(ApiError, match="too large") as raised:
+            client.store("x" * 5_000_000)
+        thread.join(10)
+    assert (raised.value.code, raised.value.status) == ("too_large", 413)
+
+
+def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.sock")
+    text = "x" * 1_000_000
+    got: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+
+        def restart() -> None:
+            dying = listener.accept()[0]
+            dying.recv(1000)
+            dying.close()
+            connection = listener.accept()[0]
+            while not b"".join(got).endswith(b'"}'):
+                got.append(connection.recv(65_536))
+            connection.sendall(answer({"id": "1"}))
+            connection.close()
+
+        thread = threading.Thread(target=restart)
+        thread.start()
+        with Client(path) as client:
+            assert client.store(text) == {"id": "1"}
+        thread.join(10)
+    assert b"".join(got).partition(b"\r\n\r\n")[2] == json.dumps({"text": text}).encode()
+
+
+def test_a_daemon_that_never_answers_is_waited_for_only_so_long(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        with (
+            Client(path, timeout=0.05) as client,
+            pytest.raises(AnswerLost, match=r"0\.05 seconds"),
+        ):
+            client.status()
+
+
+@pytest.mark.parametrize("nonsense", [
+    b"SSH-2.0-OpenSSH\r\n",
+    b"HTTP/1.1 2x0 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxx\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{",
+    b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
+    b"x" * 100_000,
+])  # fmt: skip
+def test_what_is_not_a_daemon_is_said_to_be_none(
+    scripted: Callable[..., Scripted], nonsense: bytes
+) -> None:
+    daemon = scripted([nonsense])
+    with Client(daemon.path, timeout=5) as client, pytest.raises(DaemonUnreachable):
+        client.status()
+
+
+def test_an_error_carries_all_that_the_daemon_said(scripted: Callable[..., Scripted]) -> None:
+    error = {"code": "invalid", "message": "no", "field": "importance", "hint": "give 0 to 1"}
+    daemon = scripted([answer({"error": error}, "400 Bad Request")])
+    with Client(daemon.path) as client, pytest.raises(ApiError) as raised:
+        client.store("x", importance=7)
+    got = raised.value
+    assert (got.code, got.message, got.field, got.hint, got.status) == (
+        "invalid", "no", "importance", "give 0 to 1", 400,
+    )  # fmt: skip
+
+
+def test_an_error_that_is_not_the_daemons_own_is_still_an_error(
+    scripted: Callable[..., Scripted],
+) -> None:
+    plain = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nnope"
+    daemon = scripted([plain, answer([1], "500 Oops")])
+    with Client(daemon.path) as client:
+        with pytest.raises(ApiError, match="nope") as raised:
+            client.status()
+        assert raised.value.code == "http_404"
+        with pytest.raises(ApiError, match="500"):
+            client.status()
+
+
+def test_degraded_health_is_an_answer_but_a_refusal_is_not(
+    scripted: Callable[..., Scripted],
+) -> None:
+    degraded = {"status": "degraded", "problems": [{"code": "disk_full", "message": "x"}]}
+    refused = {"error": {"code": "shutting_down", "message": "the daemon is leaving"}}
+    daemon = scripted([answer(degraded, "503 X"), answer(refused, "503 X")])
+    with Client(daemon.path) as client:
+        assert client.health() == degraded
+        with pytest.raises(ApiError, match="leaving"):
+            client.health()
+
+
+def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([answer({"results": [], "total": 0})])
+    with Client(daemon.path, agent="a&b\r\nX: y") as client:
+        client.list(tags=["ä b", "c"], archived=True, include=["merged", "expired"], limit=3)
+    (line,) = daemon.lines()
+    assert line == (
+        "GET /api/memory?archived=true&limit=3&tag=%C3%A4%20b&tag=c&include=merged%2Cexpired"
+        "&agent=a%26b%0D%0AX%3A%20y HTTP/1.1"
+    )
+
+
+def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([answer({})])
+    with Client(daemon.path) as client:
+        client.kv_get("a/../b?c#d e")
+    assert daemon.lines() == ["GET /api/kv/a%2F..%2Fb%3Fc%23d%20e HTTP/1.1"]
+
+
+def test_an_empty_id_is_refused_before_it_can_name_the_whole_collection() -> None:
+    with pytest.raises(ApiError, match="empty"):
+        Client("/nowhere").forget("")
+
+
+@given(st.text())
+def test_any_text_survives_percent_encoding(text: str) -> None:
+    encoded = quoted(text)
+    assert encoded.isascii()
+    assert not set(encoded) & set("/?#&= \r\n")
+    assert unquote(encoded, errors="surrogatepass") == text
+
+
+def test_events_are_read_across_chunks_comments_and_lines(
+    scripted: Callable[..., Scripted],
+) -> None:
+    stream = (
+        ": keep-alive\n\n"
+        'id: 7\nevent: memory.stored\ndata: {"id":\ndata: "ä"}\n\n'
+        "id: 8\n\n"
+        "id: 9\r\nevent: kv.set\r\ndata: 1\r\n\r\n"
+        "id: 10\nevent: unfinished\ndata: 2\n"
+    ).encode()
+    chunks = b"".join(
+        b"%x\r\n%b\r\n" % (len(part), part)
+        for part in (stream[i : i + 5] for i in range(0, len(stream), 5))
+    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+    daemon = scripted([head + b"\r\n" + chunks + b"0\r\n\r\n"])
+    events = list(Client(daemon.path).events(["memory.stored", "kv.set"], last_id="6"))
+    assert events == [("7", "memory.stored", {"id": "ä"}), ("9", "kv.set", 1)]
+    assert daemon.lines() == ["GET /api/events?types=memory.stored%2Ckv.set HTTP/1.1"]
+
+
+def test_a_stream_that_breaks_off_is_told_from_one_that_ended(
+    scripted: Callable[..., Scripted],
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+    daemon = scripted([head + b"\r\n9\r\ndata: 1\n\n\r\n"])
+    events = Client(daemon.path).events()
+    assert next(events) == ("", "message", 1)
+    with pytest.raises(AnswerLost):
+        next(events)
+
+
+def test_a_refused_stream_is_an_api_error(scripted: Callable[..., Scripted]) -> None:
+    error = {"error": {"code": "forbidden", "message": "you may not"}}
+    daemon = scripted([answer(error, "403 Forbidden"), None])
+    with pytest.raises(ApiError, match="you may not"):
+        next(Client(daemon.path, timeout=5).events())
+
+
+def test_a_header_cannot_be_forged_through_an_event_id() -> None:
+    with pytest.raises(ValueError, match="header"):
+        next(Client("/nowhere").events(last_id="1\r\nX-Agent: other"))
+
+
+@pytest.mark.parametrize("path", ["missing.sock", "x" * 200, "a\0b"])
+def test_no_daemon_is_one_error_whatever_the_cause(tmp_path: Path, path: str) -> None:
+    with pytest.raises(DaemonUnreachable) as raised:
+        Client(str(tmp_path / path)).status()
+    assert not isinstance(raised.value, AnswerLost)
+    assert raised.value.reason
+
+
+def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.sock")
+    with socket.socket(socket.AF_UNIX) as left_over:
+        left_over.bind(path)
+    with pytest.raises(DaemonUnreachable, match="refused"):
+        Client(path).status()
+
+
+def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path: Path) -> None:
+    service, user = tmp_path / "service", tmp_path / "user"
+    (user / "thermocline").mkdir(parents=True)
+    service.mkdir()
+    env = {"RUNTIME_DIRECTORY": f"{service}:/other", "XDG_RUNTIME_DIR": str(user)}
+    ours = str(user / "thermocline" / "thermocline.sock")
+    assert default_socket(env) == ours
+    (service / "thermocline.sock").touch()
+    assert default_socket(env) == str(service / "thermocline.sock")
+    assert default_socket({**env, "THERMOCLINE_SOCKET": "/mine"}) == "/mine"
+    assert default_socket({}) == "/run/thermocline/thermocline.sock"

@@ -1,0 +1,102 @@
+"""What a changed configuration means for a daemon that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.config import Settings, changed, load, running
+from thermocline.daemon.config.changes import AT_START
+
+NOWHERE = Path("/nonexistent/config.json")
+
+
+def settings(*sets: str) -> Settings:
+    return load({}, None, sets, NOWHERE).settings
+
+
+def test_the_same_settings_are_no_change() -> None:
+    change = changed(settings(), settings())
+    assert not change
+    assert change.applied == change.needs_restart == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hot.max_bytes=1000",
+        "warm.max_kb=9",
+        "scoring.half_life_days=9",
+        "tree.max_nodes=9",
+        "limits.max_list=9",
+        "recall.weights.match=0.9",
+        "log.level=debug",
+        "socket.idle_timeout_seconds=9",
+        "socket.drain_seconds=9",
+        "store.face_delay_seconds=9",
+        "store.idle_close_seconds=9",
+        "config.check_seconds=9",
+        "cold.backend=none",
+        "access.users.bob=read",
+    ],
+)
+def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
+    old, new = settings(), settings(text)
+    change = changed(old, new)
+    assert change
+    assert change.applied == (text.partition("=")[0],)
+    assert change.needs_restart == ()
+    assert running(old, new) == new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agent_id=other",
+        "agents.a.workspace=/w",
+        "socket.path=/run/x.sock",
+        "socket.mode=0600",
+        "socket.group=staff",
+        "socket.max_connections=9",
+        "socket.max_body_bytes=99999",
+        "store.readers_per_agent=9",
+        "store.cache_kb=99",
+    ],
+)
+def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text: str) -> None:
+    old, new = settings(), settings(text)
+    change = changed(old, new)
+    assert change.applied == ()
+    assert change.needs_restart == (text.partition("=")[0],)
+    assert running(old, new) == old
+
+
+def test_both_kinds_in_one_change_are_kept_apart() -> None:
+    old, new = settings(), settings("socket.mode=0600", "socket.drain_seconds=1", "log.level=error")
+    change = changed(old, new)
+    assert change.applied == ("socket.drain_seconds", "log.level")
+    assert change.needs_restart == ("socket.mode",)
+    now = running(old, new)
+    assert now.socket.mode == "0660"
+    assert now.socket.drain_seconds == 1
+    assert changed(now, new).needs_restart == ("socket.mode",)
+    assert changed(now, new).applied == ()
+
+
+def test_a_grant_that_went_or_changed_is_named() -> None:
+    old = settings("access.users.bob=read", "access.users.eve=read")
+    new = settings("access.users.bob=admin")
+    assert changed(old, new).applied == ("access.users.bob", "access.users.eve")
+
+
+def test_an_agent_that_lost_its_workspace_is_named() -> None:
+    change = changed(settings("agents.a.workspace=/w"), settings())
+    assert change.needs_restart == ("agents.a.workspace",)
+
+
+def test_every_key_that_needs_a_restart_exists() -> None:
+    tree = settings()
+    for name, keys in AT_START.items():
+        section = getattr(tree, name)
+        assert all(hasattr(section, key) for key in keys or ())

@@ -1,0 +1,86 @@
+"""`thermocline config`, with real files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from thermocline.daemon.cli import config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the verb in an environment whose only layers are in the test's folder."""
+    for name in ("HOME", "XDG_CONFIG_HOME", "CONFIGURATION_DIRECTORY"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+    def call(*arguments: str, as_json: bool = False) -> int:
+        parser = argparse.ArgumentParser()
+        config.add_arguments(parser)
+        return config.run(argparse.Namespace(json=as_json, **vars(parser.parse_args(arguments))))
+
+    return call
+
+
+@pytest.fixture
+def user_file(tmp_path: Path) -> Path:
+    file = tmp_path / "XDG_CONFIG_HOME" / "thermocline" / "config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"hot": {"max_bytes": 4000}}')
+    return file
+
+
+def test_every_key_is_shown_with_its_value_and_origin(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--set", "log.level=debug") == 0
+    lines = capsys.readouterr().out.splitlines()
+    words = {line.split()[0]: line.split()[1:] for line in lines}
+    assert words["hot.max_bytes"] == ["=", "4000", f"({user_file})"]
+    assert words["log.level"] == ["=", '"debug"', "(--set)"]
+    assert words["warm.max_kb"] == ["=", "50", "(default)"]
+    assert len({line.index(" = ") for line in lines}) == 1
+    assert len({line.index("   (") for line in lines}) == 1
+
+
+def test_json_holds_the_values_nested_and_the_origins_by_key(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(as_json=True) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["values"]["hot"]["max_bytes"] == 4000
+    assert answer["origins"]["hot.max_bytes"] == str(user_file)
+
+
+def test_check_only_counts_the_files(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--check") == 0
+    assert capsys.readouterr().out == "ok: 1 file read\n"
+    assert run("--check", "--config", str(user_file)) == 0
+    assert capsys.readouterr().out == "ok: 2 files read\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
+def test_faults_go_to_standard_error_with_exit_2(
+    arguments: tuple[str, ...], run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text('{"hot": {"max_bytes": 1, "nope": 2}}')
+    assert run(*arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert [line.split(": ")[1] for line in told.err.splitlines()] == ["hot.max_bytes", "hot.nope"]
+
+
+def test_a_value_cannot_steer_the_terminal(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--set", "socket.path=/run/\u202e\u009b2J") == 0
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())

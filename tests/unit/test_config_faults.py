@@ -1,0 +1,300 @@
+"""What is said about a wrong configuration: all of it, in one go, with the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.config import ConfigInvalid, Fault, load
+
+NOWHERE = Path("/nonexistent/config.json")
+
+
+def faults(
+    content: Any, tmp_path: Path, *sets: str, env: dict[str, str] | None = None
+) -> list[str]:
+    """The lines said about a file of this content, the file's name left out."""
+    file = tmp_path / "c.json"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ConfigInvalid) as caught:
+        load(env or {}, file, sets, NOWHERE)
+    return [line.removeprefix(f"{file}: ") for line in str(caught.value).split("\n")]
+
+
+COUNT = "an integer 0 to 10000"
+AGENT = "an agent id: 1 to 64 letters, digits, _ or -"
+PLACE = "an absolute path, or one that begins with ~/"
+MODE = 'an octal file mode such as "0660"'
+AGENTS = 'a list of agent ids, or ["*"]'
+GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected", "got"),
+    [
+        ("hot.max_bytes", '"abc"', "an integer 512 to 1048576", '"abc" (text)'),
+        ("hot.max_bytes", "511", "an integer 512 to 1048576", "511"),
+        ("hot.max_tasks", "true", COUNT, "true"),
+        ("hot.max_tasks", "1.5", COUNT, "1.5"),
+        ("hot.max_tasks", "null", COUNT, "null"),
+        ("hot.max_tasks", "-1", COUNT, "-1"),
+        ("hot.max_tasks", "[1]", COUNT, "[1]"),
+        ("hot.max_tasks", "[[1]]", COUNT, "a list"),
+        ("hot.max_tasks", "{}", COUNT, "an object"),
+        ("hot.max_tasks", "1e999", COUNT, "Infinity"),
+        ("hot.max_tasks", "9" * 9999, COUNT, "Infinity"),
+        ("warm.retention_days", "NaN", "a number 0 to 36500", "NaN"),
+        ("warm.retention_days", "false", "a number 0 to 36500", "false"),
+        ("distillation.aggression", "1.01", "a number 0 to 1", "1.01"),
+        ("log.level", '"loud"', '"debug", "error", "info" or "warning"', '"loud" (text)'),
+        ("agent_id", '"../x"', AGENT, '"../x" (text)'),
+        ("agent_id", '"a\\n"', AGENT, '"a\\n" (text)'),
+        ("socket.mode", "660", MODE, "660"),
+        ("socket.mode", '"0888"', MODE, '"0888" (text)'),
+        ("socket.path", '"/a\\u0000"', f"{PLACE} or null", '"/a\\u0000" (text)'),
+        ("agents.a.workspace", '"notes"', PLACE, '"notes" (text)'),
+        ("access.users.bob", '"wirte"', GRANT, '"wirte" (text)'),
+        ("access.users.bob", "null", GRANT, "null"),
+        ("hot", "5", "an object", "5"),
+        ("agents", "[]", "an object", "[]"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_expected(
+    key: str, value: str, expected: str, got: str, tmp_path: Path
+) -> None:
+    text = value
+    for name in reversed(key.split(".")):
+        text = f'{{"{name}": {text}}}'
+    assert faults(text, tmp_path) == [f"{key}: expected {expected}, got {got}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ({"agents": {"a": {}}}, f"agents.a.workspace: missing; expected {PLACE}"),
+        ({"agents": {"a.b": {"workspace": "/w"}}}, f'agents."a.b": the key is not {AGENT}'),
+        (
+            {"access": {"users": {"bob": {"role": "read"}}}},
+            f"access.users.bob.agents: missing; expected {AGENTS}",
+        ),
+        (
+            {"access": {"groups": {"g": {"role": "read", "agents": []}}}},
+            f"access.groups.g.agents: expected {AGENTS}, got []",
+        ),
+        (
+            {"access": {"users": {"a b": "read"}}},
+            'access.users."a b": the key is not a name or a numeric id',
+        ),
+        (
+            '{"hot": {"max_tasks": 1, "max_tasks": 2}}',
+            "hot.max_tasks: the key is there more than once",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_named_with_what_is_expected(
+    content: Any, line: str, tmp_path: Path
+) -> None:
+    assert faults(content, tmp_path) == [line]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ({"hot": {"max_byte": 1}}, "hot.max_byte: unknown key; did you mean hot.max_bytes?"),
+        ({"hot": {"maxBytes": 1}}, "hot.maxBytes: unknown key; did you mean hot.max_bytes?"),
+        ({"scorign": {}}, "scorign: unknown key; did you mean scoring?"),
+        ({"max_nodes": 1}, "max_nodes: unknown key; did you mean tree.max_nodes?"),
+        ({"log": {"zzz": 1}}, "log.zzz: unknown key; log has level"),
+    ],
+)
+def test_an_unknown_key_is_answered_with_the_nearest(
+    content: Any, line: str, tmp_path: Path
+) -> None:
+    assert faults(content, tmp_path) == [line]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("", "is empty; expected an object, at least {}"),
+        ("[]", "expected an object, got []"),
+        ("null", "expected an object, got null"),
+        ('{\n  "hot": }', "line 2, column 10: expecting value"),
+        ('{"a": 1,\n "b" 2}', "line 2, column 6: expecting ':' delimiter"),
+        (b'{\n"a": "\xff"}', "line 2, byte 7: is not UTF-8 text"),
+        ("[" * 100_000, "is nested too deeply"),
+        (b" " * 1_048_577, "is larger than 1048576 bytes"),
+    ],
+)
+def test_a_file_that_is_not_json_is_named_with_the_place(
+    content: Any, line: str, tmp_path: Path
+) -> None:
+    assert faults(content, tmp_path) == [line]
+
+
+def test_all_faults_of_all_layers_are_told_in_one_go(tmp_path: Path) -> None:
+    system = tmp_path / "system.json"
+    system.write_text('{"hot": {"max_bytes": 1, "x": 2}}')
+    home = tmp_path / "thermocline" / "config.json"
+    home.parent.mkdir()
+    home.write_text("{")
+    given_file = tmp_path / "given.json"
+    with pytest.raises(ConfigInvalid) as caught:
+        load({"XDG_CONFIG_HOME": str(tmp_path)}, given_file, ["tree=1", "nonsense"], system)
+    lines = str(caught.value).split("\n")
+    assert sorted(lines) == sorted(
+        [
+            f"{system}: hot.max_bytes: expected an integer 512 to 1048576, got 1",
+            f"{system}: hot.x: unknown key; hot has max_bytes, max_lessons, max_events, max_tasks",
+            f"{home}: line 1, column 2: expecting property name enclosed in double quotes",
+            f"{given_file}: does not exist",
+            "--set: tree: expected an object, got 1",
+            '--set: expected key.path=value, got "nonsense" (text)',
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", '--set: expected key.path=value, got "" (text)'),
+        ("=5", '--set: expected key.path=value, got "=5" (text)'),
+        ("hot..max_bytes=5", '--set: expected key.path=value, got "hot..max_bytes=5" (text)'),
+        ('"\\x"=5', r'--set: expected key.path=value, got "\"\\x\"=5" (text)'),
+        ("hot._note=5", "--set: hot._note: a name with a leading underscore is a comment"),
+        ("hot.max_tasks=", f'--set: hot.max_tasks: expected {COUNT}, got "" (text)'),
+        ("hot.max_tasks.x=1", f"--set: hot.max_tasks: expected {COUNT}, got an object"),
+    ],
+)
+def test_a_wrong_assignment_is_told_like_a_wrong_file(text: str, line: str, tmp_path: Path) -> None:
+    assert faults({}, tmp_path, text) == [line]
+
+
+def test_a_value_overridden_later_is_still_a_fault(tmp_path: Path) -> None:
+    lines = faults({"hot": {"max_bytes": "abc"}}, tmp_path, "hot.max_bytes=1000")
+    assert len(lines) == 1
+
+
+# Files that are no files
+
+
+def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "system.json").mkdir()
+    with pytest.raises(ConfigInvalid, match=r"system\.json: cannot be read: is a directory"):
+        load({}, system_file=tmp_path / "system.json")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigInvalid, match="is not a regular file"):
+        load({}, tmp_path / "pipe", (), NOWHERE)
+
+
+def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    with pytest.raises(ConfigInvalid, match=r"loop\.json: cannot be read: too many levels"):
+        load({}, system_file=loop)
+
+
+# What is wrong only together
+
+
+def test_two_agents_in_one_workspace_are_refused(tmp_path: Path) -> None:
+    agents = {"a": {"workspace": "/w"}, "b": {"workspace": "/w/"}}
+    assert faults({"agents": agents}, tmp_path) == [
+        "agents.b.workspace: is the same folder as agents.a.workspace; give each agent its own"
+    ]
+
+
+def test_a_tilde_without_a_home_is_refused(tmp_path: Path) -> None:
+    assert faults({"socket": {"path": "~/s"}}, tmp_path) == [
+        "socket.path: begins with ~ but $HOME is not set; give an absolute path"
+    ]
+
+
+def test_a_path_longer_than_a_socket_can_have_is_refused(tmp_path: Path) -> None:
+    longest = "/run/" + "ü" * 51
+    assert load({}, None, [f"socket.path={longest}"], NOWHERE).settings.socket.path == longest
+    assert faults({"socket": {"path": f"~/{'ü' * 51}"}}, tmp_path, env={"HOME": "/home"}) == [
+        "socket.path: is 108 bytes long; a socket's path has at most 107"
+    ]
+
+
+def test_weights_that_are_all_zero_are_refused(tmp_path: Path) -> None:
+    weights = {"match": 0, "recency": 0, "importance": 0}
+    assert faults({"recall": {"weights": weights}}, tmp_path) == [
+        "recall.weights.match: all weights are 0; raise one"
+    ]
+
+
+def test_a_text_larger_than_a_body_is_refused_at_the_key_that_was_given(tmp_path: Path) -> None:
+    why = "raise socket.max_body_bytes or lower limits.max_text_bytes"
+    assert faults({"limits": {"max_text_bytes": 2_000_000}}, tmp_path) == [
+        f"limits.max_text_bytes: a text of 2000000 bytes cannot arrive in a body of 1048576; {why}"
+    ]
+    assert faults({"socket": {"max_body_bytes": 2_000}}, tmp_path) == [
+        f"socket.max_body_bytes: a text of 65536 bytes cannot arrive in a body of 2000; {why}"
+    ]
+
+
+def test_no_contradiction_is_claimed_with_a_value_that_is_itself_at_fault(tmp_path: Path) -> None:
+    lines = faults(
+        {"limits": {"max_text_bytes": 2_000_000}, "socket": {"max_body_bytes": "3 MB"}}, tmp_path
+    )
+    assert [line.split(":")[0] for line in lines] == ["socket.max_body_bytes"]
+
+
+# How it is said
+
+
+def test_nothing_in_a_fault_can_steer_a_terminal_or_break_the_line() -> None:
+    line = str(Fault("/a\x1b[2J", "hot\n", "got \u202e\ud800\x9b"))
+    assert line.isprintable()
+    assert line.encode("utf-8")
+
+
+def test_a_long_value_is_cut(tmp_path: Path) -> None:
+    (line,) = faults({"log": {"level": "x" * 5000}}, tmp_path)
+    assert len(line) < 200
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+places = st.sampled_from(
+    ["hot", "hot.max_bytes", "warm.retention_days", "cold.backend", "socket.path", "socket.mode",
+     "socket.group", "recall.weights", "access", "access.users", "access.users.bob",
+     "access.users.bob.agents", "agents", "agents.a", "agents.a.workspace", "agent_id", "nothing"]
+)  # fmt: skip
+
+
+@given(place=places, value=json_values)
+def test_any_value_anywhere_is_taken_or_told_on_lines_of_its_own(place: str, value: Any) -> None:
+    try:
+        loaded = load({"HOME": "/home"}, None, [f"{place}={json.dumps(value)}"], NOWHERE)
+        told = [f"--set: {loaded.settings.log.level}"]
+    except ConfigInvalid as error:
+        told = str(error).split("\n")
+    assert all(line.startswith("--set: ") and line.isprintable() for line in told)
+
+
+@given(text=st.text().filter(lambda text: "=" not in text))
+def test_any_text_without_a_key_is_told(text: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        load({}, None, [text], NOWHERE)
+    assert str(caught.value).startswith("--set: ")
+    assert str(caught.value).isprintable()

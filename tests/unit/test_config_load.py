@@ -1,0 +1,339 @@
+"""The layers of the configuration, on real files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.config import (
+    ConfigInvalid,
+    Grant,
+    Loaded,
+    Settings,
+    describe,
+    document,
+    layer_files,
+    load,
+)
+from thermocline.daemon.config.settings import AccountName
+
+ROOT = Path(__file__).parents[2]
+Load = Callable[..., Loaded]
+
+EVOCLAW = {
+    "_comment": "Tiered Memory System Configuration",
+    "agent_id": "default",
+    "hot": {"max_bytes": 5120, "max_lessons": 20, "max_events": 10, "max_tasks": 10},
+    "warm": {"max_kb": 50, "retention_days": 30, "eviction_threshold": 0.3},
+    "cold": {"backend": "turso", "retention_years": 10},
+    "scoring": {"half_life_days": 30, "reinforcement_boost": 0.1},
+    "tree": {"max_nodes": 50, "max_depth": 4, "max_size_bytes": 4096},
+    "distillation": {"aggression": 0.7, "max_distilled_bytes": 100, "mode": "rule"},
+    "consolidation": {
+        "warm_eviction": "hourly",
+        "tree_prune": "daily",
+        "tree_rebuild": "monthly",
+    },
+}
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home"), "CONFIGURATION_DIRECTORY": str(tmp_path / "etc")}
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Callable[[Any], Path]:
+    def write(content: Any) -> Path:
+        file = tmp_path / "given.json"
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        return file
+
+    return write
+
+
+def write(file: Path, content: dict[str, Any]) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content))
+    return file
+
+
+def keys(struct: type[msgspec.Struct], prefix: str = "") -> set[str]:
+    """Every key of the typed tree; maps with free keys count as one."""
+    found = set()
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            found |= keys(field.type, f"{prefix}{field.name}.")
+        else:
+            found.add(prefix + field.name)
+    return found
+
+
+def written(node: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every key of a file and its value, comments left out; an empty object is a value."""
+    found: dict[str, Any] = {}
+    for name, value in node.items():
+        if name.startswith("_"):
+            continue
+        inner = written(value, f"{prefix}{name}.") if isinstance(value, dict) else {}
+        found |= inner or {prefix + name: value}
+    return found
+
+
+# The shipped file
+
+
+def test_the_shipped_file_alone_is_a_valid_configuration(tmp_path: Path) -> None:
+    loaded = load({}, system_file=tmp_path / "none.json")
+    assert loaded.files == ()
+    assert set(loaded.origins.values()) == {"default"}
+    assert loaded.settings.hot.max_bytes == 5120
+    assert loaded.settings.recall.weights.match == 0.6
+
+
+def test_the_shipped_file_and_the_typed_tree_have_the_same_keys() -> None:
+    assert set(written(json.loads((ROOT / "config.json").read_text()))) == keys(Settings)
+
+
+def test_no_struct_has_a_default_of_its_own() -> None:
+    def required(struct: type[msgspec.Struct]) -> bool:
+        return all(
+            field.required
+            and (
+                not isinstance(field.type, type)
+                or not issubclass(field.type, msgspec.Struct)
+                or required(field.type)
+            )
+            for field in msgspec.structs.fields(struct)
+        )
+
+    assert required(Settings)
+
+
+def test_the_package_holds_the_file_of_the_top_level() -> None:
+    packaged = ROOT / "daemon" / "config" / "config.json"
+    assert packaged.is_symlink()
+    assert packaged.resolve() == ROOT / "config.json"
+
+
+def test_the_shipped_file_explains_every_key() -> None:
+    def bare(node: dict[str, Any], prefix: str = "") -> list[str]:
+        missing = []
+        for name, value in node.items():
+            if name.startswith("_"):
+                continue
+            if isinstance(value, dict) and value:
+                missing += bare(value, f"{prefix}{name}.")
+            elif f"_{name}" not in node:
+                missing.append(prefix + name)
+        return missing
+
+    assert bare(json.loads((ROOT / "config.json").read_text())) == []
+
+
+def test_the_built_in_defaults_are_those_of_evoclaw() -> None:
+    shipped = written(json.loads((ROOT / "config.json").read_text()))
+    expected = written(EVOCLAW) | {"tree.max_size_bytes": 2048}
+    assert {key: shipped[key] for key in expected} == expected
+
+
+def test_evoclaws_file_is_a_layer_as_it_is(
+    env: dict[str, str], config_file: Callable[[Any], Path]
+) -> None:
+    loaded = load(env, config_file(EVOCLAW))
+    assert loaded.settings.tree.max_size_bytes == 4096
+    assert loaded.settings.tree.max_children == 10
+
+
+# Layers
+
+
+def test_each_layer_wins_over_those_below_it_key_by_key(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    system = write(tmp_path / "etc/config.json", {"hot": {"max_bytes": 1001, "max_tasks": 1}})
+    user = write(
+        tmp_path / "home/.config/thermocline/config.json",
+        {"hot": {"max_bytes": 1002, "max_events": 2}},
+    )
+    given_file = write(tmp_path / "own.json", {"hot": {"max_bytes": 1003, "max_lessons": 3}})
+    loaded = load(env, given_file, ["hot.max_bytes=1004", "hot.max_bytes=1005"])
+    hot = loaded.settings.hot
+    assert (hot.max_bytes, hot.max_lessons, hot.max_events, hot.max_tasks) == (1005, 3, 2, 1)
+    assert loaded.files == (system, user, given_file)
+    assert loaded.origins["hot.max_bytes"] == "--set"
+    assert loaded.origins["hot.max_lessons"] == str(given_file)
+    assert loaded.origins["hot.max_events"] == str(user)
+    assert loaded.origins["hot.max_tasks"] == str(system)
+    assert loaded.origins["warm.max_kb"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, ["/etc/sys.json"]),
+        ({"HOME": "/h"}, ["/etc/sys.json", "/h/.config/thermocline/config.json"]),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, ["/etc/sys.json", "/x/thermocline/config.json"]),
+        (
+            {"HOME": "/h", "XDG_CONFIG_HOME": "relative"},
+            ["/etc/sys.json", "/h/.config/thermocline/config.json"],
+        ),
+        ({"CONFIGURATION_DIRECTORY": "/a:/b"}, ["/a/config.json"]),
+        ({"CONFIGURATION_DIRECTORY": ""}, ["/etc/sys.json"]),
+    ],
+)
+def test_the_environment_says_where_the_layers_are(
+    env: dict[str, str], expected: list[str]
+) -> None:
+    assert [str(file) for file in layer_files(env, None, Path("/etc/sys.json"))] == expected
+
+
+def test_a_given_file_is_remembered_by_its_absolute_path() -> None:
+    assert layer_files({}, Path("mine.json"))[-1] == Path.cwd() / "mine.json"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(env: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "bom.json"
+    file.write_bytes(b'\xef\xbb\xbf{"hot": {"max_bytes": 999}}')
+    assert load(env, file).settings.hot.max_bytes == 999
+
+
+def test_comments_are_skipped_at_every_level(
+    env: dict[str, str], config_file: Callable[[Any], Path]
+) -> None:
+    text = '{"_a": [1], "_a": 2, "hot": {"_b": {"c": null}, "max_bytes": 999}, "agents": {"_c": 1}}'
+    loaded = load(env, config_file(text))
+    assert loaded.settings.hot.max_bytes == 999
+    assert loaded.settings.agents == {}
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("log.level=debug", "log.level", "debug"),
+        ('log.level="debug"', "log.level", "debug"),
+        ("socket.mode=0600", "socket.mode", "0600"),
+        ("socket.path=/run/a=b.sock", "socket.path", "/run/a=b.sock"),
+        ("socket.path=null", "socket.path", None),
+        ("hot.max_bytes=1e3", "hot.max_bytes", 1000),
+        ("warm.retention_days=7", "warm.retention_days", 7.0),
+        ('hot={"max_bytes": 1000}', "hot.max_bytes", 1000),
+        (
+            'access.users."jane.doe"=read',
+            'access.users."jane.doe"',
+            {"role": "read", "agents": ("*",)},
+        ),
+    ],
+)
+def test_set_takes_json_or_else_text(env: dict[str, str], text: str, key: str, value: Any) -> None:
+    loaded = load(env, None, [text])
+    entries = {name: (found, origin) for name, found, origin in describe(loaded)}
+    assert entries[key] == (value, "--set")
+
+
+def test_a_number_without_a_fraction_is_an_integer(
+    env: dict[str, str], config_file: Callable[[Any], Path]
+) -> None:
+    value = load(env, config_file('{"hot": {"max_bytes": 2000.0}}')).settings.hot.max_bytes
+    assert isinstance(value, int)
+    assert value == 2000
+
+
+def test_a_role_alone_is_that_role_with_every_agent(env: dict[str, str]) -> None:
+    sets = ["access.users.bob=write", 'access.groups.7={"role": "read", "agents": ["a"]}']
+    access = load(env, None, sets).settings.access
+    assert access.users == {"bob": Grant("write", ("*",))}
+    assert access.users["bob"].covers("anything")
+    assert access.groups["7"].covers("a")
+    assert not access.groups["7"].covers("b")
+
+
+def test_a_later_grant_replaces_an_earlier_one_as_a_whole(
+    env: dict[str, str], config_file: Callable[[Any], Path]
+) -> None:
+    users = {"bob": {"role": "read", "agents": ["a", "b"]}, "eve": "read"}
+    file = config_file({"access": {"users": users}})
+    sets = ['access.users.bob={"role": "admin", "agents": ["a"]}']
+    access = load(env, file, sets).settings.access
+    assert access.users == {"bob": Grant("admin", ("a",)), "eve": Grant("read", ("*",))}
+
+
+def test_a_home_folder_is_filled_in(env: dict[str, str]) -> None:
+    sets = ["agents.a.workspace=~/notes", "agents.b.workspace=~", "socket.path=~/x.sock"]
+    settings = load(env, None, sets).settings
+    assert settings.agents["a"].workspace == f"{env['HOME']}/notes"
+    assert settings.agents["b"].workspace == env["HOME"]
+    assert settings.socket.path == f"{env['HOME']}/x.sock"
+
+
+def test_the_socket_mode_is_octal(env: dict[str, str]) -> None:
+    assert load(env, None, ["socket.mode=0640"]).settings.socket.permissions == 0o640
+
+
+# What comes out again
+
+names = st.from_regex(get_args(AccountName)[1].pattern, fullmatch=True).filter(
+    lambda name: not name.startswith("_")
+)
+
+
+@given(
+    users=st.dictionaries(names, st.sampled_from(["read", "write", "admin"]), max_size=3),
+    size=st.integers(512, 9999),
+    boost=st.floats(0, 10),
+)
+def test_what_is_described_can_be_set_again(users: dict[str, str], size: int, boost: float) -> None:
+    values = {
+        "access": {"users": users},
+        "hot": {"max_bytes": size},
+        "scoring": {"reinforcement_boost": boost},
+    }
+    nowhere = Path("/nonexistent/config.json")
+    sets = [f"{key}={json.dumps(value)}" for key, value in values.items()]
+    first = load({}, None, sets, nowhere)
+    again = [f"{key}={json.dumps(value)}" for key, value, _ in describe(first)]
+    assert load({}, None, again, nowhere).settings == first.settings
+
+
+def test_the_document_is_a_layer_that_gives_the_same_settings(
+    env: dict[str, str], config_file: Callable[[Any], Path]
+) -> None:
+    loaded = load(env, None, ["agents.a.workspace=/w", "access.users.bob=read", "hot.max_tasks=3"])
+    values = document(loaded)["values"]
+    assert load(env, config_file(values)).settings == loaded.settings
+    assert list(document(loaded)["origins"]) == [key for key, _, _ in describe(loaded)]
+
+
+def test_the_module_comes_without_the_server(tmp_path: Path) -> None:
+    program = (
+        "import sys, thermocline.daemon.config as c; c.load({}, None, (), c.SYSTEM_FILE);"
+        "print({'aiohttp', 'asyncio', 'sqlite3'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_settings_can_not_be_changed_in_place(env: dict[str, str]) -> None:
+    settings = load(env).settings
+    with pytest.raises(AttributeError):
+        settings.hot.max_bytes = 1  # type: ignore[misc]
+
+
+def test_an_invalid_configuration_is_one_error(env: dict[str, str]) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        load(env, None, ["hot.max_bytes=1"])
+    assert caught.value.code == "config_invalid"

@@ -1,0 +1,135 @@
+"""The hot state as entries: nothing lost, keys stable, changes small, merging alike everywhere."""
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.hot import (
+    Entry,
+    HotLimits,
+    HotState,
+    diff,
+    entries,
+    fit,
+    from_entries,
+    update,
+)
+from thermocline.daemon.memory.hot.document import CONTEXT_KEYS, TOP_KEYS
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+values = st.none() | st.booleans() | st.integers(0, 9) | words | st.lists(words, max_size=2)
+objects = st.dictionaries(words, values, max_size=4)
+items = st.dictionaries(st.sampled_from(["text", "name", "timestamp", "status"]), values)
+lists = st.lists(items, max_size=5).map(tuple)
+states = st.builds(
+    HotState,
+    identity=objects,
+    owner_profile=objects,
+    projects=lists,
+    events=lists,
+    tasks=lists,
+    lessons=lists,
+    extra=objects.filter(TOP_KEYS.isdisjoint),
+    context=objects.filter(CONTEXT_KEYS.isdisjoint),
+)
+
+
+def encoded(state):
+    return msgspec.json.encode(state)
+
+
+@given(states)
+def test_taking_a_state_apart_and_together_gives_it_back_in_order(state):
+    assert encoded(from_entries(entries(state))) == encoded(state)
+
+
+@given(states, st.randoms())
+def test_the_order_of_rows_does_not_matter(state, random):
+    rows = list(entries(state).items())
+    random.shuffle(rows)
+    assert encoded(from_entries(dict(rows))) == encoded(state)
+
+
+@settings(max_examples=300)
+@given(states, states)
+def test_applying_a_diff_to_the_old_gives_the_new(old_state, new_state):
+    old, new = entries(old_state), entries(new_state)
+    changes = diff(old, new)
+    applied = {key: entry for key, entry in old.items() if key not in changes.removed}
+    applied |= changes.changed
+    assert encoded(from_entries(applied)) == encoded(new_state)
+    assert not set(changes.removed) & set(new)
+    again = diff(applied, new)
+    assert (again.changed, again.removed) == ({}, ())
+
+
+@given(states)
+def test_a_state_does_not_differ_from_itself(state):
+    changes = diff(entries(state), entries(state))
+    assert (changes.changed, changes.removed) == ({}, ())
+
+
+def test_an_event_that_pushes_the_oldest_out_is_one_change_and_one_removal():
+    state = HotState()
+    for i in range(10):
+        state = update(state, "event", {"text": str(i)}, float(i))
+    rows = entries(state)
+    for i in range(10, 50):
+        state = fit(update(state, "event", {"text": str(i)}, float(i)), HotLimits()).state
+        changes = diff(rows, entries(state))
+        assert [entry.value["text"] for entry in changes.changed.values()] == [str(i)]
+        assert len(changes.removed) == 1
+        rows = {key: row for key, row in rows.items() if key not in changes.removed}
+        rows |= changes.changed
+    assert from_entries(rows) == state
+
+
+def test_true_and_one_and_one_point_zero_are_different_values():
+    for old, new in ((True, 1), (1, 1.0), (False, 0)):
+        rows = entries(HotState(identity={"a": old}))
+        assert diff(rows, entries(HotState(identity={"a": new}))).changed
+
+
+def test_keys_are_those_of_the_format():
+    state = HotState(
+        identity={"agent_name": 1},
+        projects=({"name": "boat"},),
+        lessons=({"text": "x", "importance": 0.5},),
+        events=({"text": "x", "timestamp": 1.0}, {"text": "x", "timestamp": 2.0}),
+    )
+    keys = list(entries(state))
+    assert keys[:2] == [("identity", "agent_name"), ("project", "boat")]
+    hashes = [key for section, key in keys if section in {"lesson", "event"}]
+    assert len(set(hashes)) == 3
+    assert all(len(key) == 16 for key in hashes)
+
+
+def test_a_key_does_not_depend_on_what_may_change():
+    one = {"text": "x", "importance": 0.5, "timestamp": 1.0}
+    other = {"text": "x", "importance": 0.9, "timestamp": 2.0, "category": "a"}
+    assert set(entries(HotState(lessons=(one,)))) == set(entries(HotState(lessons=(other,))))
+
+
+def test_an_event_has_one_key_whether_its_time_is_whole_or_not():
+    whole, decimal = ({"text": "x", "timestamp": time} for time in (5, 5.0))
+    assert set(entries(HotState(events=(whole,)))) == set(entries(HotState(events=(decimal,))))
+
+
+def test_two_devices_that_merge_each_others_entries_agree():
+    common = update(HotState(), "event", {"text": "begin"}, 1.0)
+    ours = update(common, "event", {"text": "ours"}, 3.0)
+    theirs = update(common, "event", {"text": "theirs"}, 2.0)
+    one = from_entries(entries(ours) | entries(theirs))
+    two = from_entries(entries(theirs) | entries(ours))
+    assert one == two
+    assert [event["text"] for event in one.events] == ["begin", "theirs", "ours"]
+
+
+def test_rows_of_an_unknown_section_or_shape_are_passed_over():
+    rows = {("mood", "x"): Entry(1, 0), ("lesson", "x"): Entry("text", 0)}
+    assert from_entries(rows) == HotState()
+
+
+def test_thousands_of_equal_entries_each_get_a_key():
+    state = HotState(events=({"text": "x", "timestamp": 1.0},) * 5_000)
+    assert from_entries(entries(state)) == state

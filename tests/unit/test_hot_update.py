@@ -1,0 +1,184 @@
+"""Changing the hot state by its keys."""
+
+import msgspec
+import pytest
+
+from thermocline.daemon.errors import InvalidInput, NotFound, TooLarge
+from thermocline.daemon.memory.hot import HotState, remove, update
+
+NOW = 1_770_000_000.0
+LESSON = {"text": "measure twice", "category": "craft/wood", "importance": 0.9, "timestamp": 5.0}
+TASK = {"text": "water plants", "status": "pending", "timestamp": 5.0, "room": "kitchen"}
+
+
+@pytest.mark.parametrize(("key", "field"), [("identity", "identity"), ("owner_profile",) * 2])
+def test_named_values_are_merged_one_by_one(key, field):
+    state = update(HotState(), key, {"a": 1, "b": [2]}, NOW)
+    state = update(state, key, {"b": None, "c": {"d": True}}, NOW)
+    assert getattr(state, field) == {"a": 1, "b": None, "c": {"d": True}}
+
+
+def test_a_lesson_gets_the_defaults_of_the_format():
+    state = update(HotState(), "lesson", {"text": "  rest on Sundays "}, NOW)
+    assert state.lessons == (
+        {"text": "rest on Sundays", "category": "general", "importance": 0.7, "timestamp": NOW},
+    )
+
+
+def test_an_event_gets_the_time_and_a_task_its_status():
+    state = update(HotState(), "event", {"text": "moved house"}, NOW)
+    state = update(state, "task", {"text": "unpack"}, NOW)
+    assert state.events == ({"text": "moved house", "timestamp": NOW},)
+    assert state.tasks == ({"text": "unpack", "status": "pending", "timestamp": NOW},)
+
+
+def test_a_lesson_repeated_replaces_the_older_and_becomes_the_newest():
+    before = HotState(lessons=(LESSON, {"text": "other"}))
+    state = update(before, "lesson", {"text": "measure twice", "importance": 0.2}, NOW)
+    assert [lesson["text"] for lesson in state.lessons] == ["other", "measure twice"]
+    assert state.lessons[1] == {**LESSON, "importance": 0.2, "timestamp": NOW}
+
+
+def test_a_task_repeated_with_a_new_status_is_that_tasks_new_status():
+    state = update(HotState(tasks=(TASK,)), "task", {**TASK, "status": "done"}, NOW)
+    assert state.tasks == ({**TASK, "status": "done"},)
+
+
+def test_a_task_keeps_what_a_repetition_does_not_mention_but_is_open_again():
+    done = {**TASK, "status": "done"}
+    state = update(HotState(tasks=(done,)), "task", {"text": "water plants"}, NOW)
+    assert state.tasks == ({**TASK, "timestamp": NOW},)
+
+
+def test_events_are_always_appended_even_the_same_one():
+    state = HotState()
+    for _ in range(3):
+        state = update(state, "event", {"text": "rain"}, NOW)
+    assert len(state.events) == 3
+
+
+def test_a_project_is_merged_into_the_one_of_its_name_in_its_place():
+    before = HotState(projects=({"name": "boat", "status": "active"}, {"name": "house"}))
+    state = update(before, "project", {"name": "boat", "status": "done", "port": "Kiel"}, NOW)
+    assert state.projects == (
+        {"name": "boat", "status": "done", "port": "Kiel"},
+        {"name": "house"},
+    )
+    assert update(state, "project", {"name": "car"}, NOW).projects[-1] == {"name": "car"}
+
+
+def test_a_time_may_be_iso_text():
+    given = {"text": "x", "timestamp": "2026-02-11T08:00:00Z"}
+    assert update(HotState(), "event", given, NOW).events[0]["timestamp"] == 1_770_796_800.0
+
+
+def test_nothing_given_is_changed():
+    state = HotState(lessons=(LESSON,), owner_profile={"a": 1}, projects=({"name": "boat"},))
+    before = msgspec.json.encode(state)
+    given = {"text": " measure twice "}
+    update(state, "lesson", given, NOW)
+    update(state, "owner_profile", {"a": 2}, NOW)
+    update(state, "project", {"name": "boat", "x": 1}, NOW)
+    remove(state, "owner_profile", "a")
+    assert given == {"text": " measure twice "}
+    assert msgspec.json.encode(state) == before
+
+
+@pytest.mark.parametrize("key", ["lessons", "", "extra", "hot_memories", "Identity"])
+def test_an_unknown_key_is_refused_by_a_list_of_the_valid_ones(key):
+    for call in (lambda: update(HotState(), key, {}, NOW), lambda: remove(HotState(), key, "x")):
+        with pytest.raises(InvalidInput) as caught:
+            call()
+        for valid in ("identity", "owner_profile", "lesson", "event", "task", "project"):
+            assert valid in caught.value.message
+        assert caught.value.field == "key"
+
+
+@pytest.mark.parametrize("key", ["identity", "owner_profile", "lesson", "event", "task", "project"])
+@pytest.mark.parametrize("value", [None, "text", 17, True, [], [{"text": "x"}]])
+def test_a_value_that_is_no_object_is_refused_with_an_example(key, value):
+    with pytest.raises(InvalidInput) as caught:
+        update(HotState(), key, value, NOW)
+    assert caught.value.field == key
+    assert "such as {" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("lesson", {}, "text"),
+        ("lesson", {"text": " \n"}, "text"),
+        ("event", {"text": 5}, "text"),
+        ("task", {"text": None}, "text"),
+        ("lesson", {"text": "x", "importance": 1.5}, "importance"),
+        ("lesson", {"text": "x", "importance": -1}, "importance"),
+        ("lesson", {"text": "x", "importance": "high"}, "importance"),
+        ("lesson", {"text": "x", "importance": True}, "importance"),
+        ("lesson", {"text": "x", "category": 5}, "category"),
+        ("lesson", {"text": "x", "category": "../.."}, "category"),
+        ("task", {"text": "x", "status": 1}, "status"),
+        ("event", {"text": "x", "timestamp": "soon"}, "timestamp"),
+        ("event", {"text": "x", "timestamp": -1}, "timestamp"),
+        ("event", {"text": "x", "timestamp": []}, "timestamp"),
+        ("project", {}, "name"),
+        ("project", {"name": " "}, "name"),
+        ("project", {"name": "x", "status": []}, "status"),
+        ("project", {"name": "x", "description": 5}, "description"),
+        ("identity", {" ": 1}, "identity"),
+    ],
+)
+def test_a_part_of_the_wrong_shape_is_refused_by_its_name(key, value, field):
+    with pytest.raises(InvalidInput) as caught:
+        update(HotState(), key, value, NOW)
+    assert caught.value.field == field
+
+
+def nested(levels):
+    value = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", ["a\0b", "\ud800", float("nan"), float("inf"), 10**30, nested(40), nested(100)]
+)
+def test_what_json_in_utf8_cannot_carry_is_refused(value):
+    with pytest.raises(InvalidInput, match="cannot store"):
+        update(HotState(), "owner_profile", {"a": {"b": [value]}}, NOW)
+
+
+def test_a_value_above_16_kib_is_too_large():
+    update(HotState(), "owner_profile", {"bio": "x" * 16_000}, NOW)
+    with pytest.raises(TooLarge):
+        update(HotState(), "owner_profile", {"bio": "ä" * 8_190}, NOW)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "field"),
+    [
+        ("identity", "a", "identity"),
+        ("owner_profile", "a", "owner_profile"),
+        ("lesson", "a", "lessons"),
+        ("event", "a", "events"),
+        ("task", "a", "tasks"),
+        ("project", "a", "projects"),
+    ],
+)
+def test_an_entry_is_removed_by_its_name_or_exact_text(key, name, field):
+    items = ({"text": "a", "name": "a"}, {"text": "ab", "name": "ab"})
+    state = HotState(
+        identity={"a": 1, "ab": 2},
+        owner_profile={"a": 1, "ab": 2},
+        projects=items,
+        events=items,
+        tasks=items,
+        lessons=items,
+    )
+    left = remove(state, key, name)
+    assert len(getattr(left, field)) == 1
+    with pytest.raises(NotFound) as caught:
+        remove(left, key, name)
+    assert key in caught.value.message
+    others = {"identity", "owner_profile", "lessons", "events", "tasks", "projects"} - {field}
+    assert all(getattr(left, other) == getattr(state, other) for other in others)

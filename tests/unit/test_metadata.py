@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.metadata import extract, merge
+from thermocline.daemon.memory.records import Metadata
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+CASES = json.loads((VECTORS / "evoclaw_metadata.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"][:24])
+def test_the_references_are_those_that_evoclaw_finds(case):
+    found = extract(case["text"])
+    expected = case["metadata"]
+    assert list(found.urls) == expected["urls"]
+    assert list(found.commands) == expected["commands"]
+    assert list(found.paths) == expected["paths"]
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("Read (https://en.wikipedia.org/wiki/Boat_(disambiguation)).", 1),
+        ("[docs](https://a.example/b) and https://c.example/d, both", 2),
+        ("on www.boats.org!", 1),
+        ("see clawhub.ai and foo.io/bar?x=1", 2),
+        ("mail me@example.com", 0),
+        ("mail first.io@example.com", 0),
+        ("from shop.co.uk or node.js", 0),
+        ("HTTPS://EXAMPLE.COM/A", 1),
+        ("https:// and https://...", 0),
+        ("请看https://例子.example/路径。谢谢", 1),
+        ("https://a.b/c https://a.b/c", 1),
+        ("https://long.example/" + "x" * 3_000, 0),
+    ],
+)
+def test_urls_are_told_from_what_only_looks_like_one(text, urls):
+    assert len(extract(text).urls) == urls
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("(https://en.wikipedia.org/wiki/Foo_(bar)).", "https://en.wikipedia.org/wiki/Foo_(bar)"),
+        ("**https://a.example/b**!", "https://a.example/b"),
+        ("'https://a.example/b', he said", "https://a.example/b"),
+        ("https://localhost:8080/x?y=1#z;", "https://localhost:8080/x?y=1#z"),
+        ("https://例子.example/路径。谢谢", "https://例子.example/路径"),
+        ("(https://a.example/b)))", "https://a.example/b"),
+    ],
+)
+def test_a_url_ends_where_the_sentence_goes_on(text, url):
+    assert extract(text).urls == (url,)
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("```bash\ngit clone it\n$ ls -la /tmp\n```", ("clone it", "ls -la /tmp")),
+        ("use ``echo `` or `make all`", ("echo", "make all")),
+        ("`abc` `abcd`", ("abcd",)),
+        ("make sure to go to bed", ()),
+        ("we git pull daily", ()),
+        ("docker ps -a\r\npip list -v\r\n", ("ps -a", "list -v")),
+        ("`" + "x" * 199 + "` `" + "y" * 200 + "`", ("x" * 199,)),
+        ("\n".join(f"git push {n}" for n in range(9)), tuple(f"push {n}" for n in range(5))),
+        ("an unclosed ` back quote\nand `another", ()),
+        ("sudo reboot --now", ("reboot --now",)),
+    ],
+)
+def test_commands_are_quoted_spans_prompts_and_lines_of_known_tools(text, commands):
+    assert extract(text).commands == commands
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("in /etc/fstab.", ("/etc/fstab",)),
+        ("~/.ssh and ./run.sh and ../other/x", ("~/.ssh", "./run.sh", "../other/x")),
+        ("/tmp is one level, and/or not, 2026/02/11, </a/b>", ()),
+        ("https://x.example/home/user/file?p=/home/user/file", ()),
+        ("www.x.example/a/b/c and x.org/var/log/x", ()),
+        ("//host/share/x and C:/users/me/x", ()),
+        ("--dir=/home/u/x", ("/home/u/x",)),
+        ("/a/bc", ()),
+        ("/var/log/ /var/log/", ("/var/log/",)),
+        ("/données/été/naïve", ("/données/été/naïve",)),
+    ],
+)
+def test_paths_are_told_from_what_only_has_slashes(text, paths):
+    assert extract(text).paths == paths
+
+
+def test_each_kind_has_its_cap_and_the_order_of_the_text():
+    text = "\n".join(f"`run it {n}` /srv/dir/{n:02} https://h.example/{n}" for n in range(20))
+    found = extract(text)
+    assert found.urls == tuple(f"https://h.example/{n}" for n in range(10))
+    assert found.commands == tuple(f"run it {n}" for n in range(5))
+    assert found.paths == tuple(f"/srv/dir/{n:02}" for n in range(10))
+
+
+WORDS = (
+    "a ` `` ``` `a a`b `\n / /a /a/ // /a/b a. a- a-. a.b. .a - _ @ a@ www. https:// https://a "
+    "https://( ) ( )( $ $\t git sudo sudo\t ~/ ./ ../ .. a.com a.com/ a.com: %/ ,/ é é."
+)
+BLANKS = (" ", "\t", "\n", " \n", "git ", "$ ", "sudo ", "sudo  ", " git", "https://a ) ")
+
+
+@pytest.mark.parametrize("prefix", ["", "https://a", "/a", "\n  `", "git "])
+def test_no_text_of_64_kib_takes_long(prefix):
+    slowest = 0.0
+    for unit in (*filter(None, WORDS.split(" ")), *BLANKS):
+        text = prefix + unit * (65_536 // len(unit)) + "!"
+        begin = time.process_time()
+        extract(text)
+        slowest = max(slowest, time.process_time() - begin)
+    # Reading 64 KiB takes milliseconds; going back over it again and again takes minutes.
+    assert slowest < 1.0
+
+
+@given(st.text(alphabet="ab/.~`$ \n:-w@()gitcom\ud800é漢", max_size=200))
+def test_whatever_the_text_every_reference_is_part_of_it(text):
+    found = extract(text)
+    for reference in (*found.urls, *found.commands, *found.paths):
+        assert reference in text
+    assert len(found.urls) <= 10
+    assert len(found.commands) <= 5
+    assert len(found.paths) <= 10
+
+
+def test_what_the_caller_gave_comes_first_and_nothing_comes_twice():
+    given_ = Metadata(urls=("u2", "u0", "u0"), commands=("c",))
+    found = Metadata(urls=("u0", "u1"), paths=("/p/q",))
+    merged = merge(given_, found)
+    assert merged == Metadata(urls=("u2", "u0", "u1"), commands=("c",), paths=("/p/q",))
+
+
+def test_the_caps_do_not_cut_what_the_caller_gave():
+    many = tuple(f"https://g.example/{n}" for n in range(30))
+    found = tuple(f"https://f.example/{n}" for n in range(12))
+    assert merge(Metadata(urls=many), Metadata(urls=found)).urls == many + found[:10]

@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.errors import Conflict, InvalidInput, NotFound
+from thermocline.daemon.memory import tree as trees
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.tree import Node, TreeLimits
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+EVOCLAW = json.loads((VECTORS / "evoclaw_tree_ops.json").read_text())
+NOW = 1_800_000_000.0
+LIMITS = TreeLimits()
+ROOMY = TreeLimits(max_nodes=10_000, max_depth=16, max_children=10_000, max_size_bytes=10**7)
+
+
+def node(warm=0, cold=0, idle_days=0.0, desc="d"):
+    return Node(desc=desc, warm_count=warm, cold_count=cold, last_access=NOW - idle_days * DAY)
+
+
+def grown(*paths, limits=LIMITS):
+    tree = {}
+    for path in paths:
+        tree = trees.add(tree, path, "", NOW, limits)
+    return tree
+
+
+def written(tree):
+    return trees.document(tree, 10**10 - 1, 10**10 - 1)
+
+
+def filed(tree):
+    return sum(one.warm_count + one.cold_count for one in tree.values())
+
+
+# Adding
+
+
+def test_adding_gives_the_same_nodes_as_evoclaw():
+    tree = {}
+    for step in EVOCLAW["ops"]:
+        if step["ok"]:
+            tree = trees.add(tree, step["add"], "", NOW, LIMITS)
+        else:
+            with pytest.raises(InvalidInput):
+                trees.add(tree, step["add"], "", NOW, LIMITS)
+        assert sorted([*tree, "root"]) == step["nodes"]
+
+
+def test_missing_parents_get_a_title_and_count_as_used_now():
+    tree = trees.add({}, "projects/big_boat/hull", "planks", NOW, LIMITS)
+    assert tree == {
+        "projects": Node("Projects", last_access=NOW),
+        "projects/big_boat": Node("Big Boat", last_access=NOW),
+        "projects/big_boat/hull": Node("planks", last_access=NOW),
+    }
+
+
+def test_adding_a_known_category_replaces_only_a_description_that_says_something():
+    tree = {"a": node(warm=3, idle_days=9, desc="old")}
+    assert trees.add(tree, "a", " ", NOW, LIMITS) == tree
+    assert trees.add(tree, "/a/", "new", NOW, LIMITS) == {"a": node(3, 0, 9, desc="new")}
+    assert tree == {"a": node(3, 0, 9, desc="old")}
+
+
+def test_a_description_becomes_one_line_of_at_most_100_characters():
+    tree = trees.add({}, "a", "two\nlines \x1b[31m\0 " + "x" * 10**6, NOW, LIMITS)
+    assert tree["a"].desc == ("two lines [31m " + "x" * 85)
+
+
+def test_adding_the_root_changes_nothing():
+    assert trees.add({"a": node()}, "root", "mine", NOW, LIMITS) == {"a": node()}
+
+
+@pytest.mark.parametrize("path", ["a/b/c/d/e", "", "../x", "_schema_version", "a//b"])
+def test_a_path_that_no_tree_can_hold_is_refused(path):
+    with pytest.raises(InvalidInput) as caught:
+        trees.add({}, path, "", NOW, LIMITS)
+    assert caught.value.field == "path"
+
+
+# Removing
+
+
+def test_removing_takes_what_is_below_and_leaves_namesakes():
+    tree = grown("a/b", "a/c", "ab", "x/a")
+    assert (
+        len(tree) - len(trees.remove(tree, "a"))
+        == EVOCLAW["go_tests"]["remove_parent_with_2_children_removes"]
+    )
+    assert set(trees.remove(tree, "/a")) == {"ab", "x", "x/a"}
+    assert set(tree) == {"a", "a/b", "a/c", "ab", "x", "x/a"}
+
+
+@pytest.mark.parametrize("path", ["root", "", "/", "/root/"])
+def test_the_root_cannot_be_removed(path):
+    with pytest.raises(InvalidInput, match="root"):
+        trees.remove({"a": node()}, path)
+
+
+def test_an_unknown_category_is_not_found():
+    with pytest.raises(NotFound, match="'b'"):
+        trees.remove({"a": node()}, "b")
+
+
+@pytest.mark.parametrize("memories", [{"warm": 1}, {"cold": 1}])
+def test_a_category_with_a_memory_anywhere_below_stays(memories):
+    tree = {**grown("a/b/c"), "a/b/c/d": node(**memories)}
+    for path in ("a", "a/b", "a/b/c/d"):
+        with pytest.raises(Conflict, match="1 memories"):
+            trees.remove(tree, path)
+
+
+# Pruning
+
+
+def test_idle_empty_categories_go_from_the_leaves_upward():
+    tree = {"a": node(idle_days=61), "a/b": node(idle_days=70), "a/b/c": Node("never")}
+    assert trees.prune(tree, NOW) == ({}, ("a/b/c", "a/b", "a"))
+
+
+def test_a_branch_with_memories_anywhere_below_is_never_pruned():
+    tree = {"a": Node("x"), "a/b": Node("y"), "a/b/c": node(cold=1, idle_days=900), "z": Node("z")}
+    kept, removed = trees.prune(tree, NOW)
+    assert set(kept) == {"a", "a/b", "a/b/c"}
+    assert removed == ("z",)
+
+
+def test_a_category_in_use_shelters_its_idle_parents():
+    tree = {"a": Node("idle"), "a/b": node(idle_days=59)}
+    assert trees.prune(tree, NOW) == (tree, ())
+
+
+@pytest.mark.parametrize(("days", "gone"), [(59, False), (60, False), (60.01, True)])
+def test_idle_begins_after_60_days(days, gone):
+    kept, _ = trees.prune({"a": node(idle_days=days)}, NOW)
+    assert ("a" not in kept) is gone
+
+
+def test_the_idle_time_can_be_changed_and_a_future_access_is_not_idle():
+    assert trees.prune({"a": node(idle_days=2)}, NOW, idle_days=1)[1] == ("a",)
+    assert trees.prune({"a": node(idle_days=-5)}, NOW, idle_days=1)[1] == ()
+
+
+# Fitting
+
+
+def test_a_tree_within_its_limits_stays_as_it_is():
+    tree = grown("a/b", "c")
+    fitted = trees.fit(tree, LIMITS, NOW)
+    assert fitted.tree == tree
+    assert fitted.merges == ()
+
+
+def test_the_least_used_leaf_is_merged_and_its_counts_move_to_the_parent():
+    tree = {"a": node(1), "a/b": node(2, 5, 30), "a/c": node(1, 0, 0), "d": node(9)}
+    fitted = trees.fit(tree, TreeLimits(max_nodes=4), NOW)
+    assert fitted.merges == (("a/b", "a"),)
+    assert fitted.tree == {"a": node(3, 5), "a/c": node(1), "d": node(9)}
+
+
+def test_a_top_level_category_is_merged_into_the_root():
+    fitted = trees.fit({"a": node(1), "b": node(2)}, TreeLimits(max_nodes=2), NOW)
+    assert fitted.merges == (("a", "root"),)
+    assert set(fitted.tree) == {"b"}
+
+
+def test_equally_used_leaves_go_by_their_last_access_then_by_their_path():
+    tree = {"a": node(), "b": node(), "c": node(idle_days=3), "d": Node("never")}
+    order = [source for source, _ in trees.fit(tree, TreeLimits(max_nodes=1), NOW).merges]
+    assert order == ["d", "c", "a", "b"]
+
+
+def test_a_chain_of_merges_is_resolved_to_its_end():
+    fitted = trees.fit({**grown("a/b/c/d"), "z": node(5)}, TreeLimits(max_nodes=3), NOW)
+    assert dict(fitted.merges) == {"a/b/c/d": "a", "a/b/c": "a", "a/b": "a"}
+
+
+def test_the_category_to_keep_and_its_parents_are_merged_last():
+    tree = {**grown("a/b"), "c": node(50), "d": node(60)}
+    fitted = trees.fit(tree, TreeLimits(max_nodes=3), NOW, keep="a/b")
+    assert set(fitted.tree) == {"a", "a/b"}
+    nothing_else = trees.fit(tree, TreeLimits(max_nodes=2), NOW, keep="a/b")
+    assert set(nothing_else.tree) == {"a"}
+
+
+def test_too_deep_categories_are_merged_up_whatever_their_use():
+    fitted = trees.fit(grown("a/b/c/d", limits=ROOMY), TreeLimits(max_depth=2), NOW, keep="a/b/c/d")
+    assert set(fitted.tree) == {"a", "a/b"}
+    assert dict(fitted.merges) == {"a/b/c/d": "a/b", "a/b/c": "a/b"}
+
+
+@pytest.mark.parametrize("above", ["", "top/"])
+def test_an_eleventh_child_merges_the_least_used_one(above):
+    tree = {**grown("top"), **{f"{above}{n:02}": node(warm=n + 1) for n in range(11)}}
+    tree = {path: one for path, one in tree.items() if above or path != "top"}
+    fitted = trees.fit(tree, LIMITS, NOW)
+    assert fitted.merges == ((f"{above}00", above.rstrip("/") or "root"),)
+    kept = trees.fit(tree, LIMITS, NOW, keep=f"{above}00")
+    assert kept.merges == ((f"{above}01", above.rstrip("/") or "root"),)
+
+
+def test_under_a_wide_parent_the_least_used_branch_is_folded_as_a_whole():
+    tree = {f"{n}": node(warm=5) for n in range(10)}
+    tree |= {"x": node(), "x/y": node(1), "x/y/z": node(1)}
+    fitted = trees.fit(tree, TreeLimits(max_size_bytes=4_096), NOW)
+    assert dict(fitted.merges) == {"x/y/z": "root", "x/y": "root", "x": "root"}
+
+
+def test_two_kilobytes_are_kept():
+    tree = {f"category_{n}": node(n, desc="some words about it " * 4) for n in range(10)}
+    fitted = trees.fit(tree, TreeLimits(max_size_bytes=1_024), NOW)
+    assert trees.size(written(fitted.tree)) <= 1_024
+    assert trees.size(written({**fitted.tree, "category_0": tree["category_0"]})) > 1_024
+
+
+def test_ten_thousand_categories_are_fitted_at_once():
+    tree = {
+        f"{a}/{b}/{c}": node(a + b + c) for a in range(20) for b in range(20) for c in range(25)
+    }
+    fitted = trees.fit(tree, LIMITS, NOW)
+    assert trees.size(written(fitted.tree)) <= 2_048
+    assert len(fitted.tree) >= 10
+
+
+NAMES = st.sampled_from(["a", "b", "c", "root", "ü", "漢字", "x" * 20, 'q"\t'])
+PATHS = st.lists(NAMES, min_size=1, max_size=7).map("/".join).filter(lambda path: path != "root")
+NODES = st.builds(
+    Node,
+    desc=st.text(max_size=100, alphabet=st.characters(exclude_categories=("Cs",))),
+    warm_count=st.integers(0, 10**6),
+    cold_count=st.integers(0, 10**9),
+    last_access=st.one_of(st.just(0.0), st.floats(0, 2 * NOW)),
+)
+TREES = st.dictionaries(PATHS, NODES, max_size=40)
+LIMIT_SETS = st.builds(
+    TreeLimits,
+    max_nodes=st.integers(1, 30),
+    max_depth=st.integers(1, 6),
+    max_children=st.integers(1, 5),
+    max_size_bytes=st.integers(256, 4_096),
+)
+
+
+@settings(max_examples=300)
+@given(TREES, LIMIT_SETS, st.none() | PATHS)
+def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, keep):
+    before = dict(tree)
+    fitted = trees.fit(tree, limits, NOW, keep)
+    assert tree == before
+
+    assert len(fitted.tree) + 1 <= limits.max_nodes
+    assert trees.depth(fitted.tree) <= limits.max_depth
+    widths = map(len, trees.children(fitted.tree).values())
+    assert max(widths, default=0) <= limits.max_children
+    assert trees.size(written(fitted.tree)) <= limits.max_size_bytes
+
+    sources = [source for source, _ in fitted.merges]
+    assert len(sources) == len(set(sources))
+    assert not set(sources) & set(fitted.tree)
+    assert set(sources) | set(fitted.tree) >= set(tree)
+    where = {path: path for path in tree} | dict(fitted.merges)
+    counts = dict.fromkeys([*fitted.tree, "root"], 0)
+    for path, one in tree.items():
+        counts[where[path]] += one.warm_count + one.cold_count
+    del counts["root"]
+    assert counts == {p: one.warm_count + one.cold_count for p, one in fitted.tree.items()}
+    assert trees.fit(fitted.tree, limits, NOW, keep).merges == ()
+
+
+@given(TREES, LIMIT_SETS)
+def test_no_more_is_merged_than_the_limits_ask(tree, limits):
+    fitted = trees.fit(tree, limits, NOW)
+    if fitted.merges and trees.depth(tree) <= limits.max_depth:
+        complete = trees.with_parents(tree)
+        widths = map(len, trees.children(complete).values())
+        assert (
+            len(complete) + 1 > limits.max_nodes
+            or max(widths) > limits.max_children
+            or trees.size(written(complete)) > limits.max_size_bytes
+        )
+
+
+@given(TREES, st.floats(0, 2 * NOW), st.floats(0, 400))
+def test_pruning_never_takes_a_memory_or_leaves_an_orphan(tree, now, idle_days):
+    tree = trees.with_parents(tree)
+    kept, removed = trees.prune(tree, now, idle_days)
+    assert filed(kept) == filed(tree)
+    assert set(kept) | set(removed) == set(tree)
+    assert trees.with_parents(kept) == kept
+    assert trees.prune(kept, now, idle_days) == (kept, ())
+
+
+# The document
+
+
+def test_the_document_has_the_shape_of_evoclaw_with_true_counts_in_the_root():
+    tree = {"b": node(0, 1), "a/x": Node("X", 2, 0, 1_700_000_000.9), "a": Node("A")}
+    assert trees.document(tree, 7, 8) == {
+        "_schema_version": "2.0",
+        "root": {
+            "desc": "Memory root",
+            "warm_count": 7,
+            "cold_count": 8,
+            "last_access": 0,
+            "children": ["a", "b"],
+        },
+        "a": {
+            "desc": "A",
+            "warm_count": 0,
+            "cold_count": 0,
+            "last_access": 0,
+            "children": ["a/x"],
+        },
+        "a/x": {
+            "desc": "X",
+            "warm_count": 2,
+            "cold_count": 0,
+            "last_access": 1_700_000_000,
+            "children": [],
+        },
+        "b": {
+            "desc": "d",
+            "warm_count": 0,
+            "cold_count": 1,
+            "last_access": 1_800_000_000,
+            "children": [],
+        },
+    }
+
+
+def test_the_size_is_that_of_compact_json_in_utf_8():
+    document = trees.document({"漢": Node("字")}, 0, 0)
+    compact = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    assert trees.size(document) == len(compact) == len(msgspec.json.encode(document))
+
+
+def test_paths_know_what_is_above_them_and_how_deep_they_lie():
+    assert trees.ancestors("a/b/c") == ("a", "a/b")
+    assert trees.ancestors("a") == ()
+    assert trees.parent("a") == "root"
+    assert trees.title("x/machine_learning_ops") == "Machine Learning Ops"
+    assert trees.depth({"a": node(), "a/b": node(), "a/b/c": node()}) == 3
+    assert trees.depth({}) == 0
+
+
+def test_usage_fades_within_days_and_cold_memories_count_a_tenth():
+    assert trees.usage(node(2, 10), NOW) == pytest.approx(3)
+    assert trees.usage(node(1, 0, 7), NOW) == pytest.approx(0.36787944)
+    assert trees.usage(node(1, 0, -7), NOW) == 1

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.records import Memory, Metadata
+from thermocline.daemon.memory.scoring import DAY, Scoring, score
+from thermocline.daemon.memory.warm import (
+    WarmEntry,
+    expired_from_warm,
+    overflow,
+    record,
+    record_size,
+)
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+EVICTION = json.loads((VECTORS / "evoclaw_eviction.json").read_text())["cases"]
+NOW = 1_800_000_000.0
+SCORING = Scoring()
+
+
+def memory(**fields):
+    return Memory(
+        **{"id": "0123456789ab", "text": "x", "created_at": NOW, "updated_at": NOW} | fields
+    )
+
+
+def entry(key, size=100, importance=0.5, age_days=0.0, access_count=0):
+    return WarmEntry(key, size, importance, NOW - age_days * DAY, access_count)
+
+
+def test_a_plain_fact_looks_as_evoclaw_would_have_written_it():
+    fact = memory(
+        text="Ada builds a boat at https://boat.example",
+        category="projects/boat",
+        importance=0.8,
+        created_at=NOW - 5 * DAY,
+        updated_at=NOW - 5 * DAY,
+        access_count=2,
+        metadata=Metadata(urls=("https://boat.example",)),
+    )
+    assert list(record(fact, NOW, SCORING).items()) == [
+        ("id", "0123456789ab"),
+        ("text", "Ada builds a boat at https://boat.example"),
+        ("category", "projects/boat"),
+        ("importance", 0.8),
+        ("created_at", NOW - 5 * DAY),
+        ("access_count", 2),
+        ("score", 0.812622),
+        ("metadata", {"urls": ["https://boat.example"], "commands": [], "paths": []}),
+        ("tier", "hot"),
+    ]
+
+
+def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
+    further = {
+        "type": "episodic",
+        "event": "correction",
+        "subject": "s",
+        "outcome": "o",
+        "original_category": "a/b",
+        "tags": ("t",),
+        "source": "chat",
+        "actor": "Ada",
+        "group": "g",
+        "position": 0,
+        "data": False,
+        "last_accessed_at": NOW,
+        "expires_at": NOW + 1,
+        "merged_into": "m",
+        "writer": "uid:1",
+        "clock": 1,
+        "device": "d",
+        "updated_at": NOW + 1,
+    }
+    plain = record(memory(), NOW, SCORING)
+    full = record(memory(**further), NOW, SCORING)
+    added = {name: value for name, value in full.items() if name not in plain}
+    assert added == further | {"tags": ["t"]}
+    assert set(plain) | set(further) | {"archived_at"} == set(Memory.__struct_fields__) | {
+        "score",
+        "tier",
+    }
+
+
+MEMORIES = st.builds(
+    memory,
+    text=st.text(min_size=1, alphabet=st.characters(exclude_categories=("Cs",))),
+    importance=st.floats(0, 1),
+    created_at=st.floats(0, 2.5e11),
+    access_count=st.integers(0, 99_999),
+    last_accessed_at=st.none() | st.floats(1e9, 2.5e11),
+    tags=st.lists(st.text("ab"), max_size=3).map(tuple),
+    data=st.none() | st.dictionaries(st.text("xy"), st.integers(0, 9)),
+)
+
+
+@given(MEMORIES, st.floats(0, 2.5e11), st.floats(0, 10), st.floats(0.001, 1e4))
+def test_the_size_is_an_upper_bound_for_every_moment(fact, now, boost, half_life):
+    scoring = Scoring(half_life_days=half_life, reinforcement_boost=boost)
+    actual = len(msgspec.json.encode(record(fact, now, scoring)))
+    assert actual <= record_size(fact) <= actual + 80
+
+
+def test_neither_use_nor_age_changes_the_size():
+    fresh = memory()
+    used = memory(access_count=4_321, last_accessed_at=NOW + 0.1234567, archived_at=NOW)
+    assert record_size(fresh) == record_size(used)
+
+
+def test_a_list_that_fits_loses_nothing():
+    entries = [entry("a", 10), entry("b", 10)]
+    # [aaaaaaaaaa,bbbbbbbbbb] has 23 bytes.
+    assert overflow(entries, 23, NOW, SCORING) == []
+    assert overflow(entries, 22, NOW, SCORING) == ["a"]
+    assert overflow([], 1, NOW, SCORING) == []
+
+
+def test_the_lowest_scores_leave_first():
+    entries = [
+        entry("young", importance=0.5),
+        entry("faded", importance=0.9, age_days=90),
+        entry("used", importance=0.4, access_count=9),
+        entry("minor", importance=0.1),
+    ]
+    assert overflow(entries, 2 * 101 + 1, NOW, SCORING) == ["faded", "minor"]
+
+
+def test_of_equal_scores_the_older_leaves_then_the_smaller_id():
+    ages = {"c": 1, "b": 0, "a": 0}
+    entries = [entry(key, importance=0.0, age_days=days) for key, days in ages.items()]
+    assert overflow(entries, 110, NOW, SCORING) == ["c", "a"]
+
+
+def test_one_memory_beyond_the_whole_cap_leaves_alone():
+    entries = [entry("huge", size=60_000, importance=1.0), entry("small", importance=0.1)]
+    assert overflow(entries, 51_200, NOW, SCORING) == ["huge"]
+    assert overflow(entries[:1], 51_200, NOW, SCORING) == ["huge"]
+
+
+ENTRIES = st.lists(
+    st.tuples(st.integers(2, 500), st.floats(0, 1), st.floats(-5, 400), st.integers(0, 50)),
+    max_size=40,
+).map(lambda rows: [entry(f"m{i}", *row) for i, row in enumerate(rows)])
+
+
+def list_size(entries):
+    return sum(one.size for one in entries) + max(0, len(entries) - 1) + 2
+
+
+@given(ENTRIES, st.integers(2, 5_000))
+def test_what_stays_fits_and_not_one_too_many_leaves(entries, cap):
+    leaving = overflow(entries, cap, NOW, SCORING)
+    staying = [one for one in entries if one.id not in leaving]
+    assert list_size(staying) <= cap
+    assert len(set(leaving)) == len(leaving)
+    if leaving:
+        by_id = {one.id: one for one in entries}
+        last = by_id[leaving[-1]]
+        assert last.size + 2 > cap or list_size([*staying, last]) > cap
+
+
+@given(ENTRIES, st.integers(502, 5_000))
+def test_nothing_that_stays_scores_below_what_leaves(entries, cap):
+    leaving = set(overflow(entries, cap, NOW, SCORING))
+    worth = {
+        one.id: score(one.importance, one.created_at, one.access_count, NOW, SCORING)
+        for one in entries
+    }
+    gone = [worth[key] for key in leaving]
+    stays = [value for key, value in worth.items() if key not in leaving]
+    assert max(gone, default=0.0) <= min(stays, default=10.0**9)
+
+
+@pytest.mark.parametrize("case", EVICTION, ids=lambda case: f"{case['score']}")
+def test_expiry_needs_age_and_a_low_score_as_in_the_skill(case):
+    one = entry("m", 100, case["importance"], case["age_days"], case["access_count"])
+    assert expired_from_warm([one], NOW, SCORING) == (["m"] if case["evict_skill"] else [])
+
+
+def test_the_limits_of_expiry_can_be_changed():
+    entries = [entry("old", age_days=8), entry("new", age_days=6)]
+    found = expired_from_warm(entries, NOW, SCORING, retention_days=7, eviction_threshold=0.4)
+    assert found == ["old"]
+    assert expired_from_warm(entries, NOW, SCORING, retention_days=7, eviction_threshold=0.3) == []
+
+
+def test_a_low_score_alone_or_age_alone_expires_nothing():
+    entries = [
+        entry("faint", importance=0.01, age_days=30),
+        entry("dear", importance=1.0, age_days=31, access_count=5),
+        entry("both", importance=0.01, age_days=30.01),
+    ]
+    assert expired_from_warm(entries, NOW, SCORING) == ["both"]
