@@ -19,6 +19,7 @@ from .api.bus import Bus
 from .api.calls import Identity, Services
 from .api.connections import Server
 from .api.routes import all_routes
+from .client import default_socket
 from .config import Settings, load
 from .errors import ConfigInvalid, ThermoclineError
 from .live_settings import LiveSettings
@@ -26,7 +27,7 @@ from .log import configure
 from .memory.hot import HotLimits
 from .memory.scoring import Scoring
 from .memory.tree import TreeLimits
-from .places import default_socket, default_state_dir
+from .places import default_state_dir, socket_places
 from .problems import Problems
 from .signals import Signals
 from .store.agent_store import Surroundings
@@ -65,10 +66,11 @@ def main(
     try:
         loaded = load(env, config_file, sets)
         configure(loaded.settings.log.level)
-        chosen = socket or loaded.settings.socket.path
+        chosen = socket or loaded.settings.socket.path or env.get("THERMOCLINE_SOCKET")
+        chosen = chosen or socket_places(env, root=os.getuid() == 0)[0]
         start = Start(
-            state_dir=Path(state_dir).expanduser() if state_dir else default_state_dir(env),
-            socket=Path(chosen).expanduser() if chosen else default_socket(env),
+            state_dir=Path(state_dir or default_state_dir(env)).expanduser().absolute(),
+            socket=Path(chosen).expanduser().absolute(),
             config_file=config_file,
             sets=tuple(sets),
             welcome=welcome,
@@ -133,7 +135,7 @@ async def _serve(
         pass
     _log.info("ready on %s", start.socket, extra={"action": "ready"})
     if start.welcome:
-        print(welcome_text(start.socket), flush=True)
+        print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
     try:
         await signals.stopping.wait()
     finally:

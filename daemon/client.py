@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from ._channel import AnswerLost, ApiError, Channel, ClientError, DaemonUnreachable, quoted, refusal
+from .places import socket_places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,19 +28,16 @@ __all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable
 def default_socket(env: Mapping[str, str]) -> str:
     """The daemon's socket for a program with the environment `env`.
 
-    `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the service's
-    `$RUNTIME_DIRECTORY`, the user's `$XDG_RUNTIME_DIR/thermocline` and the system's
-    `/run/thermocline`. Where none exists, the one that a daemon of this user would make.
+    `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the places where a
+    daemon offers it; where none does, the one that a daemon of this user would make.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
-    system = "/run/thermocline/thermocline.sock"
-    runtime = env.get("XDG_RUNTIME_DIR")
-    user = f"{runtime}/thermocline/thermocline.sock" if runtime else system
-    service = env.get("RUNTIME_DIRECTORY", "").partition(":")[0]
-    candidates = [f"{service}/thermocline.sock"] if service else []
-    # No pathlib: it would be a tenth of a command's time.
-    return next((path for path in [*candidates, user, system] if os.path.exists(path)), user)  # noqa: PTH110
+    root = os.getuid() == 0
+    places = socket_places(env, root=root)
+    # A program that is a service itself has a run-time folder of its own; the daemon's is another.
+    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
+    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
 
 class Client:

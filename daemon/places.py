@@ -1,26 +1,41 @@
-"""Where the daemon keeps and offers things, when nobody said."""
+"""Where the daemon keeps and offers things, when nobody said.
+
+Strings, not paths: the command line asks here too, and importing pathlib is a tenth of its time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SOCKET = "thermocline.sock"
 
 
-def default_state_dir(env: Mapping[str, str]) -> Path:
+def default_state_dir(env: Mapping[str, str]) -> str:
     """`$STATE_DIRECTORY` of systemd (the first, if several), else the user's state folder."""
-    given = env.get("STATE_DIRECTORY", "").split(":")[0]
-    if given:
-        return Path(given)
-    home = env.get("XDG_STATE_HOME")
-    base = Path(home) if home else Path(env.get("HOME", "/root")) / ".local" / "state"
-    return base / "thermocline"
+    return _first(env, "STATE_DIRECTORY") or f"{_user_state(env)}/thermocline"
 
 
-def default_socket(env: Mapping[str, str]) -> Path:
-    """In `$RUNTIME_DIRECTORY` of systemd, else in the user's run-time folder, else in /run."""
-    given = env.get("RUNTIME_DIRECTORY", "").split(":")[0]
-    if given:
-        return Path(given) / "thermocline.sock"
-    runtime = env.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) if runtime else Path("/run")
-    return base / "thermocline" / "thermocline.sock"
+def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
+    """Where the socket may be, the likeliest first: there a daemon of this environment makes it.
+
+    `$RUNTIME_DIRECTORY` of systemd, the user's `$XDG_RUNTIME_DIR`, the system's `/run`; and for
+    a user without a run-time folder, such as in a container, the state folder.
+    """
+    places: list[str] = []
+    if service := _first(env, "RUNTIME_DIRECTORY"):
+        places.append(f"{service}/{_SOCKET}")
+    if runtime := env.get("XDG_RUNTIME_DIR"):
+        places.append(f"{runtime}/thermocline/{_SOCKET}")
+    system, state = f"/run/thermocline/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
+    return [*places, system, state] if root else [*places, state, system]
+
+
+def _user_state(env: Mapping[str, str]) -> str:
+    home = env.get("HOME") or "/root"
+    return env.get("XDG_STATE_HOME") or f"{home}/.local/state"
+
+
+def _first(env: Mapping[str, str], name: str) -> str:
+    return env.get(name, "").partition(":")[0]

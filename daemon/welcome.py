@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
 
 
-def welcome_text(socket: Path) -> str:
-    """Three commands to try, as they work in another terminal in this folder."""
+def welcome_text(socket: Path, usual: str) -> str:
+    """Three commands to try, as they work in another terminal in this folder.
+
+    Args:
+        socket: where the daemon listens.
+        usual: where a command looks for it by itself.
+    """
     program = Path(sys.argv[0])
     here = Path.cwd()
     command = str(program.relative_to(here)) if program.is_relative_to(here) else program.name
-    usual = Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "thermocline" / "thermocline.sock"
-    if socket != usual:
+    if str(socket) != usual:
         command += f" --socket {shlex.quote(str(socket))}"
     return f"""
 Thermocline is running. In another terminal, try:

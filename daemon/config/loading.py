@@ -127,20 +127,19 @@ def _settle(
 
 
 def _paths(values: Values, home: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Expand each path and find those that cannot be used or are given twice."""
+    """Expand each path and find those that cannot be used.
+
+    Agents may share a workspace, as EvoClaw's do: each has files of its own name there.
+    """
     socket = values["socket"]
     places = [("socket.path", socket, "path")] if socket["path"] is not None else []
     for agent, entry in values["agents"].items():
         places.append((dotted(("agents", agent, "workspace")), entry, "workspace"))
-    owners: dict[str, str] = {}
     for key, holder, name in places:
         if holder[name].startswith("~") and not home.startswith("/"):
             yield (key,), "begins with ~ but $HOME is not set; give an absolute path"
         elif holder[name].startswith("~"):
             holder[name] = home.rstrip("/") + holder[name][1:] or "/"
-        other = owners.setdefault(os.path.normpath(holder[name]), key)
-        if other != key:
-            yield (key, other), f"is the same folder as {other}; give each agent its own"
     size = len(os.fsencode(socket["path"] or ""))
     if size > _MAX_SOCKET_PATH:
         why = f"is {size} bytes long; a socket's path has at most {_MAX_SOCKET_PATH}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from thermocline.daemon.client import (
     DaemonUnreachable,
     default_socket,
 )
+from thermocline.daemon.places import socket_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -403,4 +405,4 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path: Pa
     (service / "thermocline.sock").touch()
     assert default_socket(env) == str(service / "thermocline.sock")
     assert default_socket({**env, "THERMOCLINE_SOCKET": "/mine"}) == "/mine"
-    assert default_socket({}) == "/run/thermocline/thermocline.sock"
+    assert default_socket({}) == socket_places({}, root=os.getuid() == 0)[0]

@@ -209,11 +209,10 @@ def test_an_unreadable_file_is_named_with_the_reason(tmp_path: Path) -> None:
 # What is wrong only together
 
 
-def test_two_agents_in_one_workspace_are_refused(tmp_path: Path) -> None:
-    agents = {"a": {"workspace": "/w"}, "b": {"workspace": "/w/"}}
-    assert faults({"agents": agents}, tmp_path) == [
-        "agents.b.workspace: is the same folder as agents.a.workspace; give each agent its own"
-    ]
+def test_agents_may_share_a_workspace_as_those_of_evoclaw_do(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text('{"agents": {"a": {"workspace": "/w"}, "b": {"workspace": "/w"}}}')
+    assert set(load({}, file, (), NOWHERE).settings.agents) == {"a", "b"}
 
 
 def test_a_tilde_without_a_home_is_refused(tmp_path: Path) -> None:
