@@ -15,7 +15,7 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
-from ..errors import StoreDamaged, ThermoclineError
+from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..problems import Problems
 from . import faces, memories
 from .database import FILE_NAME, quick_check, translate
@@ -243,7 +243,12 @@ class AgentStore:
             return await use(engine)
         except StoreDamaged as error:
             await self._repair(engine, error)
-            return await use(self._running())
+        except ShuttingDown:
+            # Closed under way because another call met damage; that one mends it.
+            async with self._repairing:
+                if self._engine is engine:
+                    raise
+        return await use(self._running())
 
     async def _repair(self, broken: _Engine | None, error: StoreDamaged) -> None:
         """Close, set aside, rebuild, reopen; once, however many met the damage."""

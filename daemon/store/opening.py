@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -137,6 +138,7 @@ def _build(
     db = _connect(place, building)
     try:
         counts = fill(place, db, found, salvaged, rules, now)
+        _note_files(place, db)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
         raise translate(error, building) from error
@@ -171,6 +173,20 @@ def fill(
             db.execute("ROLLBACK")
         raise
     return counts
+
+
+def _note_files(place: Place, db: sqlite3.Connection) -> None:
+    """Take the files as they stand for ones that this memory wrote: all in them is taken over.
+
+    Otherwise they would look like somebody's edits; their originals are kept.
+    """
+    files = {name: place.folder / name for name in sources.STATE_FILES}
+    files[faces.MARKDOWN_FILE] = place.markdown
+    clock = faces.version(db)
+    for name, path in files.items():
+        if path.is_file():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            db.execute("INSERT OR REPLACE INTO faces VALUES (?, ?, ?)", (name, digest, clock))
 
 
 def _keep_originals(place: Place, found: sources.Found, word: str, stamp: str) -> str:
@@ -214,6 +230,7 @@ def _take_over_workspace(
         stamp = _stamp()
         kept = _keep_originals(place, found, "takeover", stamp)
         counts = fill(place, db, found, None, rules, now)
+        _note_files(place, db)
         _report(place, found, counts, kept, stamp)
     _mark_taken_over(place, db)
 

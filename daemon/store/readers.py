@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
 
+from ..errors import ShuttingDown
 from .database import connect_reader, translate
 
 T = TypeVar("T")
@@ -33,11 +34,13 @@ class Readers:
         for _ in range(limit):
             self._idle.put(None)
         self._limit = limit
+        self._closed = False
 
     async def run(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Call `read` on a thread, in one snapshot of the database.
 
         Raises:
+            ShuttingDown: the connections are closed.
             ThermoclineError: what `read` raised, or what stands for SQLite's error.
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, read)
@@ -45,6 +48,8 @@ class Readers:
     def _run(self, read: Callable[[sqlite3.Connection], T]) -> T:
         db = self._idle.get()
         try:
+            if self._closed:
+                raise ShuttingDown(f"cannot read {self._path}: it is closed")
             if db is None:
                 db = connect_reader(self._path, self._cache_kb)
             db.execute("BEGIN")
@@ -59,8 +64,12 @@ class Readers:
             self._idle.put(db)
 
     def close(self) -> None:
-        """Wait for the readers and close the connections. Blocking."""
+        """Wait for the readers that run, close the connections, refuse those who wait. Blocking."""
+        self._closed = True
         for _ in range(self._limit):
             db = self._idle.get()
             if db is not None:
                 db.close()
+        # Whoever waits takes one of these, learns that it is closed, and puts it back.
+        for _ in range(self._limit):
+            self._idle.put(None)
