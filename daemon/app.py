@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from .api.routes import all_routes
 from .client import default_socket
 from .config import Settings, load
 from .errors import ConfigInvalid, ThermoclineError
+from .heap import share_heap
 from .live_settings import LiveSettings
 from .log import configure
 from .memory.hot import HotLimits
@@ -40,6 +42,7 @@ from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
+_OPEN_FILES: Final = 16_384
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -62,6 +65,7 @@ def main(
     env = os.environ
     # What agents remember is for their user's eyes; the socket has permissions of its own.
     os.umask(0o077)
+    share_heap()
     config_file = Path(config).expanduser() if config else None
     try:
         loaded = load(env, config_file, sets)
@@ -97,6 +101,7 @@ async def run(start: Start, live: LiveSettings) -> None:
         AlreadyRunning: another daemon holds the state folder or the socket.
     """
     started = time.monotonic()
+    _allow_files()
     start.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with StateLock(start.state_dir, start.socket):
         bus, problems = Bus(), Problems()
@@ -112,11 +117,20 @@ async def run(start: Start, live: LiveSettings) -> None:
             gate=Gate(lambda: live.settings.access, os.getuid()),
             identity=Identity(version(), device, str(start.state_dir), str(start.socket), started),
             connections=lambda: len(edge.connections),
+            ready=asyncio.Event(),
             stopping=signals.stopping,
         )
         edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
         await _serve(start, live, services, edge, signals)
         threads.shutdown()
+
+
+def _allow_files() -> None:
+    """Raise the limit of open files as far as allowed: an open agent takes about ten."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 async def _serve(
@@ -132,7 +146,7 @@ async def _serve(
     ]
     # The agent that most callers mean is ready before the first of them comes.
     async with services.agents.use(settings.agent_id, create=True):
-        pass
+        services.ready.set()
     _log.info("ready on %s", start.socket, extra={"action": "ready"})
     if start.welcome:
         print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
@@ -142,7 +156,7 @@ async def _serve(
         _log.info("stopping", extra={"action": "stopping"})
         listening.close()
         edge.pre_shutdown()
-        await edge.shutdown(live.settings.socket.drain_seconds)
+        await edge.drain(live.settings.socket.drain_seconds)
         for task in upkeep:
             task.cancel()
         await asyncio.gather(*upkeep, return_exceptions=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,9 +15,7 @@ def welcome_text(socket: Path, usual: str) -> str:
         socket: where the daemon listens.
         usual: where a command looks for it by itself.
     """
-    program = Path(sys.argv[0])
-    here = Path.cwd()
-    command = str(program.relative_to(here)) if program.is_relative_to(here) else program.name
+    command = _command(Path(sys.argv[0]).absolute())
     if str(socket) != usual:
         command += f" --socket {shlex.quote(str(socket))}"
     return f"""
@@ -28,3 +27,13 @@ Thermocline is running. In another terminal, try:
 
 Ctrl-C stops it. What it has acknowledged is on the disk.
 """
+
+
+def _command(program: Path) -> str:
+    """How a person in this folder calls the program that runs."""
+    if program.suffix == ".py":
+        return f"{sys.executable} -m thermocline.daemon.cli.main"
+    if shutil.which(program.name) == str(program):
+        return program.name
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 COUNTER_BITS: Final = 16
+# Above the version of any moment that a Linux clock can be set to: a higher one is damage.
+TOO_HIGH: Final = 1 << 60
 
 
 class HybridClock:

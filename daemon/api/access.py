@@ -17,6 +17,7 @@ from ..errors import Forbidden
 
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"
+_REMEMBERED: Final = 1000
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -61,6 +62,8 @@ class Gate:
             self._known, self._known_for = {}, access
         key = (peer.uid, peer.gid, agent)
         if key not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
             self._known[key] = _granted(access, peer, agent)
         return self._known[key]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final
 
 import msgspec
 
+from ..errors import ThermoclineError
+from ..store.agent_store import AgentStore
 from ..store.agents import Summary
 from ..store.tree_rows import totals
 from .calls import Call, Reply, Route
@@ -26,9 +29,16 @@ async def index(call: Call) -> Reply:
     stores = agents.open_stores()
     results = []
     for name in allowed:
-        count = sum(await stores[name].read(totals)) if name in stores else None
+        count = await _memories(stores[name]) if name in stores else None
         results.append(await asyncio.to_thread(agents.summary, name, count))
     return Reply(AgentsAnswer(results))
+
+
+async def _memories(store: AgentStore) -> int | None:
+    # One that was closed meanwhile, or cannot be read, must not hide the others.
+    with contextlib.suppress(ThermoclineError):
+        return sum(await store.read(totals))
+    return None
 
 
 ROUTES: Final = (

@@ -50,7 +50,12 @@ class Bus:
 
     @contextmanager
     def listen(self, after: int | None) -> Iterator[asyncio.Queue[Told]]:
-        """A queue of what is told from now on, and of the history behind number `after`."""
+        """A queue of what is told from now on, and of the history behind number `after`.
+
+        A number that was not given out yet is from before a restart: all that is known is newer.
+        """
+        if after is not None and after >= self._next:
+            after = 0
         queue: asyncio.Queue[Told] = asyncio.Queue(_BEHIND_AT_MOST)
         for told in self._history if after is not None else ():
             if told.id > (after or 0):

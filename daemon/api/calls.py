@@ -10,17 +10,19 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from multidict import MultiMapping
 
 from ..config.settings import Role, Settings
-from ..errors import InvalidInput, TooLarge
-from ..memory.checks import check_agent
+from ..errors import InvalidInput, ShuttingDown, TooLarge
+from ..memory.checks import check_agent, shown
 from ..problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from . import json_body
 from .access import Gate, Peer
 from .bus import Bus
+from .connections import ArrivedLate
 
 T = TypeVar("T")
 _CHUNK: Final = 65_536
@@ -46,6 +48,7 @@ class Services(msgspec.Struct, frozen=True):
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
+    ready: asyncio.Event
     stopping: asyncio.Event
 
 
@@ -68,6 +71,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         path: with `{name}` for a part that varies.
         role: what the caller must be allowed.
         query, body, answer: the structs of what goes in and comes out.
+        types: the media types of the answer.
         agent: whether it concerns one agent's memory.
     """
 
@@ -79,8 +83,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: Any = None
     body: Any = None
     answer: Any = None
+    types: tuple[str, ...] = ("application/json",)
     status: int = 200
     agent: bool = True
+
+
+class _NoParameters(msgspec.Struct, forbid_unknown_fields=True):
+    """What a route without parameters takes."""
 
 
 class Call:
@@ -110,17 +119,26 @@ class Call:
         self.now = time.time()
 
     def _agent(self) -> str:
-        query, header = self.request.query.get("agent"), self.request.headers.get("X-Agent")
-        if query is not None and header is not None and query != header:
+        request = self.request
+        given = [*request.query.getall("agent", ()), *request.headers.getall("X-Agent", ())]
+        if len(set(given)) > 1:
+            named = " and ".join(map(shown, dict.fromkeys(given)))
             raise InvalidInput(
-                f"cannot tell the agent: the query says '{query[:64]}', the header '{header[:64]}'",
+                f"cannot tell the agent: the call names {named}",
                 field="agent",
+                hint="give one ?agent= or one X-Agent",
             )
-        return check_agent(query or header or self.settings.agent_id)
+        # An empty one is a caller's mistake, not the default.
+        return check_agent(given[0] if given else self.settings.agent_id)
 
     def store(self, *, create: bool = False) -> AbstractAsyncContextManager[AgentStore]:
         """The memory of the agent, open while the block runs."""
         return self.services.agents.use(self.agent, create=create)
+
+    def check_parameters(self) -> None:
+        """Refuse the parameters of a URL that takes none but `agent`."""
+        if self._route.query is None:
+            self.query(_NoParameters)
 
     def query(self, kind: type[T]) -> T:
         """The parameters of the URL as a `kind`.
@@ -154,14 +172,31 @@ class Call:
             transport = self.request.transport
             assert transport is not None
             transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        seconds = self.settings.socket.body_timeout_seconds
         try:
-            async with asyncio.timeout(self.settings.socket.body_timeout_seconds):
-                return await self._read_within(limit)
+            async with asyncio.timeout(seconds):
+                return await self._read_unless_stopping(limit)
         except TimeoutError as error:
-            raise InvalidInput(
-                "cannot read the body: it did not arrive in "
-                f"{self.settings.socket.body_timeout_seconds:g} seconds"
+            raise ArrivedLate(
+                f"the request's body did not arrive in {seconds:g} seconds"
             ) from error
+        except (HttpProcessingError, web.RequestPayloadError) as error:
+            raise InvalidInput("cannot read the body: it is not sent as its head says") from error
+
+    async def _read_unless_stopping(self, limit: int) -> bytes:
+        """The body; a leaving daemon does not wait for the rest of one."""
+        if self.request.content.is_eof():
+            return await self._read_within(limit)
+        reading = asyncio.ensure_future(self._read_within(limit))
+        stopping = asyncio.ensure_future(self.services.stopping.wait())
+        try:
+            await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                raise ShuttingDown("cannot take the rest of the request: the daemon is stopping")
+            return reading.result()
+        finally:
+            reading.cancel()
+            stopping.cancel()
 
     async def _read_within(self, limit: int) -> bytes:
         raw = bytearray()

@@ -19,7 +19,11 @@ _ARCHIVED: Final = Filters(archived=True)
 
 
 class ColdQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Words to look for, or none for the newest."""
+    """Words to look for, or none for the newest.
+
+    With words, the best matches are looked at, 200 or up to the end of the page, and `total`
+    counts those.
+    """
 
     query: str = ""
     limit: Limit = 10
@@ -45,16 +49,17 @@ async def index(call: Call) -> Reply:
             )
 
         def matching(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+            tuning = Tuning()
             answer = recall(
                 db,
                 query.query,
                 _ARCHIVED,
-                limit=query.offset + limit,
+                limit=max(tuning.candidates, query.offset + limit),
                 weights=Weights(),
-                tuning=Tuning(),
+                tuning=tuning,
                 now=call.now,
             )
-            hits = [hit.memory for hit in answer.hits[query.offset :]]
+            hits = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
             return hits, len(answer.hits)
 
         found, total = await store.read(matching if query.query.strip() else newest)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler
 
 from ..config.settings import Socket
@@ -16,8 +17,8 @@ from ..errors import InvalidInput, ThermoclineError, TooLarge, Unavailable
 _NO_LOG: Final[Any] = None
 
 
-class HeaderTimeout(InvalidInput):
-    """A request began and its head did not arrive in time."""
+class ArrivedLate(InvalidInput):
+    """A request began and did not arrive in time."""
 
     code = "timeout"
     status = 408
@@ -26,11 +27,14 @@ class HeaderTimeout(InvalidInput):
 class Connection(RequestHandler):
     """One caller's connection.
 
-    aiohttp closes one that is idle; this one also ends a request whose head trickles in, and
-    answers in JSON what aiohttp itself refuses.
+    aiohttp closes one that is idle; this one also ends a request whose head trickles in and a
+    caller that does not read its answers, and answers in JSON what aiohttp itself refuses.
+
+    Attributes:
+        gone: set when the caller has left.
     """
 
-    __slots__ = ("_deadline", "_socket")
+    __slots__ = ("_deadline", "_socket", "_unread", "gone")
 
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop, settings: Socket) -> None:
         super().__init__(
@@ -43,14 +47,37 @@ class Connection(RequestHandler):
         )
         self._socket = settings
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self.gone = asyncio.Event()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Forget the deadline with the connection."""
+        """Forget the deadlines with the connection."""
         self.arrived()
+        self._was_read()
+        self.gone.set()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Give a caller that does not read a time to begin in."""
+        super().pause_writing()
+        transport = self.transport
+        if self._unread is None and transport is not None:
+            self._unread = self._loop.call_later(self._socket.body_timeout_seconds, transport.abort)
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._was_read()
+        super().resume_writing()
+
+    def _was_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def data_received(self, data: bytes) -> None:
         """Give a request that begins a time to arrive in."""
+        # Whoever sends is not idle: a head that is on its way has a deadline of its own.
+        self._next_keepalive_close_time = self._loop.time() + self._socket.idle_timeout_seconds
         if self._deadline is None and self._current_request is None:
             self._deadline = self._loop.call_later(
                 self._socket.header_timeout_seconds, self._expire
@@ -73,16 +100,20 @@ class Connection(RequestHandler):
         """The answer to what is not even a request, as JSON."""
         self.arrived()
         response = super().handle_error(request, status, exc, message)
-        error = TooLarge if status in {413, 431} else InvalidInput
-        text = "cannot read the request: it is no HTTP/1.1"
-        answer = error_response(error(text), status=response.status)
+        if isinstance(exc, LineTooLong) or "Too many headers" in (message or ""):
+            most = f"{self.max_field_size} bytes a line, {self.max_headers} lines"
+            error: ThermoclineError = TooLarge(f"cannot read the request: its head is over {most}")
+            answer = error_response(error, status=431)
+        else:
+            error = InvalidInput("cannot read the request: it is no HTTP/1.1")
+            answer = error_response(error, status=response.status)
         answer.force_close()
         return answer
 
     def _expire(self) -> None:
         self._deadline = None
         seconds = self._socket.header_timeout_seconds
-        self.refuse(HeaderTimeout(f"the request's head did not arrive in {seconds:g} seconds"))
+        self.refuse(ArrivedLate(f"the request's head did not arrive in {seconds:g} seconds"))
 
     def refuse(self, error: ThermoclineError) -> None:
         """Answer at once and close, outside any request."""
@@ -108,6 +139,18 @@ class Server(web.Server):
         """A connection with the time-outs that are in force now."""
         return Connection(self, self._loop, self._settings().socket)
 
+    async def drain(self, seconds: float) -> None:
+        """Let running requests end, then end what still runs: no later than after `seconds`."""
+        # aiohttp alone would wait twice as long for a caller that does not read.
+        ending = asyncio.get_running_loop().call_later(seconds, self._abort)
+        await self.shutdown(seconds)
+        ending.cancel()
+
+    def _abort(self) -> None:
+        for connection in self.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         """Take it in, or turn it away with the reason."""
         limit = self._settings().socket.max_connections
@@ -122,8 +165,13 @@ class Server(web.Server):
 
 
 def error_body(error: ThermoclineError) -> bytes:
-    """`{"error": …}` as bytes."""
-    return msgspec.json.encode({"error": error.as_dict()})
+    """`{"error": …}` as bytes, whatever the message quotes."""
+    # A head may hold bytes that are no UTF-8, which Python keeps as lone surrogates.
+    fields = {
+        name: value.encode(errors="backslashreplace").decode()
+        for name, value in error.as_dict().items()
+    }
+    return msgspec.json.encode({"error": fields})
 
 
 def error_response(error: ThermoclineError, *, status: int | None = None) -> web.Response:

@@ -9,8 +9,10 @@ import msgspec
 from aiohttp import web
 
 from ..errors import InvalidInput
+from ..memory.checks import shown
 from .bus import Told
 from .calls import Answer, Call, Route
+from .connections import Connection
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
@@ -32,26 +34,43 @@ async def stream(call: Call) -> Answer:
     )
     with call.services.bus.listen(_last_id(call)) as queue:
         await response.prepare(call.request)
+        if call.request.method == "HEAD":
+            return response
         await response.write(b": connected\n\n")
-        stopping = asyncio.ensure_future(call.services.stopping.wait())
+        ending = asyncio.ensure_future(_ending(call))
         try:
-            while not stopping.done():
-                told = await _next(queue, stopping)
+            while not ending.done():
+                told = await _next(queue, ending)
                 if told is None:
                     await response.write(b": keep-alive\n\n")
                 elif _wanted(told, types) and _allowed(call, told):
                     await response.write(_frame(told))
         finally:
-            stopping.cancel()
+            ending.cancel()
     response.force_close()
     return response
 
 
-async def _next(queue: asyncio.Queue[Told], stopping: asyncio.Future[Any]) -> Told | None:
-    """The next event, or None when there was none for a while or the daemon is leaving."""
+async def _ending(call: Call) -> None:
+    """Wait until the caller or the daemon leaves."""
+    protocol = call.request.protocol
+    assert isinstance(protocol, Connection)
+    either = [
+        asyncio.ensure_future(protocol.gone.wait()),
+        asyncio.ensure_future(call.services.stopping.wait()),
+    ]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in either:
+            one.cancel()
+
+
+async def _next(queue: asyncio.Queue[Told], ending: asyncio.Future[Any]) -> Told | None:
+    """The next event, or None when there was none for a while or one side is leaving."""
     getting = asyncio.ensure_future(queue.get())
     try:
-        waited: set[asyncio.Future[Any]] = {getting, stopping}
+        waited: set[asyncio.Future[Any]] = {getting, ending}
         await asyncio.wait(waited, timeout=_KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         return getting.result() if getting.done() else None
     finally:
@@ -75,8 +94,8 @@ def _last_id(call: Call) -> int | None:
     given = call.request.headers.get("Last-Event-ID")
     if given is None:
         return None
-    if not given.isdigit() or len(given) > 18:
-        raise InvalidInput(f"cannot go on from event '{given[:32]}': it is no number")
+    if not (given.isascii() and given.isdigit()) or len(given) > 18:
+        raise InvalidInput(f"cannot go on from event {shown(given)}: it is no number")
     return int(given)
 
 
@@ -87,7 +106,7 @@ ROUTES: Final = (
         handler=stream,
         summary="What happens, as server-sent events",
         query=EventsQuery,
-        answer=str,
+        types=("text/event-stream",),
         agent=False,
     ),
 )

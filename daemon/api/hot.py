@@ -115,7 +115,7 @@ ROUTES: Final = (
         path="/api/hot/markdown",
         handler=show_markdown,
         summary="The hot state as Markdown",
-        answer=str,
+        types=("text/markdown",),
     ),
     Route(
         method="PUT",

@@ -12,17 +12,20 @@ from ..errors import InvalidInput
 
 T = TypeVar("T")
 _PLACE: Final = re.compile(r" - at `\$?\.?(.*)`$")
+_HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def decode(body: bytes) -> Any:
     """The JSON value in `body`.
 
     Raises:
-        InvalidInput: it is no UTF-8 or no JSON, names a key twice, holds NaN or an infinity,
-            or is nested too deeply.
+        InvalidInput: it is no UTF-8 or no JSON, names a key twice, holds NaN or an infinity
+            or half of a surrogate pair, or is nested too deeply.
     """
     try:
-        return json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(
+            body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant
+        )
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot read the body: it is no UTF-8 ({error.reason})") from error
     except RecursionError as error:
@@ -33,6 +36,9 @@ def decode(body: bytes) -> Any:
     except ValueError as error:
         # Python refuses integers of more than 4,300 digits so.
         raise InvalidInput(f"cannot read the body as JSON: {error}") from error
+    if _HALF_ESCAPED.search(body):
+        _refuse_halves(value)
+    return value
 
 
 def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
@@ -48,11 +54,38 @@ def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
         place = _PLACE.search(text)
         message = _PLACE.sub("", text)
         message = message[0].lower() + message[1:]
-        field = place.group(1) if place else _named(message)
+        field = ".".join(filter(None, (place and place.group(1), _named(message))))
         where = f"'{field}': " if field else ""
         raise InvalidInput(f"{where}{message}", field=field or None) from error
     except RecursionError as error:
         raise InvalidInput("cannot read the body: it is nested too deeply") from error
+
+
+def _refuse_halves(value: Any) -> None:
+    """Refuse text that is no Unicode, wherever it stands: nothing could store or show it."""
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, dict):
+            for key, inner in found.items():
+                below = f"{path}.{key}" if path else key
+                waiting += [(below, inner), (below, key)]
+        elif isinstance(found, list):
+            waiting += [(f"{path}[{index}]", inner) for index, inner in enumerate(found)]
+        elif isinstance(found, str):
+            _refuse_half(path, found)
+
+
+def _refuse_half(path: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        whose = f"'{path}'" if path else "the body"
+        raise InvalidInput(
+            f"mend {whose}: half of a surrogate pair stands at position {error.start}",
+            field=path or None,
+            hint="the text must be valid Unicode",
+        ) from error
 
 
 def _named(message: str) -> str:

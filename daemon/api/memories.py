@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from ..errors import InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, NotFound
 from ..memory import checks
 from ..memory.records import Memory, Tier, Type
 from ..memory.scoring import Scoring, score_of, tier_of
@@ -121,7 +121,9 @@ def filters_of(query: ListQuery, max_depth: int) -> Filters:
         tier=query.tier,
         since=None if query.since is None else checks.check_time(query.since, field="since"),
         until=None if query.until is None else checks.check_time(query.until, field="until"),
-        min_importance=query.min_importance,
+        min_importance=None
+        if query.min_importance is None
+        else checks.check_importance(query.min_importance, field="min_importance"),
         merged="merged" in query.include,
         expired="expired" in query.include,
     )
@@ -186,9 +188,7 @@ async def add_batch(call: Call) -> Reply:
 async def show(call: Call) -> Reply:
     """One memory."""
     async with call.store() as store:
-        memory = await store.read(lambda db: memories.find(db, call.params["id"]))
-        if memory.expired(call.now):
-            raise NotFound(f"the memory '{memory.id}' has expired", field="id")
+        memory = await store.read(lambda db: _living(db, call.params["id"], call.now))
         return Reply(memory_view(memory, call.now, store.rules.scoring))
 
 
@@ -202,6 +202,7 @@ async def update(call: Call) -> Reply:
         new = changed(old, changes, now=call.now, limits=limits)
         if new.merged_into is not None and new.merged_into != old.merged_into:
             target = memories.find(tx.db, new.merged_into)
+            _refuse_circle(tx.db, old, target)
             # What was merged away leaves the warm memories, too.
             archived_at = old.archived_at or tx.now
             new = msgspec.structs.replace(new, merged_into=target.id, archived_at=archived_at)
@@ -229,7 +230,7 @@ async def reinforce(call: Call) -> Reply:
     """Count one use of a memory."""
 
     def apply(tx: Transaction) -> Memory:
-        memory = memories.find(tx.db, call.params["id"])
+        memory = _living(tx.db, call.params["id"], call.now)
         memories.reinforce(tx, [memory.id])
         return memories.find(tx.db, memory.id)
 
@@ -237,6 +238,31 @@ async def reinforce(call: Call) -> Reply:
         memory = await store.write(apply)
         scoring = store.rules.scoring
     return Reply(_reinforced(memory, call.now, scoring))
+
+
+def _living(db: sqlite3.Connection, key: str, now: float) -> Memory:
+    memory = memories.find(db, key)
+    if memory.expired(now):
+        raise NotFound(f"the memory '{memory.id}' has expired", field="id")
+    return memory
+
+
+def _refuse_circle(db: sqlite3.Connection, old: Memory, target: Memory) -> None:
+    """Refuse a merge that would hide all memories of a circle: none would be the one that stays."""
+    passed: set[str] = set()
+    while target.id not in passed:
+        if target.id == old.id:
+            raise Conflict(
+                f"cannot merge '{old.id}' into a memory that is merged into it",
+                field="merged_into",
+            )
+        passed.add(target.id)
+        if target.merged_into is None:
+            return
+        try:
+            target = memories.find(db, target.merged_into)
+        except NotFound:
+            return
 
 
 def _reinforced(memory: Memory, now: float, scoring: Scoring) -> Reinforced:

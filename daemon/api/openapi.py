@@ -43,7 +43,7 @@ def _operation(route: Route, by_kind: dict[int, Any]) -> dict[str, Any]:
         "responses": {
             str(route.status): {
                 "description": "Done",
-                "content": _content(by_kind.get(id(route.answer), {}), route.answer),
+                "content": {kind: _shape(kind, route, by_kind) for kind in route.types},
             },
             "default": {
                 "description": "Refused; nothing was changed",
@@ -57,8 +57,9 @@ def _operation(route: Route, by_kind: dict[int, Any]) -> dict[str, Any]:
     return operation
 
 
-def _content(schema: Any, kind: Any) -> dict[str, Any]:
-    return {"text/plain" if kind is str else "application/json": {"schema": schema}}
+def _shape(kind: str, route: Route, by_kind: dict[int, Any]) -> dict[str, Any]:
+    is_json = kind == "application/json"
+    return {"schema": by_kind.get(id(route.answer), {}) if is_json else {"type": "string"}}
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+OPENMETRICS: Final = "application/openmetrics-text"
 _COUNTERS: Final = {
     "retrieval_count": "retrievals",
     "consolidation_count": "consolidations",

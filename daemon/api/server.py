@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -41,6 +41,10 @@ class MethodNotAllowed(InvalidInput):
     code = "method_not_allowed"
     status = 405
 
+    def __init__(self, path: str, method: str, others: Collection[str]) -> None:
+        self.allowed = ", ".join(sorted({*others, *({"HEAD"} if "GET" in others else ())}))
+        super().__init__(f"{path[:200]} takes {self.allowed}, not {method}")
+
 
 class Dispatcher:
     """Finds the route of a request, checks the caller's role, and runs the handler.
@@ -71,7 +75,7 @@ class Dispatcher:
         except ThermoclineError as error:
             if error.status >= 500:
                 _log.info("refused: %s", error, extra={"action": error.code})
-            return _closing(error_response(error), request)
+            return _closing(_refusal(error), request)
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception:  # noqa: BLE001 - a fault of ours must not end the daemon
@@ -88,6 +92,7 @@ class Dispatcher:
         peer = peer_of(transport.get_extra_info("socket"))
         call = Call(self._services, request, peer, route, params)
         self._services.gate.require(peer, call.agent if route.agent else "*", route.role)
+        call.check_parameters()
         return await route.handler(call)
 
     def _route(self, method: str, raw_path: str) -> tuple[Route, Mapping[str, str]]:
@@ -102,21 +107,38 @@ class Dispatcher:
             if match is None or (by_method and route.method in by_method):
                 continue
             if route.method == method:
-                return route, {name: unquote(part) for name, part in match.groupdict().items()}
+                return route, {name: _text(part) for name, part in match.groupdict().items()}
             others.add(route.method)
         if others:
-            raise MethodNotAllowed(f"{path} takes {', '.join(sorted(others))}, not {method}")
+            raise MethodNotAllowed(path, method, others)
         raise NotFound(f"there is nothing at {path[:200]}", hint="see GET /api/openapi.json")
+
+
+def _text(part: str) -> str:
+    """A part of a path, decoded."""
+    try:
+        return unquote(part, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read '{part[:64]}' in the path: it is no UTF-8") from error
+
+
+def _refusal(error: ThermoclineError) -> web.Response:
+    response = error_response(error)
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = error.allowed
+    return response
 
 
 def _response(reply: Reply | web.StreamResponse) -> web.StreamResponse:
     if isinstance(reply, web.StreamResponse):
         return reply
-    if reply.content_type == "application/json":
+    kind = reply.content_type
+    if kind == "application/json":
         body = msgspec.json.encode(reply.value)
     else:
         body = str(reply.value).encode()
-    return web.Response(body=body, status=reply.status, content_type=reply.content_type)
+        kind += "; charset=utf-8"
+    return web.Response(body=body, status=reply.status, headers={"Content-Type": kind})
 
 
 def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:
@@ -136,7 +158,10 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
         AlreadyRunning: somebody listens there.
         Conflict: something that is no socket stands there.
     """
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True)
+        # The umask is for what agents remember; whoever is granted a role must reach the socket.
+        path.parent.chmod(0o755)
     _clear(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     previous = os.umask(0o777 & ~mode)

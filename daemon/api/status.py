@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import sqlite3
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..errors import ThermoclineError
 from ..memory import hot
 from ..memory import tree as trees
 from ..problems import Problem
@@ -19,7 +21,7 @@ from ..store import faces, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Rules
 from .calls import Call, Reply, Route
-from .openmetrics import exposition
+from .openmetrics import OPENMETRICS, exposition
 
 
 class AgentStatus(msgspec.Struct):
@@ -40,7 +42,10 @@ class AgentStatus(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """The daemon, and those of its open agents that the caller may read."""
+    """The daemon, and those of its open agents that the caller may read.
+
+    `ready` turns true when the default agent is open, taken over or rebuilt where need be.
+    """
 
     version: str
     pid: int
@@ -68,7 +73,9 @@ async def status(call: Call) -> Reply:
     agents: dict[str, AgentStatus] = {}
     for name, store in services.agents.open_stores().items():
         if services.gate.role(call.peer, name) is not None:
-            agents[name] = await _agent_status(store, call.now)
+            # One that was closed meanwhile, or cannot be read, must not hide the others.
+            with contextlib.suppress(ThermoclineError):
+                agents[name] = await _agent_status(store, call.now)
     return Reply(
         Status(
             version=who.version,
@@ -77,7 +84,7 @@ async def status(call: Call) -> Reply:
             state_dir=who.state_dir,
             socket=who.socket,
             device=who.device,
-            ready=True,
+            ready=services.ready.is_set(),
             connections=services.connections(),
             memory_bytes=resident_bytes(),
             problems=services.problems.standing(),
@@ -111,7 +118,7 @@ async def metrics(call: Call) -> Reply:
     }
     if "openmetrics" in call.request.headers.get("Accept", ""):
         text = exposition(call.agent, found, daemon)
-        return Reply(text, content_type="application/openmetrics-text")
+        return Reply(text, content_type=f"{OPENMETRICS}; version=1.0.0")
     return Reply(found | {"daemon": daemon})
 
 
@@ -193,5 +200,6 @@ ROUTES: Final = (
         handler=metrics,
         summary="Counters of an agent and the daemon, as JSON or OpenMetrics",
         answer=dict[str, Any],
+        types=("application/json", OPENMETRICS),
     ),
 )

@@ -144,7 +144,7 @@ ROUTES: Final = (
         path="/api/tree/text",
         handler=show_text,
         summary="The category tree as text",
-        answer=str,
+        types=("text/plain",),
     ),
     Route(
         method="PUT",

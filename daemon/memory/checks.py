@@ -6,6 +6,7 @@ anything was changed.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -20,6 +21,10 @@ from .tree_nodes import ROOT
 
 TEXT_BYTES: Final = 65_536
 DATA_BYTES: Final = 65_536
+DATA_LEVELS: Final = 32
+# Whole numbers beyond these come back from JSON as floats.
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**64 - 1
 CATEGORY_CHARS: Final = 200
 SEGMENT_CHARS: Final = 64
 TAGS: Final = 32
@@ -126,12 +131,15 @@ def check_metadata(metadata: Metadata, *, field: str = "metadata") -> Metadata:
 
 
 def check_data(data: Json, limit_bytes: int = DATA_BYTES, *, field: str = "data") -> Json:
-    """Any JSON of at most `limit_bytes` in its compact form.
+    """Any JSON of at most `limit_bytes` in its compact form and 32 levels.
 
     Raises:
-        InvalidInput: it cannot be written as JSON (lone surrogates, too many levels).
+        InvalidInput: it could not be read back as it is: it is nested deeper, or holds lone
+            surrogates, an infinity, or a whole number beyond 64 bits.
         TooLarge: it takes more than `limit_bytes`.
     """
+    if fault := _data_fault(data):
+        raise InvalidInput(f"cannot keep '{field}': it {fault}", field=field)
     try:
         size = len(msgspec.json.encode(data))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -214,6 +222,23 @@ def _check_length(text: str, field: str, limit_chars: int) -> None:
             f"shorten '{field}': it has {len(text)} characters, and the limit is {limit_chars}",
             field=field,
         )
+
+
+def _data_fault(data: Json) -> str | None:
+    """What no reader could give back as it was, level by level, or None."""
+    level, depth = [data], 0
+    while level:
+        if any(isinstance(item, int) and not _LEAST <= item <= _MOST for item in level):
+            return "has a whole number beyond 64 bits"
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            return "has a number that is infinite or none"
+        depth += 1
+        lists = [item for item in level if isinstance(item, list | tuple)]
+        objects = [item.values() for item in level if isinstance(item, dict)]
+        if depth > DATA_LEVELS and (lists or objects):
+            return f"is nested deeper than {DATA_LEVELS} levels"
+        level = [inner for part in (*lists, *objects) for inner in part]
+    return None
 
 
 def _check_references(references: Iterable[str], field: str) -> tuple[str, ...]:

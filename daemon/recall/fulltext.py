@@ -70,15 +70,32 @@ def _is_common(db: sqlite3.Connection, word: str, most: int) -> bool:
 def _scored(
     db: sqlite3.Connection, words: tuple[str, ...], filters: Filters, now: float, limit: int
 ) -> tuple[Candidate, ...]:
+    # In two steps, because a hit costs the index little, and its memory a page of its own.
+    hits = db.execute(
+        f"SELECT rowid, -bm25(memory_fts, {_COLUMN_WEIGHTS}) AS match FROM memory_fts"
+        " WHERE memory_fts MATCH ? ORDER BY match DESC, rowid DESC",
+        (match_expression(words),),
+    )
+    found: list[Candidate] = []
+    step = limit
+    while len(found) < limit and (matches := dict(hits.fetchmany(step))):
+        found += _passing(db, matches, filters, now)
+        step *= 4
+    return tuple(found[:limit])
+
+
+def _passing(
+    db: sqlite3.Connection, matches: dict[int, float], filters: Filters, now: float
+) -> list[Candidate]:
+    """Those of `matches` that pass the filters, in its order."""
     condition, arguments = where(filters, now)
     rows = db.execute(
-        f"SELECT row, -bm25(memory_fts, {_COLUMN_WEIGHTS}) AS match, importance, created_at,"
-        " last_accessed_at, access_count FROM memory_fts"
-        " JOIN memories ON memories.row = memory_fts.rowid"
-        f" WHERE memory_fts MATCH ? AND {condition} ORDER BY match DESC LIMIT ?",
-        (match_expression(words), *arguments, limit),
+        "SELECT row, importance, created_at, last_accessed_at, access_count FROM memories"
+        f" WHERE row IN (SELECT value FROM json_each(?)) AND {condition}",
+        (msgspec.json.encode(list(matches)).decode(), *arguments),
     )
-    return _candidates(rows)
+    passing = [Candidate(row, matches[row], *rest) for row, *rest in rows]
+    return sorted(passing, key=lambda hit: (-hit.match, -hit.row))
 
 
 def _newest(

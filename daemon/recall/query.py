@@ -43,7 +43,8 @@ class Query(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> Query:
     """The words of `text`; those that merely build the sentence go, if others remain."""
-    found = dict.fromkeys(word.casefold() for word in _WORD.findall(index_text(text)))
+    # Not `casefold`: it makes "ß" into "ss", and the index keeps it.
+    found = dict.fromkeys(word.lower() for word in _WORD.findall(index_text(text)))
     telling = [word for word in found if word not in STOP_WORDS]
     return Query(tuple(telling or found)[:MOST_WORDS])
 

@@ -26,9 +26,10 @@ def adopt(tx: Transaction, found: Found, salvaged: Salvaged | None) -> dict[str,
     """
     if salvaged is not None:
         _bury(tx, salvaged)
-    counts = {"memories": _adopt_memories(tx, found, salvaged)}
+    # Before the memories, which else make their categories without a description.
+    counts = {"categories": _adopt_tree(tx, found, salvaged)}
+    counts["memories"] = _adopt_memories(tx, found, salvaged)
     counts["hot_entries"] = _adopt_hot(tx, found, salvaged)
-    counts["categories"] = _adopt_tree(tx, found, salvaged)
     counts["key_values"] = _adopt_pairs(tx, found, salvaged)
     _adopt_metrics(tx, found, salvaged)
     archive_faded(tx)
@@ -40,14 +41,18 @@ def _bury(tx: Transaction, salvaged: Salvaged) -> None:
         tx.db.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?)", row)
 
 
+def _buried(tx: Transaction, kind: str) -> dict[str, int]:
+    """The versions at which rows of `kind` were deleted, by id."""
+    return dict(tx.db.execute("SELECT id, clock FROM tombstones WHERE kind = ?", (kind,)))
+
+
 def _adopt_memories(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
-    buried: dict[str, int] = dict(
-        tx.db.execute("SELECT id, clock FROM tombstones WHERE kind = ?", (memories.KIND,))
-    )
+    buried = _buried(tx, memories.KIND)
     for memory in salvaged.memories if salvaged else ():
         _prefer_database(found, memory)
     taken = 0
-    for memory in found.memories.values():
+    # The order of the rows is that of time, which the search goes by where nothing else decides.
+    for memory in sorted(found.memories.values(), key=lambda m: (m.created_at, m.clock)):
         if buried.get(memory.id, -1) >= memory.clock or _known(tx, memory.id):
             continue
         memories.insert(tx, memory)
@@ -73,9 +78,11 @@ def _adopt_hot(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
         decoded = _decoded(value)
         if decoded is not None:
             entries.setdefault((section, key), Entry(value=decoded, position=position))
+    buried = _buried(tx, hot_rows.KIND)
     for state in found.hot:
         for key, entry in hot.entries(state).items():
-            entries.setdefault(key, entry)
+            if "/".join(key) not in buried:
+                entries.setdefault(key, entry)
     if len(entries) > before:
         hot_rows.save(tx, hot.from_entries(entries))
     return len(entries) - before
@@ -89,13 +96,13 @@ def _decoded(value: Any) -> Any:
 
 
 def _adopt_tree(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
+    buried = _buried(tx, tree_rows.KIND)
+    categories = {path: node for path, node in found.tree.items() if path not in buried}
     for path, desc, last_access in salvaged.tree if salvaged else ():
-        if isinstance(path, str) and isinstance(desc, str):
-            node = trees.Node(desc=desc, last_access=float(last_access or 0))
-            found.tree.setdefault(path, node)
+        categories[path] = trees.Node(desc=desc, last_access=last_access)
     before = tree_rows.load(tx.db)
     after = dict(before)
-    for path, node in found.tree.items():
+    for path, node in trees.with_parents(categories).items():
         if path not in before or before[path].desc == trees.title(path):
             after[path] = msgspec.structs.replace(node, warm_count=0, cold_count=0)
     tree_rows.save(tx, before, after)
@@ -103,9 +110,10 @@ def _adopt_tree(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int
 
 
 def _adopt_pairs(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
-    pairs = {key: (value, made) for key, value, made in (salvaged.kv if salvaged else ())}
-    for key, value in found.kv.items():
-        pairs.setdefault(key, (value, None))
+    buried = _buried(tx, key_values.KIND)
+    pairs = {key: pair for key, pair in found.kv.items() if key not in buried}
+    for key, value, made in salvaged.kv if salvaged else ():
+        pairs[key] = (value, made)
     for key, (value, made) in pairs.items():
         if not tx.db.execute("SELECT 1 FROM kv WHERE key = ?", (key,)).fetchone():
             key_values.put(tx, key, value, created_at=made)

@@ -9,27 +9,38 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from thermocline.sync import HybridClock
 
-from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
+from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from ..problems import Problems
 from . import faces, memories
-from .database import FILE_NAME, quick_check, translate
+from .database import (
+    FILE_NAME,
+    connect_reader,
+    connect_standby,
+    quick_check,
+    translate,
+    translate_os,
+)
 from .face_files import FaceFiles
-from .face_writer import FaceWriter
+from .face_writer import FaceWriter, announced
 from .opening import Place, open_database
 from .readers import Readers
-from .settling import archive_faded, settle
+from .refusal import Refusal
+from .settling import is_due, settle, settle_anew
 from .transaction import Event, Face, Rules, Transaction
 from .writer import Committed, Operation, Writer
 
 T = TypeVar("T")
+# What the database notes of the state files: digests, the version, what was about to be written.
+_Noted: TypeAlias = tuple[dict[str, str], int, dict[str, list[str]]]
 _log = logging.getLogger(__name__)
 _COUNT_SECONDS: Final = 1.0
+_FADING_SECONDS: Final = 3600.0
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -57,7 +68,8 @@ class AgentStore:
     """The memory of one agent, open. Made by `open_store`.
 
     A damaged database is repaired under way: the operation that met the damage is run once more
-    on the rebuilt one.
+    on the rebuilt one. While the disk refuses writes, reads go on; writes begin again by
+    themselves when it takes them.
     """
 
     def __init__(self, place: Place, around: Surroundings) -> None:
@@ -65,10 +77,16 @@ class AgentStore:
         self._around = around
         self._engine: _Engine | None = None
         self._repairing = asyncio.Lock()
+        self._damage: StoreDamaged | None = None
+        self._closed = False
+        self._refusal = Refusal(
+            place.agent, around.problems, lambda: self._readers(connect_standby)
+        )
+        self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._answers: list[tuple[str, ...]] = []
         self._counting: asyncio.Task[None] | None = None
-        self.last_used = time.monotonic()
+        self.last_used = self._shown = time.monotonic()
         self.in_use = 0
 
     @property
@@ -87,8 +105,17 @@ class AgentStore:
         return self._engine is not None and self._engine.faces.pending
 
     async def open(self) -> None:
-        """Open, take over or rebuild the database, and begin to keep the state files."""
-        self._engine = await self._start()
+        """Open, take over or rebuild the database, and begin to keep the state files.
+
+        Raises:
+            ThermoclineError: it cannot be opened, nor, where the disk refuses, be read.
+        """
+        try:
+            self._engine = await self._start()
+        except (DiskFull, ReadOnly) as error:
+            await self._refusal.stand_by(error)
+        else:
+            self._refusal.over()
 
     async def write(self, operation: Operation[T]) -> T:
         """Run `operation` in the next commit; return once it is on the disk.
@@ -96,10 +123,18 @@ class AgentStore:
         Raises:
             ThermoclineError: and then nothing was changed.
         """
-        return await self._mended(lambda engine: engine.writer.submit(operation))
+        with self._refusal.noted():
+            return await self._mended(lambda engine: engine.writer.submit(operation))
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         """Run `read` on a snapshot of the database, beside the writer."""
+        while (standby := self._refusal.standby) is not None:
+            try:
+                return await standby.run(read)
+            except ShuttingDown:
+                # Closed while writing is tried: whatever comes of that is there next.
+                async with self._repairing:
+                    pass
         return await self._mended(lambda engine: engine.readers.run(read))
 
     def note_answer(self, used: Sequence[str]) -> None:
@@ -133,20 +168,29 @@ class AgentStore:
         return await self._running().faces.flush()
 
     async def look(self) -> None:
-        """Notice hand edits, and a folder or a database that was taken away."""
+        """Notice hand edits, what was taken away, and a disk that takes writes again."""
+        if self._refusal.stands and not await self._accepted():
+            return
         if not self.place.database.exists():
             await self._recover_removed()
         await self._running().faces.look()
 
     async def tend(self) -> None:
-        """What the passing of time asks for: faded memories leave warm, expired ones go."""
+        """What the passing of time asks for: faded memories leave warm, expired ones go.
 
-        def pass_time(tx: Transaction) -> None:
-            archive_faded(tx)
-            tx.settle_warm = True
-            tx.faces.update({"hot", "warm", "tree"})
-
-        await self.write(pass_time)
+        The words of deleted texts leave the index. Limits that the configuration has changed are
+        kept from here on. Nothing is written while
+        nothing is due. The files, whose scores fade, follow hourly.
+        """
+        rules, now = self.rules, self.now
+        if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
+            await self.write(settle_anew)
+            self._kept = rules
+        while await self.read(memories.remembers_words):
+            await self.write(memories.forget_words)
+        if time.monotonic() - self._shown > _FADING_SECONDS:
+            self._shown = time.monotonic()
+            self.want_faces(("hot", "warm", "tree"))
 
     async def close(self) -> None:
         """Commit what is queued, write the files, and leave the folder complete."""
@@ -155,26 +199,41 @@ class AgentStore:
             await asyncio.gather(self._counting, return_exceptions=True)
         if self._engine is not None:
             await self._count()
-        engine, self._engine = self._engine, None
+        async with self._repairing:
+            self._closed = True
+            engine, self._engine = self._engine, None
+            await self._refusal.leave()
+            self._refusal.standby = None
         if engine is None:
             return
-        for task in engine.tasks:
-            task.cancel()
-        await asyncio.gather(*engine.tasks, return_exceptions=True)
+        await _end_tasks(engine)
         if self.place.database.exists():
             await engine.faces.flush()
         await self._stop(engine)
 
-    async def _start(self, damage: StoreDamaged | None = None) -> _Engine:
-        around = self._around
-        db = await asyncio.to_thread(
-            open_database, self.place, self.rules, around.now, around.problems, damage
-        )
+    def _opened(self, damage: StoreDamaged | None) -> tuple[sqlite3.Connection, _Noted]:
+        """Open; damage that shows as early as here is mended at once. Blocking."""
         try:
-            digests, clock = _noted(db)
+            return self._opened_once(damage)
+        except StoreDamaged as error:
+            if damage is not None:
+                raise
+            return self._opened_once(error)
+
+    def _opened_once(self, damage: StoreDamaged | None) -> tuple[sqlite3.Connection, _Noted]:
+        around = self._around
+        try:
+            db = open_database(self.place, self.rules, around.now, around.problems, damage)
+        except OSError as error:
+            raise translate_os(error, self.place.folder) from error
+        try:
+            return db, _noted(db)
         except sqlite3.Error as error:
             db.close()
             raise translate(error, self.place.database) from error
+
+    async def _start(self, damage: StoreDamaged | None = None) -> _Engine:
+        db, (digests, clock, writing) = await asyncio.to_thread(self._opened, damage)
         ticking = HybridClock(self._around.now, clock)
         loop = asyncio.get_running_loop()
         writer = Writer(
@@ -191,35 +250,46 @@ class AgentStore:
             committed=self._committed,
             loop=loop,
         )
-        readers = Readers(
-            self.place.database,
-            limit=self._around.readers,
-            cache_kb=self.place.cache_kb,
-            threads=self._around.threads,
-        )
+        readers = self._readers(connect_reader)
         keeper = FaceWriter(
             self.place.agent,
-            FaceFiles(self.place.folder, {faces.MARKDOWN_FILE: self.place.markdown}, digests),
+            FaceFiles(
+                self.place.folder, {faces.MARKDOWN_FILE: self.place.markdown}, digests, writing
+            ),
             writer=writer,
             readers=readers,
             rules=self._around.rules,
             now=self._around.now,
             problems=self._around.problems,
-            delay_seconds=self._around.face_delay_seconds,
+            damaged=self._mend_soon,
         )
         keeper.want(faces.FILES)
+        self._around.problems.clear("rebuild_failed", self.place.agent)
         name = self.place.agent
         return _Engine(
             writer,
             readers,
             keeper,
             (
-                loop.create_task(keeper.run(), name=f"state files of {name}"),
+                loop.create_task(
+                    keeper.run(self._around.face_delay_seconds), name=f"state files of {name}"
+                ),
                 loop.create_task(self._check(), name=f"check of {name}"),
             ),
         )
 
+    def _readers(self, connect: Callable[[Path, int], sqlite3.Connection]) -> Readers:
+        return Readers(
+            self.place.database,
+            limit=self._around.readers,
+            cache_kb=self.place.cache_kb,
+            threads=self._around.threads,
+            connect=connect,
+        )
+
     def _committed(self, committed: Committed) -> None:
+        if self._refusal.stands:
+            self._refusal.over()
         engine = self._engine
         if engine is not None and committed.faces:
             engine.faces.want(committed.faces)
@@ -232,13 +302,29 @@ class AgentStore:
         try:
             await loop.run_in_executor(self._around.threads, quick_check, self.place.database)
         except StoreDamaged as error:
-            # On a task of its own: a repair ends this one.
-            self._repair_task = loop.create_task(self._repair(self._engine, error))
+            self._mend_soon(error)
         except ThermoclineError as error:
             _log.info("did not check the database: %s", error, extra={"action": "check_skipped"})
 
+    def _mend_soon(self, error: StoreDamaged) -> None:
+        """Repair on a task of its own: a repair ends those of the engine, and waits for them."""
+        self._repair_task = asyncio.get_running_loop().create_task(
+            self._mend_behind(self._engine, error), name=f"repair of {self.place.agent}"
+        )
+
+    async def _mend_behind(self, engine: _Engine | None, error: StoreDamaged) -> None:
+        try:
+            await self._repair(engine, error)
+        except ThermoclineError as failure:
+            self._around.problems.report(
+                "rebuild_failed",
+                self.place.agent,
+                f"cannot rebuild the damaged database of '{self.place.agent}': {failure.message}",
+                "mend what keeps it from being written; the next call tries it again",
+            )
+
     async def _mended(self, use: Callable[[_Engine], Awaitable[T]]) -> T:
-        engine = self._running()
+        engine = await self._ready()
         try:
             return await use(engine)
         except StoreDamaged as error:
@@ -248,7 +334,35 @@ class AgentStore:
             async with self._repairing:
                 if self._engine is engine:
                     raise
-        return await use(self._running())
+        return await use(await self._ready())
+
+    async def _ready(self) -> _Engine:
+        """The engine; started again, if a repair failed or is on its way."""
+        async with self._repairing:
+            if self._engine is None and not self._closed:
+                self._engine = await self._start(self._damage)
+                self._damage = None
+            return self._running()
+
+    async def _accepted(self) -> bool:
+        """Whether the disk takes writes again. Opens what it kept from being opened."""
+        try:
+            if self._refusal.standby is not None:
+                await self._leave_standby()
+            await self.write(_probe)
+        except (DiskFull, ReadOnly):
+            return False
+        return True
+
+    async def _leave_standby(self) -> None:
+        async with self._repairing:
+            await self._refusal.leave()
+            try:
+                self._engine = await self._start()
+            except (DiskFull, ReadOnly) as error:
+                await self._refusal.stand_by(error)
+                raise
+            self._refusal.standby = None
 
     async def _repair(self, broken: _Engine | None, error: StoreDamaged) -> None:
         """Close, set aside, rebuild, reopen; once, however many met the damage."""
@@ -256,22 +370,21 @@ class AgentStore:
             if self._engine is not broken or broken is None:
                 return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
-            for task in broken.tasks:
-                task.cancel()
+            self._engine, self._damage = None, error
             await self._stop(broken)
             self._engine = await self._start(error)
+            self._damage = None
 
     async def _recover_removed(self) -> None:
         """Write the database anew from the open handle, when only its name was removed."""
         if not self.place.folder.exists():
             return
-        engine = self._running()
         copy = self.place.database.with_name(f"{FILE_NAME}.building")
-        await engine.readers.run(lambda db: _copy(db, copy))
         async with self._repairing:
-            for task in engine.tasks:
-                task.cancel()
-            await self._stop(engine)
+            engine = self._running()
+            self._engine = None
+            # Only when nobody can write any more does the copy have everything.
+            await self._stop(engine, lambda db: _copy(db, copy))
             await asyncio.to_thread(copy.replace, self.place.database)
             self._engine = await self._start()
         self._around.problems.report(
@@ -282,8 +395,12 @@ class AgentStore:
             lasting=False,
         )
 
-    async def _stop(self, engine: _Engine) -> None:
-        await engine.writer.close()
+    async def _stop(
+        self, engine: _Engine, last: Callable[[sqlite3.Connection], None] | None = None
+    ) -> None:
+        await _end_tasks(engine)
+        await engine.faces.finish()
+        await engine.writer.close(last)
         await asyncio.to_thread(engine.readers.close)
 
     def _running(self) -> _Engine:
@@ -292,12 +409,24 @@ class AgentStore:
         return self._engine
 
 
-def _noted(db: sqlite3.Connection) -> tuple[dict[str, str], int]:
+async def _end_tasks(engine: _Engine) -> None:
+    for task in engine.tasks:
+        task.cancel()
+    await asyncio.gather(*engine.tasks, return_exceptions=True)
+
+
+def _noted(db: sqlite3.Connection) -> _Noted:
     digests = dict(db.execute("SELECT name, digest FROM faces").fetchall())
-    return digests, faces.version(db)
+    return digests, faces.version(db), announced(db)
+
+
+def _probe(tx: Transaction) -> None:
+    """The smallest write, to learn whether the disk takes one."""
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?)", (str(tx.now),))
 
 
 def _copy(db: sqlite3.Connection, path: Path) -> None:
+    path.unlink(missing_ok=True)
     target = sqlite3.connect(path)
     try:
         db.backup(target)

@@ -14,8 +14,7 @@ import msgspec
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent
 from .agent_store import AgentStore, Surroundings
-from .database import FILE_NAME
-from .opening import Place
+from .opening import Place, has_database
 from .schema import MIGRATIONS
 from .sources import present, roots
 
@@ -28,7 +27,7 @@ class Keeping(msgspec.Struct, frozen=True):
     idle_close_seconds: float
     max_open_agents: int
     look_seconds: float
-    tend_seconds: float = 3600.0
+    tend_seconds: float = 60.0
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -112,8 +111,7 @@ class Agents:
     def summary(self, agent: str, memories: int | None) -> Summary:
         """What the list of agents says of one."""
         folder = self._folder / agent
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        return Summary(agent, agent in self._open, memories, size)
+        return Summary(agent, agent in self._open, memories, _size(folder))
 
     async def run(self) -> None:
         """Look after the open stores until cancelled: hand edits, time passing, idleness."""
@@ -137,11 +135,12 @@ class Agents:
     async def close(self) -> None:
         """Close every store: what was acknowledged is on the disk and in the files."""
         self._closed = True
-        await asyncio.gather(*(self._close(agent) for agent in list(self._open)))
+        # By the locks, which are more: one that is just being opened is closed as well.
+        await asyncio.gather(*(self._close(agent) for agent in list(self._opening)))
 
     def _exists(self, agent: str) -> bool:
         folder = self._folder / agent
-        if (folder / FILE_NAME).exists() or agent in self._workspaces:
+        if has_database(folder) or agent in self._workspaces:
             return True
         return folder.is_dir() and present(roots(folder, agent, None))
 
@@ -149,11 +148,16 @@ class Agents:
         if self._closed:
             raise ShuttingDown("cannot serve: the daemon is stopping")
         store = self._open.get(agent)
+        if store is not None and not store.place.folder.exists():
+            # Its owner removed it a moment ago: what comes now is a new beginning.
+            await self._close(agent, unless_used=True)
+            store = self._open.get(agent)
         if store is not None:
             return store
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
             if store is None:
+                await self._close_idle(self._keeping(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store
         return store
@@ -175,26 +179,37 @@ class Agents:
     async def _look_after(self, agent: str, store: AgentStore, *, tending: bool) -> None:
         if not store.place.folder.exists():
             # Its owner removed the folder: the agent is forgotten.
-            if not store.in_use:
-                await self._close(agent)
+            await self._close(agent, unless_used=True)
             return
         await store.look()
         if tending:
             await store.tend()
 
-    async def _close_idle(self, keeping: Keeping) -> None:
+    async def _close_idle(self, keeping: Keeping, room_for: int = 0) -> None:
         now = time.monotonic()
         idle = sorted(
             (store.last_used, agent) for agent, store in self._open.items() if not store.in_use
         )
-        surplus = max(0, len(self._open) - keeping.max_open_agents)
+        surplus = max(0, len(self._open) + room_for - keeping.max_open_agents)
         for number, (used, agent) in enumerate(idle):
             if number < surplus or now - used > keeping.idle_close_seconds:
-                await self._close(agent)
+                await self._close(agent, unless_used=True)
 
-    async def _close(self, agent: str) -> None:
+    async def _close(self, agent: str, *, unless_used: bool = False) -> None:
         async with self._opening.setdefault(agent, asyncio.Lock()):
-            store = self._open.pop(agent, None)
-            if store is not None:
-                await store.close()
-                _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})
+            store = self._open.get(agent)
+            # Somebody may have come for it while another store was closed.
+            if store is None or (unless_used and store.in_use):
+                return
+            del self._open[agent]
+            await store.close()
+            _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files below `folder`. Temporary ones may go while they are counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineErro
 from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
+_REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -41,6 +44,21 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise translate(error, path) from error
     return db
+
+
+def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
+    """A connection that reads without a byte of room on the disk, while nobody can write.
+
+    It must be closed before the database is opened for writing.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    # Without a log the file is all there is, and needs no index of the log beside it.
+    unlogged = not log.exists() or not log.stat().st_size
+    option = "immutable=1" if unlogged else "readonly_shm=1"
+    try:
+        return _connect(f"file:{_uri(path)}?mode=ro&{option}", cache_kb)
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
 
 
 def _connect(uri: str, cache_kb: int) -> sqlite3.Connection:
@@ -136,7 +154,18 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     return _refusal(primary, error, path)
 
 
+def translate_os(error: OSError, path: Path) -> DiskFull | ReadOnly:
+    """The error of our tree that stands for one of the operating system's."""
+    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        return ReadOnly(f"cannot write to {path}: {error.strerror}", hint="make it writable")
+    return DiskFull(
+        f"cannot read or write {path}: {error.strerror}", hint="check the disk and its free space"
+    )
+
+
 def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError:
+    if primary in _REFUSALS and _is_read_only(path.parent):
+        return ReadOnly(f"cannot write to {path}: the disk is read-only", hint="make it writable")
     if primary == sqlite3.SQLITE_FULL:
         return DiskFull(f"cannot write to {path}: the disk is full", hint="free some space")
     if primary == sqlite3.SQLITE_READONLY:
@@ -146,3 +175,10 @@ def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError
             f"cannot read or write {path}: {error}", hint="check the disk and its free space"
         )
     return ThermoclineError(f"cannot use {path}: {error}")
+
+
+def _is_read_only(folder: Path) -> bool:
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False

@@ -22,6 +22,7 @@ def device_id(state_dir: Path) -> str:
         if found:
             return found
         atomic.set_aside(path, "corrupt", time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
+    atomic.remove_unfinished(state_dir, path.name)
     made = secrets.token_hex(6)
     atomic.write(path, json.dumps({"device": made, "created_at": int(time.time())}).encode())
     return made

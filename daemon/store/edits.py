@@ -15,9 +15,11 @@ import msgspec
 from ..errors import InvalidInput
 from ..memory import hot
 from ..memory import tree as trees
+from ..memory.checks import shown
 from ..memory.hot import EntryKey
 from ..memory.records import Memory
 from ..memory.variants import hot_file, tree_file, warm_file
+from ..memory.variants.values import kind, moment, storable
 from . import hot_rows, key_values, memories, tree_rows
 from .faces import HOT_FILE, KV_FILE, TREE_FILE, WARM_FILE
 from .rows import SELECT, from_row
@@ -91,9 +93,9 @@ def _merge_warm(tx: Transaction, document: Any, clock: int) -> int:
     changes = 0
     for edited in parsed.memories:
         changes += _merge_record(tx, edited, clock)
-    shown = {memory.id for memory in parsed.memories}
+    kept = {memory.id for memory in parsed.memories}
     # Taken out of the file is not forgotten: an older tool drops what it has no room for.
-    gone = [key for key, old in warm.items() if key not in shown and old.clock <= clock]
+    gone = [key for key, old in warm.items() if key not in kept and old.clock <= clock]
     return changes + memories.archive(tx, gone)
 
 
@@ -120,17 +122,26 @@ def _merge_hot(tx: Transaction, document: Any, clock: int) -> int:
     edited = hot.entries(parsed.state)
     _refuse_emptied(HOT_FILE, len(old), len(edited))
     versions = hot_rows.clocks(tx.db)
+    # The file shows the state within its limits, which may have been narrowed since.
+    fitted = hot.entries(hot.fit(hot_rows.load(tx.db), tx.rules.hot).state)
     merged = dict(old)
-    merged.update(
-        (key, entry) for key, entry in edited.items() if _is_newer(tx, key, versions, clock)
-    )
-    for key in old.keys() - edited.keys():
+    for key, entry in edited.items():
+        if _is_newer(tx, key, versions, clock):
+            untouched = key in fitted and _same(fitted[key].value, entry.value)
+            value = old[key].value if untouched else entry.value
+            merged[key] = hot.Entry(value, entry.position)
+    for key in (old.keys() & fitted.keys()) - edited.keys():
         if versions[key] <= clock:
             del merged[key]
     changes = hot.diff(old, merged)
     if changes.changed or changes.removed:
         hot_rows.save(tx, hot.from_entries(merged))
     return len(changes.changed) + len(changes.removed)
+
+
+def _same(one: Any, other: Any) -> bool:
+    # Encoded, since Python takes True for 1.
+    return msgspec.json.encode(one) == msgspec.json.encode(other)
 
 
 def _is_newer(tx: Transaction, key: EntryKey, versions: dict[EntryKey, int], clock: int) -> bool:
@@ -171,7 +182,9 @@ def _is_empty(tree: trees.Tree, path: str) -> bool:
 
 
 def _merge_kv(tx: Transaction, document: Any, clock: int) -> int:
-    pairs = parse_pairs(document)
+    parsed, faults = parse_pairs(document)
+    _refuse_faults(KV_FILE, faults)
+    pairs = {key: value for key, (value, _) in parsed.items()}
     rows = tx.db.execute("SELECT key, value, clock FROM kv").fetchall()
     old = {key: (value, version) for key, value, version in rows}
     _refuse_emptied(KV_FILE, len(old), len(pairs))
@@ -189,26 +202,30 @@ def _merge_kv(tx: Transaction, document: Any, clock: int) -> int:
     return changes
 
 
-def parse_pairs(document: Any) -> dict[str, str]:
+def parse_pairs(document: Any) -> tuple[dict[str, tuple[str, float | None]], tuple[str, ...]]:
     """The pairs of `key-values.json`, each as an object with a value or as a plain text.
 
-    Raises:
-        InvalidInput: naming the first pair that is neither.
+    Returns:
+        The values with the times at which they were first set, by key; and what could not be
+        read, a line each.
     """
     if not isinstance(document, dict):
-        raise InvalidInput(f"cannot use {KV_FILE}: expected an object")
-    pairs: dict[str, str] = {}
+        return {}, (f"expected an object, got {kind(document)}",)
+    pairs: dict[str, tuple[str, float | None]] = {}
+    faults: list[str] = []
     for key, found in document.items():
-        value = found.get("value") if isinstance(found, dict) else found
-        if not key or not isinstance(value, str):
-            raise InvalidInput(f"cannot use {KV_FILE}: '{key}' has no text as its value")
-        pairs[key] = value
-    return pairs
+        fields = found if isinstance(found, dict) else {"value": found}
+        value = fields.get("value")
+        if key and storable(key) and isinstance(value, str) and storable(value):
+            pairs[key] = (value, moment(fields.get("created_at")))
+        else:
+            faults.append(f"{shown(key)}: expected a text that can be stored, got {kind(value)}")
+    return pairs, tuple(faults)
 
 
-def _deleted_since(tx: Transaction, kind: str, key: str, clock: int) -> bool:
+def _deleted_since(tx: Transaction, of: str, key: str, clock: int) -> bool:
     found = tx.db.execute(
-        "SELECT clock FROM tombstones WHERE kind = ? AND id = ?", (kind, key)
+        "SELECT clock FROM tombstones WHERE kind = ? AND id = ?", (of, key)
     ).fetchone()
     return found is not None and found[0] > clock
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
-from ..errors import InvalidInput, NotFound, ThermoclineError
+from ..errors import Conflict, InvalidInput, NotFound, StoreDamaged, ThermoclineError
 from ..problems import Problems
 from . import atomic, edits, faces
 from .face_files import FaceFiles
@@ -24,6 +26,8 @@ _RETRY_SECONDS: Final = 5.0
 # One cycle rewrites at most so many files of the archive; the rest follows in the next.
 _SEGMENTS_AT_ONCE: Final = 64
 _WATCHED: Final = (*FILES.values(), faces.MARKDOWN_FILE)
+# Whatever stands in a file that anybody may write, the daemon goes on.
+_UNFORESEEN: Final = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 _FACE_OF: Final = {**{name: face for face, name in FILES.items()}, faces.MARKDOWN_FILE: "hot"}
 
 
@@ -36,7 +40,7 @@ class FaceWriter:
         writer, readers: the database.
         rules: gives the limits in force.
         problems: where a file that was set aside, or a full disk, is told.
-        delay_seconds: how long changes may gather before they are written.
+        damaged: told when the database turns out to be damaged.
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class FaceWriter:
         rules: Callable[[], Rules],
         now: Callable[[], float],
         problems: Problems,
-        delay_seconds: Callable[[], float],
+        damaged: Callable[[StoreDamaged], None],
     ) -> None:
         self._agent = agent
         self._files = files
@@ -58,10 +62,11 @@ class FaceWriter:
         self._rules = rules
         self._now = now
         self._problems = problems
-        self._delay = delay_seconds
+        self._damaged = damaged
         self._wanted: set[Face] = set()
         self._wake = asyncio.Event()
         self._busy = asyncio.Lock()
+        self._flushing: set[asyncio.Task[bool]] = set()
 
     @property
     def pending(self) -> bool:
@@ -73,18 +78,36 @@ class FaceWriter:
         self._wanted.update(wanted)
         self._wake.set()
 
-    async def run(self) -> None:
-        """Write whenever something is wanted, until cancelled."""
+    async def run(self, delay_seconds: Callable[[], float]) -> None:
+        """Write whenever something is wanted, until cancelled.
+
+        Args:
+            delay_seconds: how long changes may gather before they are written.
+        """
         while True:
             await self._wake.wait()
             self._wake.clear()
-            await asyncio.sleep(self._delay())
+            await asyncio.sleep(delay_seconds())
             if not await self.flush():
                 await asyncio.sleep(_RETRY_SECONDS)
                 self._wake.set()
 
     async def flush(self) -> bool:
-        """Bring every file up to date now. False: the disk refused, and it is to be tried again."""
+        """Bring every file up to date now. False: the disk refused, and it is to be tried again.
+
+        A cancelled caller does not cancel the writing: a thread that went on writing alone could
+        later put an old file over a newer one.
+        """
+        flushing = asyncio.create_task(self._flush(), name=f"writing for {self._agent}")
+        self._flushing.add(flushing)
+        flushing.add_done_callback(self._flushing.discard)
+        return await asyncio.shield(flushing)
+
+    async def finish(self) -> None:
+        """Wait until nothing writes any more."""
+        await asyncio.gather(*self._flushing, return_exceptions=True)
+
+    async def _flush(self) -> bool:
         async with self._busy:
             wanted, self._wanted = self._wanted, set()
             try:
@@ -94,6 +117,8 @@ class FaceWriter:
                 more = await self._write(wanted)
             except (OSError, ThermoclineError) as error:
                 self._wanted |= wanted
+                if isinstance(error, StoreDamaged):
+                    self._damaged(error)
                 self._problems.report(
                     "state_files_behind",
                     self._agent,
@@ -108,11 +133,12 @@ class FaceWriter:
 
     async def look(self) -> None:
         """Notice what others wrote, or took away, and bring the files back in step."""
-        names = await asyncio.to_thread(self._files.missing, _WATCHED)
-        for name in names:
-            self._files.forget(name)
-            self._wanted.add(_FACE_OF[name])
-        foreign = await asyncio.to_thread(self._files.foreign, _WATCHED)
+        async with self._busy:
+            names = await asyncio.to_thread(self._files.missing, _WATCHED)
+            for name in names:
+                self._files.forget(name)
+                self._wanted.add(_FACE_OF[name])
+            foreign = await asyncio.to_thread(self._files.foreign, _WATCHED)
         if foreign or names:
             await self.flush()
 
@@ -133,36 +159,67 @@ class FaceWriter:
             return files, faces.version(db), stale
 
         files, clock, stale = await self._readers.run(render)
-        digests = await asyncio.to_thread(self._files.write, files)
-        if digests or stale:
-            await self._writer.submit(lambda tx: _note(tx, digests, clock, stale))
+        await self._announce(files)
+        written = await asyncio.to_thread(self._files.write, files)
+        done = {
+            segment: seen
+            for segment, seen in stale.items()
+            if faces.segment_name(segment) not in written.failures
+        }
+        if written.digests or done:
+            await self._writer.submit(lambda tx: _note(tx, written.digests, clock, done))
+        for error in written.failures.values():
+            raise error
         return len(stale) == _SEGMENTS_AT_ONCE
+
+    async def _announce(self, files: list[Rendered]) -> None:
+        """Note what is about to be written, so that after a kill it is known for our own."""
+        announced = await asyncio.to_thread(self._files.announcement, files)
+        watched = {name: digests for name, digests in announced.items() if name in _WATCHED}
+        if watched:
+            text = json.dumps(watched)
+            await self._writer.submit(
+                lambda tx: tx.db.execute(
+                    "INSERT OR REPLACE INTO meta VALUES ('writing', ?)", (text,)
+                )
+            )
 
     async def _merge_foreign(self) -> None:
         """Merge each file that somebody else wrote; set aside what cannot be merged."""
         foreign = await asyncio.to_thread(self._files.foreign, _WATCHED)
         for name, content in foreign.items():
-            if name in edits.MERGED:
-                await self._merge(name, content)
-            else:
+            if name not in edits.MERGED:
                 await self._set_aside(name, "edited", f"{name} is written anew from the memory")
+            elif not await self._merge(name, content):
+                self._files.leave(name)
+                continue
             self._files.forget(name)
             self._wanted.add(_FACE_OF[name])
 
-    async def _merge(self, name: str, content: bytes) -> None:
+    async def _merge(self, name: str, content: bytes) -> bool:
+        """Merge, or set aside. False: its writer may not be done, and the next look decides."""
+
         def merge(tx: Transaction) -> int:
             row = tx.db.execute("SELECT clock FROM faces WHERE name = ?", (name,)).fetchone()
             return edits.merge(tx, name, content, row[0] if row else 0)
 
         before = await self._readers.run(lambda db: self._shown(db, name))
+        path = self._files.path(name)
+        kept = atomic.free_name(path, "before", _stamp())
+        await asyncio.to_thread(atomic.write, kept, before)
+        changes = 0
         try:
             changes = await self._writer.submit(merge)
-        except (InvalidInput, NotFound) as error:
+        except (InvalidInput, NotFound, Conflict, *_UNFORESEEN) as error:
+            if self._files.is_young(name, time.time()):
+                return False
             await self._set_aside(name, "corrupt", str(error))
-            return
+        finally:
+            if not changes:
+                await asyncio.to_thread(atomic.remove, kept)
         if changes:
-            await self._keep_before(name, before)
-            _log.info("merged a hand edit", extra={"action": "face_merged", "changes": changes})
+            self._tell_edited(name, changes, path, kept)
+        return True
 
     def _shown(self, db: sqlite3.Connection, name: str) -> bytes:
         local = datetime.now().astimezone().tzinfo
@@ -171,11 +228,9 @@ class FaceWriter:
         rendered = faces.render(db, {face}, self._now(), self._rules(), local)
         return rendered[0].content or b""
 
-    async def _keep_before(self, name: str, content: bytes) -> None:
+    def _tell_edited(self, name: str, changes: int, path: Path, kept: Path) -> None:
         """An edit is obeyed, and what it changed can be looked up."""
-        path = self._files.path(name)
-        kept = path.with_name(f"{name}.before-{_stamp()}")
-        await asyncio.to_thread(atomic.write, kept, content)
+        _log.info("merged a hand edit", extra={"action": "face_merged", "changes": changes})
         self._problems.report(
             "state_file_edited",
             f"{self._agent}/{name}",
@@ -195,7 +250,15 @@ class FaceWriter:
         )
 
 
+def announced(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """The digests of the files that an earlier run was about to write when it ended."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'writing'").fetchone()
+    found: dict[str, list[str]] = json.loads(row[0]) if row else {}
+    return found
+
+
 def _note(tx: Transaction, digests: dict[str, str], clock: int, stale: dict[int, int]) -> None:
+    tx.db.execute("DELETE FROM meta WHERE key = 'writing'")
     for name, digest in digests.items():
         if not name.startswith(faces.COLD_FOLDER):
             tx.db.execute("INSERT OR REPLACE INTO faces VALUES (?, ?, ?)", (name, digest, clock))

@@ -5,7 +5,6 @@ They are rendered from one snapshot of the database. Nothing here writes to a di
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -86,7 +85,11 @@ def render(
 
 def warm_document(db: sqlite3.Connection, now: float, rules: Rules) -> list[dict[str, Any]]:
     """The warm memories in EvoClaw's shape, the newest first."""
-    rows = db.execute(f"{SELECT} WHERE archived_at IS NULL ORDER BY created_at DESC, row DESC")
+    # Left to itself SQLite takes the index that spares it the sorting, and reads the archive.
+    rows = db.execute(
+        f"{SELECT} INDEXED BY memories_warm"
+        " WHERE archived_at IS NULL ORDER BY created_at DESC, row DESC"
+    )
     return [record(from_row(row), now, rules.scoring) for row in rows]
 
 
@@ -142,11 +145,9 @@ def read_segment(content: bytes) -> tuple[list[Memory], int]:
 
 def _json(document: Any, limit: int | None) -> bytes:
     """Indented for people, as long as even that stays within the limit."""
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    content = f"{text}\n".encode()
-    if limit is not None and len(content) > limit:
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    return content
+    compact = msgspec.json.encode(document)
+    indented = msgspec.json.format(compact, indent=2) + b"\n"
+    return indented if limit is None or len(indented) <= limit else compact
 
 
 def compact_size(document: Any) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from ..errors import AlreadyRunning
 
@@ -23,7 +25,7 @@ class StateLock:
     """
 
     def __init__(self, state_dir: Path, socket: Path) -> None:
-        self._file = (state_dir / "lock").open("a+", encoding="utf-8")
+        self._file = _open(state_dir / "lock")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,11 +38,11 @@ class StateLock:
         self._write(socket)
 
     def _write(self, socket: Path) -> None:
-        self._file.truncate(0)
-        json.dump(
-            {"pid": os.getpid(), "socket": str(socket), "since": int(time.time())}, self._file
-        )
-        self._file.flush()
+        text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
+        # Only for people: a full or read-only disk must not keep the memory from being read.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file.fileno(), 0)
+            os.write(self._file.fileno(), text.encode())
 
     def _holder(self) -> str:
         self._file.seek(0)
@@ -65,3 +67,12 @@ class StateLock:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        return path.open("a+", encoding="utf-8")
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        return path.open(encoding="utf-8")

@@ -19,6 +19,9 @@ from .transaction import SEGMENT_ROWS, Transaction
 
 KIND: Final = "memory"
 SHORTEST_PREFIX: Final = 4
+_UNMERGED: Final = "words_to_forget"
+# Pages of the index that one step merges, which keeps the writer busy for some milliseconds.
+_PAGES: Final = 64
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:
@@ -97,6 +100,7 @@ def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
 
     A use is no edit: the version stays, so that two devices' uses never conflict.
     """
+    clock = tx.version()
     for key in ids:
         used = tx.db.execute(
             "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?"
@@ -105,7 +109,7 @@ def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
         ).fetchone()
         if used is not None:
             tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, used[0]))
-            tx.changed(KIND, key, tx.clock)
+            tx.changed(KIND, key, clock)
     tx.count("reinforcements_today", len(ids))
     tx.faces.update({"warm", "tree", "hot"})
 
@@ -198,6 +202,24 @@ def _unindex(tx: Transaction, row: int, memory: Memory) -> None:
         " VALUES ('delete', ?, ?, ?, ?)",
         (row, *indexed_columns(memory)),
     )
+    tx.db.execute(f"INSERT OR REPLACE INTO meta VALUES ('{_UNMERGED}', '')")
+
+
+def remembers_words(db: sqlite3.Connection) -> bool:
+    """Whether the index may still hold words of texts that were deleted or changed.
+
+    It only marks their entries as deleted, until its parts are merged.
+    """
+    return db.execute("SELECT 1 FROM meta WHERE key = ?", (_UNMERGED,)).fetchone() is not None
+
+
+def forget_words(tx: Transaction) -> None:
+    """Go one short step towards an index without such words."""
+    before = tx.db.total_changes
+    tx.db.execute("INSERT INTO memory_fts(memory_fts, rank) VALUES ('merge', ?)", (-_PAGES,))
+    # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
+    if tx.db.total_changes - before < 2:
+        tx.db.execute("DELETE FROM meta WHERE key = ?", (_UNMERGED,))
 
 
 def _touched(tx: Transaction, row: int, memory: Memory, *, was_archived: bool) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +23,9 @@ from .salvage import Salvaged, salvage
 from .schema import Migration
 from .settling import settle
 from .transaction import Rules, Transaction
+
+# A new database under this name is complete, and only waits for the old one to leave its place.
+_REBUILT: Final = f"{FILE_NAME}.rebuilt"
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -59,9 +61,9 @@ def open_database(
 ) -> sqlite3.Connection:
     """The writer's connection to a sound database with the present schema. Blocking.
 
-    A damaged database is set aside and rebuilt; one that is missing is taken over from the
-    state files, if there are any. Everything stands complete under `memory.db`, or nothing does:
-    an interruption leaves the next opening to begin again.
+    A damaged database is rebuilt and set aside; one that is missing is taken over from the
+    state files, if there are any. The old one stays in its place until the new one is complete:
+    an interruption leaves the next opening to begin again, or to finish.
 
     Args:
         place: where.
@@ -74,23 +76,38 @@ def open_database(
         ThermoclineError: the disk refuses, or a later release wrote the database.
     """
     place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _tidy(place)
+    if _rebuilt(place).exists():
+        _move_in(place)
     salvaged: Salvaged | None = None
+    roots = sources.roots(place.folder, place.agent, place.workspace)
     if place.database.exists():
         try:
             if damage is not None:
                 raise damage
+            _refuse_blank(place, roots)
             db = _connect(place, place.database)
         except StoreDamaged as error:
-            salvaged = _set_aside(place, error, problems)
+            damage = error
+            salvaged = salvage(place.database)
         else:
             _take_over_workspace(place, db, rules, now)
             return db
-    roots = sources.roots(place.folder, place.agent, place.workspace)
     if salvaged is not None or sources.present(roots):
         _build(place, roots, salvaged, rules, now)
+        aside = _move_in(place)
+        if damage is not None:
+            _tell_rebuilt(place, damage, aside, problems)
     db = _connect(place, place.database)
     _mark_taken_over(place, db)
     return db
+
+
+def _tidy(place: Place) -> None:
+    """Remove the half-written state files that a kill left."""
+    atomic.remove_unfinished(place.folder)
+    atomic.remove_unfinished(place.folder / faces.COLD_FOLDER)
+    atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
 
 
 def _connect(place: Place, path: Path) -> sqlite3.Connection:
@@ -103,22 +120,57 @@ def _connect(place: Place, path: Path) -> sqlite3.Connection:
     return db
 
 
-def _set_aside(place: Place, error: StoreDamaged, problems: Problems) -> Salvaged:
-    stamp = _stamp()
-    aside = atomic.set_aside(place.database, "corrupt", stamp)
+def _refuse_blank(place: Place, roots: list[Path]) -> None:
+    """A database without a table beside state files has lost what they show."""
+    db = connect_writer(place.database, place.cache_kb)
+    try:
+        blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, place.database) from error
+    finally:
+        db.close()
+    if blank and sources.present(roots):
+        raise StoreDamaged(f"cannot trust {place.database}: it is empty")
+
+
+def has_database(folder: Path) -> bool:
+    """Whether there is a database in the folder, or a rebuilt one that is to be moved in."""
+    return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
+
+
+def _rebuilt(place: Place) -> Path:
+    return place.folder / _REBUILT
+
+
+def _move_in(place: Place) -> Path | None:
+    """Set the old database aside, if there is one, and put the complete new one in its place."""
+    aside: Path | None = None
+    if place.database.exists():
+        aside = atomic.set_aside(place.database, "corrupt", _stamp())
     for suffix in ("-wal", "-shm"):
         log = place.database.with_name(f"{FILE_NAME}{suffix}")
-        if log.exists():
+        if log.exists() and aside is not None:
             log.rename(aside.with_name(f"{aside.name}{suffix}"))
+        elif log.exists():
+            # An interruption separated it from its database, which went before it.
+            atomic.set_aside(log, "corrupt", _stamp())
+    _rebuilt(place).replace(place.database)
+    atomic.sync_folder(place.folder)
+    return aside
+
+
+def _tell_rebuilt(
+    place: Place, error: StoreDamaged, aside: Path | None, problems: Problems
+) -> None:
+    name = aside.name if aside else "nothing"
     problems.report(
         "database_rebuilt",
         place.agent,
-        f"the database of '{place.agent}' was damaged ({error.message}); it was set aside as "
-        f"{aside.name} and rebuilt from what it still held and the state files",
+        f"the database of '{place.agent}' was damaged; it was set aside as {name} and rebuilt"
+        f" from what it still held and the state files ({error.message})",
         hint="check the disk; remove the old file once nothing is missed",
         lasting=False,
     )
-    return salvage(aside)
 
 
 def _build(
@@ -128,7 +180,7 @@ def _build(
     rules: Rules,
     now: Callable[[], float],
 ) -> None:
-    """Make a whole database beside the place, then move it in."""
+    """Make a whole database beside the old one; it counts once it has its final name."""
     found = sources.gather(list(roots), now())
     stamp = _stamp()
     kept = _keep_originals(place, found, "takeover" if salvaged is None else "rebuild", stamp)
@@ -144,9 +196,9 @@ def _build(
         raise translate(error, building) from error
     finally:
         db.close()
-    building.replace(place.database)
-    atomic.sync_folder(place.folder)
     _report(place, found, counts, kept, stamp)
+    building.replace(_rebuilt(place))
+    atomic.sync_folder(place.folder)
 
 
 def fill(
@@ -158,10 +210,11 @@ def fill(
     now: Callable[[], float],
 ) -> dict[str, int]:
     """Store what was found, in one transaction, within all limits."""
-    highest = max((memory.clock for memory in found.memories.values()), default=0)
-    clock = HybridClock(now, max(highest, faces.version(db)))
-    for memory in salvaged.memories if salvaged else ():
+    clock = HybridClock(now, faces.version(db))
+    for memory in (*found.memories.values(), *(salvaged.memories if salvaged else ())):
         clock.observe(memory.clock)
+    for version in salvaged.versions() if salvaged else ():
+        clock.observe(version)
     db.execute("BEGIN IMMEDIATE")
     try:
         tx = Transaction(db, now=now(), device=place.device, rules=rules, tick=clock.tick)
@@ -178,8 +231,12 @@ def fill(
 def _note_files(place: Place, db: sqlite3.Connection) -> None:
     """Take the files as they stand for ones that this memory wrote: all in them is taken over.
 
-    Otherwise they would look like somebody's edits; their originals are kept.
+    Otherwise they would look like somebody's edits; their originals are kept. Those of the
+    archive are written anew or removed, as their rows have other numbers now.
     """
+    for path in (place.folder / faces.COLD_FOLDER).glob("*.jsonl"):
+        if path.stem.isascii() and path.stem.isdigit():
+            db.execute("INSERT OR IGNORE INTO stale_segments VALUES (?, 0)", (int(path.stem),))
     files = {name: place.folder / name for name in sources.STATE_FILES}
     files[faces.MARKDOWN_FILE] = place.markdown
     clock = faces.version(db)
@@ -191,17 +248,16 @@ def _note_files(place: Place, db: sqlite3.Connection) -> None:
 
 def _keep_originals(place: Place, found: sources.Found, word: str, stamp: str) -> str:
     """Copy the files that this daemon is going to overwrite."""
-    names = (*sources.STATE_FILES, faces.MARKDOWN_FILE)
-    originals = [place.folder / name for name in names if (place.folder / name).is_file()]
-    if place.workspace is not None and place.markdown.is_file():
-        originals.append(place.markdown)
-    originals += [path for path in found.damaged if path.parent.name == faces.COLD_FOLDER]
+    overwritten = [*(place.folder / name for name in sources.STATE_FILES), place.markdown]
+    originals = [path for path in overwritten if path.is_file()]
+    originals += [path for path in found.damaged if path.parent == place.folder / faces.COLD_FOLDER]
     if not originals:
         return ""
     folder = place.folder / f"before-{word}-{stamp}"
     folder.mkdir(mode=0o700, exist_ok=True)
     for path in originals:
-        shutil.copy2(path, folder / path.name)
+        atomic.keep_copy(path, folder / path.name)
+    atomic.sync_folder(place.folder)
     return folder.name
 
 

@@ -24,12 +24,22 @@ class Readers:
         limit: how many connections there may be; further readers wait for one.
         cache_kb: the page cache of each.
         threads: where reading happens; shared with other agents.
+        connect: opens a connection to the path with a cache of so many kilobytes.
     """
 
-    def __init__(self, path: Path, *, limit: int, cache_kb: int, threads: Executor) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        limit: int,
+        cache_kb: int,
+        threads: Executor,
+        connect: Callable[[Path, int], sqlite3.Connection] = connect_reader,
+    ) -> None:
         self._path = path
         self._cache_kb = cache_kb
         self._threads = threads
+        self._connect = connect
         self._idle: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         for _ in range(limit):
             self._idle.put(None)
@@ -51,7 +61,7 @@ class Readers:
             if self._closed:
                 raise ShuttingDown(f"cannot read {self._path}: it is closed")
             if db is None:
-                db = connect_reader(self._path, self._cache_kb)
+                db = self._connect(self._path, self._cache_kb)
             db.execute("BEGIN")
             try:
                 return read(db)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
+from thermocline.sync import TOO_HIGH
+
 from ..memory.records import Memory
 from .rows import FIELDS, from_row
 
 # Where the damage hides the highest row: rows cannot be smaller than this on a page.
 _SMALLEST_ROW: Final = 40
+# More failures in a row than damaged pages of single rows can cause.
+_FAILURES_AT_MOST: Final = 20_000
 _SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 
 
@@ -27,6 +32,11 @@ class Salvaged(msgspec.Struct, frozen=True):
     metrics: tuple[tuple[Any, ...], ...]
     tombstones: tuple[tuple[Any, ...], ...]
 
+    def versions(self) -> Iterator[int]:
+        """The versions of what is not a memory: no later one may fall behind them."""
+        yield from (clock for _, _, _, _, clock in self.hot)
+        yield from (clock for _, _, _, clock, _ in self.tombstones)
+
 
 def salvage(path: Path) -> Salvaged:
     """All that can be read of the database at `path`. Raises nothing about damage."""
@@ -37,37 +47,50 @@ def salvage(path: Path) -> Salvaged:
     try:
         return Salvaged(
             memories=tuple(_memories(db, path)),
-            hot=_table(db, "SELECT section, key, value, position, clock FROM hot"),
-            kv=_table(db, "SELECT key, value, created_at FROM kv"),
-            tree=_table(db, "SELECT path, desc, last_access FROM tree"),
-            metrics=_table(db, "SELECT name, value FROM metrics"),
-            tombstones=_table(db, "SELECT kind, id, deleted_at, clock, device FROM tombstones"),
+            hot=_table(
+                db,
+                f"SELECT section, key, value, position, min(clock, {TOO_HIGH}) FROM hot",
+                *(str, str, str, int, int),
+            ),
+            kv=_table(db, "SELECT key, value, created_at FROM kv", str, str, float),
+            tree=_table(db, "SELECT path, desc, last_access FROM tree", str, str, float),
+            metrics=_table(db, "SELECT name, value FROM metrics", str, float),
+            tombstones=_table(
+                db,
+                "SELECT kind, id, deleted_at, clock, device FROM tombstones"
+                f" WHERE clock < {TOO_HIGH}",
+                *(str, str, float, int, str),
+            ),
         )
     finally:
         db.close()
 
 
-def _table(db: sqlite3.Connection, query: str) -> tuple[tuple[Any, ...], ...]:
+def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any, ...], ...]:
+    """The rows up to the first that cannot be read, without those that are of other types."""
     rows: list[tuple[Any, ...]] = []
-    try:
-        rows.extend(db.execute(query))
-    except (sqlite3.Error, UnicodeDecodeError):
-        return tuple(rows)
+    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
+        # Not a list made at once: what was read before the damage stays.
+        rows.extend(row for row in db.execute(query) if tuple(map(type, row)) == types)
     return tuple(rows)
 
 
 def _memories(db: sqlite3.Connection, path: Path) -> Iterator[Memory]:
     """The readable rows: a range that fails is halved until only the bad rows are left out."""
     ranges = [(0, _highest(db, path))]
-    while ranges:
+    failures = 0
+    # Where not one row can be reached, the root of the table is gone, and so are all.
+    while ranges and failures < _FAILURES_AT_MOST:
         low, high = ranges.pop()
         try:
             rows = db.execute(f"{_SELECT} WHERE row >= ? AND row <= ?", (low, high)).fetchall()
         except (sqlite3.Error, UnicodeDecodeError):
+            failures += 1
             if low < high:
                 middle = (low + high) // 2
                 ranges += [(low, middle), (middle + 1, high)]
             continue
+        failures = 0
         for row in rows:
             memory = _decoded(row)
             if memory is not None:
@@ -78,9 +101,10 @@ def _decoded(row: tuple[Any, ...]) -> Memory | None:
     try:
         memory = from_row(row)
         # The types of a damaged row are anyone's guess: only a whole record comes through.
-        return msgspec.convert(msgspec.to_builtins(memory), Memory)
+        whole = msgspec.convert(msgspec.to_builtins(memory), Memory)
     except (msgspec.MsgspecError, TypeError, ValueError):
         return None
+    return whole if whole.clock < TOO_HIGH else msgspec.structs.replace(whole, clock=0)
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:

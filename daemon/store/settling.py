@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from ..memory import tree as trees
 from ..memory.warm import WarmEntry, expired_from_warm, overflow
-from . import memories, tree_rows
-from .transaction import Transaction
+from . import hot_rows, memories, tree_rows
+from .transaction import Rules, Transaction
 
 # More than this at once would hold up the callers of the same commit.
 _EXPIRED_AT_ONCE = 500
@@ -47,25 +49,43 @@ def _settle_warm(tx: Transaction) -> None:
     if total + max(0, number - 1) + 2 <= tx.rules.warm_max_bytes:
         return
     room = int(tx.rules.warm_max_bytes * _FILL)
-    leaving = overflow(warm_entries(tx), room, tx.now, tx.rules.scoring)
+    leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
     memories.archive(tx, leaving)
 
 
 def archive_faded(tx: Transaction) -> int:
     """Archive what is past the retention and scores below the threshold; return how many."""
-    leaving = expired_from_warm(
-        warm_entries(tx),
-        tx.now,
-        tx.rules.scoring,
-        retention_days=tx.rules.warm_retention_days,
-        eviction_threshold=tx.rules.warm_eviction_threshold,
+    return memories.archive(tx, _faded(tx.db, tx.now, tx.rules))
+
+
+def settle_anew(tx: Transaction) -> None:
+    """Bring everything within the limits in force, which may have changed."""
+    archive_faded(tx)
+    hot_rows.save(tx, hot_rows.load(tx.db))
+    tx.settle_warm = tx.settle_tree = True
+
+
+def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
+    """Whether a memory has faded out of warm, or expired."""
+    expired = db.execute(
+        "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
+    ).fetchone()
+    return expired is not None or bool(_faded(db, now, rules))
+
+
+def _faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
+    return expired_from_warm(
+        warm_entries(db),
+        now,
+        rules.scoring,
+        retention_days=rules.warm_retention_days,
+        eviction_threshold=rules.warm_eviction_threshold,
     )
-    return memories.archive(tx, leaving)
 
 
-def warm_entries(tx: Transaction) -> list[WarmEntry]:
+def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
     """What the warm cap needs to know of each warm memory."""
-    rows = tx.db.execute(
+    rows = db.execute(
         "SELECT id, size, importance, created_at, access_count FROM memories"
         " WHERE archived_at IS NULL"
     )

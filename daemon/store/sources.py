@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from thermocline.sync import TOO_HIGH
+
 from ..errors import InvalidInput
 from ..memory.hot import HotState
 from ..memory.records import Memory
@@ -28,7 +30,7 @@ class Found(msgspec.Struct):
     hot: list[HotState] = []
     tree: dict[str, Node] = {}
     metrics: dict[str, float] = {}
-    kv: dict[str, str] = {}
+    kv: dict[str, tuple[str, float | None]] = {}
     read: list[dict[str, Any]] = []
     faults: list[str] = []
     damaged: list[Path] = []
@@ -39,6 +41,8 @@ class Found(msgspec.Struct):
         The ids of older tools are unique within one file only: two texts under one id are two
         memories.
         """
+        if memory.clock >= TOO_HIGH:
+            memory = msgspec.structs.replace(memory, clock=0)
         known = self.memories.get(memory.id)
         if known and not known.clock and not memory.clock and known.text != memory.text:
             digest = hashlib.sha256(f"{memory.id}\0{memory.text}".encode()).hexdigest()
@@ -150,9 +154,10 @@ def _read_metrics(document: Any, found: Found, now: float) -> int:
 
 
 def _read_kv(document: Any, found: Found, _now: float) -> int:
-    pairs = parse_pairs(document)
-    for key, value in pairs.items():
-        found.kv.setdefault(key, value)
+    pairs, faults = parse_pairs(document)
+    found.faults.extend(faults)
+    for key, pair in pairs.items():
+        found.kv.setdefault(key, pair)
     return len(pairs)
 
 

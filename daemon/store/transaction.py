@@ -79,7 +79,8 @@ class Transaction:
     def changed(self, kind: str, key: str, clock: int) -> None:
         """Put a row into the outbox: it has to reach the replica."""
         self.db.execute(
-            "INSERT INTO outbox VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET clock = excluded.clock",
+            "INSERT INTO outbox VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET clock = max(clock, excluded.clock)",
             (kind, key, clock),
         )
 

@@ -62,7 +62,10 @@ def resolve(tx: Transaction, category: str) -> str:
     if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (category,)).fetchone():
         return category
     merged = tx.db.execute(
-        "SELECT category FROM memories WHERE original_category = ? LIMIT 1", (category,)
+        # The first condition is what the partial index needs to be told.
+        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?"
+        " LIMIT 1",
+        (category,),
     ).fetchone()
     return str(merged[0]) if merged else category
 

@@ -16,12 +16,21 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ..errors import ShuttingDown
+from ..errors import ShuttingDown, ThermoclineError
 from .database import translate
 from .transaction import Event, Face, Transaction
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]
+
+# What a wrong value causes, which leaves the transaction as it was; other errors of SQLite's
+# mean the disk, the file or the whole transaction.
+_OF_ONE_CALLER: Final = (
+    sqlite3.IntegrityError,
+    sqlite3.DataError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
 
 # Beyond this the transaction itself, not the fsync, is what callers wait for.
 _GROUP: Final = 256
@@ -82,6 +91,8 @@ class Writer:
         self._loop = loop
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
+        self._last: Callable[[sqlite3.Connection], None] | None = None
+        self._failure: ThermoclineError | None = None
         self._thread = threading.Thread(target=self._run, name=f"writer {path}", daemon=True)
         self._thread.start()
 
@@ -100,12 +111,22 @@ class Writer:
         self._jobs.put(_Job(operation, future))
         return await future
 
-    async def close(self) -> None:
-        """Commit what is queued, then close the database. Further writes are refused."""
+    async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
+        """Commit what is queued, then close the database. Further writes are refused.
+
+        Args:
+            last: called with the connection, outside a transaction, after all commits.
+
+        Raises:
+            ThermoclineError: what stands for an error of SQLite's in `last`.
+        """
         if not self._closed:
             self._closed = True
+            self._last = last
             self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
+        if self._failure is not None:
+            raise self._failure
 
     def _run(self) -> None:
         going = True
@@ -114,7 +135,13 @@ class Writer:
             if group:
                 committed = self._commit(group)
                 self._loop.call_soon_threadsafe(self._answer, group, committed)
-        self._db.close()
+        try:
+            if self._last is not None:
+                self._last(self._db)
+        except sqlite3.Error as error:
+            self._failure = translate(error, self._path)
+        finally:
+            self._db.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
         """Wait for a job, then take all that stand behind it. False: close after these."""
@@ -155,10 +182,13 @@ class Writer:
         self._db.execute("SAVEPOINT job")
         try:
             job.result = job.operation(transaction)
+        except _OF_ONE_CALLER as error:
+            job.error = translate(error, self._path)
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
             job.error = error
+        if job.error is not None:
             del transaction.events[told:]
             self._db.execute("ROLLBACK TO job")
         self._db.execute("RELEASE job")
@@ -176,7 +206,9 @@ class Writer:
             job.error = job.error or error
 
     def _answer(self, group: list[_Job], committed: Committed | None) -> None:
-        if committed is not None:
-            self._committed(committed)
-        for job in group:
-            job.answer()
+        try:
+            if committed is not None:
+                self._committed(committed)
+        finally:
+            for job in group:
+                job.answer()

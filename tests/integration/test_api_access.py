@@ -1,0 +1,251 @@
+"""Who may do what: the kernel vouches for the caller, the configuration decides."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thermocline.daemon.api.access import Gate, Peer, peer_of
+from thermocline.daemon.config.settings import Access, Grant
+from thermocline.daemon.errors import Forbidden
+
+READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
+GROUP = 54_100
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+
+
+@contextlib.contextmanager
+def user(uid: int, gid: int = 54_999) -> Iterator[None]:
+    """Act as another user; a connection made meanwhile is theirs."""
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+@pytest.fixture(scope="module")
+def open_daemon(shared_daemon: Any) -> Iterator[Any]:
+    """A daemon whose socket others may connect to."""
+    folder = Path(tempfile.mkdtemp(prefix="thermocline-access-"))
+    folder.chmod(0o711)
+    config = folder / "config.json"
+    access = {
+        "users": {
+            str(READER): {"role": "read", "agents": ["notes"]},
+            str(WRITER): {"role": "write", "agents": ["notes", "plans"]},
+            str(ADMIN): "admin",
+        },
+        "groups": {str(GROUP): "read"},
+    }
+    config.write_text(json.dumps({"access": access, "socket": {"mode": "0666"}}))
+    daemon = type(shared_daemon)(folder, f"--config={config}").start()
+    yield daemon
+    assert daemon.stop() == 0
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def ask(open_daemon: Any, calls_of: Any) -> Any:
+    """`ask(uid, agent, method, target, body)` makes a call as another user."""
+
+    def ask(
+        uid: int, agent: str, method: str, target: str, body: Any = None, gid: int = 54_999
+    ) -> Any:
+        with user(uid, gid):
+            return calls_of(open_daemon, agent)(method, target, body)
+
+    return ask
+
+
+@as_root
+def test_who_was_granted_nothing_is_refused_everything(ask: Any) -> None:
+    for method, target, body in (
+        ("GET", "/api/memory", None),
+        ("POST", "/api/memory", {"text": "x"}),
+        ("GET", "/api/status", None),
+        ("GET", "/api/health", None),
+        ("GET", "/api/events", None),
+        ("GET", "/api/agents", None),
+        ("GET", "/api/openapi.json", None),
+        ("POST", "/api/metadata", {"text": "x"}),
+        ("DELETE", "/api/kv/k", None),
+    ):
+        refused = ask(STRANGER, "notes", method, target, body)
+        assert refused.refusal() == (403, "forbidden", None), target
+        assert f"access.users.{STRANGER}" in refused.body["error"]["hint"]
+
+
+@as_root
+def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(
+    ask: Any, calls_of: Any, open_daemon: Any
+) -> None:
+    mine = calls_of(open_daemon, "notes").store("Ana prefers tea")
+    stored = ask(WRITER, "notes", "POST", "/api/memory", {"text": "Bo prefers milk"})
+    assert stored.status == 201
+    assert stored.body["writer"] == f"uid:{WRITER}"
+    assert mine["writer"] == f"uid:{os.getuid()}"
+    target = f"/api/memory/{mine['id']}"
+    assert ask(READER, "notes", "GET", target).status == 200
+    recalled = ask(READER, "notes", "POST", "/api/recall", {"query": "tea"})
+    assert len(recalled.body["results"]) == 1
+    for method, where, body in (
+        ("POST", "/api/memory", {"text": "x"}),
+        ("POST", "/api/memory/batch", {"memories": [{"text": "x"}]}),
+        ("PUT", target, {"text": "x"}),
+        ("DELETE", target, None),
+        ("POST", f"{target}/reinforce", None),
+        ("PUT", "/api/hot/task", {"text": "x"}),
+        ("DELETE", "/api/hot/task?name=x", None),
+        ("POST", "/api/hot/rebuild", None),
+        ("PUT", "/api/tree", {"path": "x"}),
+        ("DELETE", "/api/tree?path=x", None),
+        ("POST", "/api/tree/prune", None),
+        ("PUT", "/api/kv/k", {"value": "x"}),
+        ("DELETE", "/api/kv/k", None),
+    ):
+        refused = ask(READER, "notes", method, where, body)
+        assert refused.refusal() == (403, "forbidden", None), where
+    assert ask(WRITER, "notes", "PUT", target, {"subject": "s"}).body["writer"] == mine["writer"]
+
+
+@as_root
+def test_a_grant_ends_with_its_agents(ask: Any, calls_of: Any, open_daemon: Any) -> None:
+    for agent in ("notes", "plans", "diary"):
+        calls_of(open_daemon, agent).store("x")
+    assert ask(READER, "plans", "GET", "/api/memory").refusal()[:2] == (403, "forbidden")
+    assert ask(WRITER, "diary", "POST", "/api/memory", {"text": "x"}).status == 403
+    assert ask(WRITER, "new", "POST", "/api/memory", {"text": "x"}).status == 403
+    assert ask(ADMIN, "diary", "POST", "/api/memory", {"text": "x"}).status == 201
+    sneaky = ask(READER, "notes", "GET", "/api/memory?agent=diary")
+    assert sneaky.refusal() == (400, "invalid", "agent")
+
+
+@as_root
+def test_status_agents_and_events_show_only_what_may_be_read(
+    ask: Any, calls_of: Any, open_daemon: Any, wire: Any
+) -> None:
+    for agent in ("notes", "plans", "diary"):
+        calls_of(open_daemon, agent).store("x")
+    assert set(ask(READER, "notes", "GET", "/api/status").body["agents"]) == {"notes"}
+    listed = ask(WRITER, "notes", "GET", "/api/agents").body["results"]
+    assert {agent["id"] for agent in listed} == {"notes", "plans"}
+    everyone = ask(ADMIN, "notes", "GET", "/api/agents").body["results"]
+    assert {agent["id"] for agent in everyone} >= {"notes", "plans", "diary", "default"}
+    with user(READER):
+        one = wire(open_daemon.socket)
+    one.send(b"GET /api/events?types=memory.stored HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 0\r\n\r\n")
+    seen = b""
+    while b"the end" not in seen:
+        if b"notes" in seen:
+            calls_of(open_daemon, "diary").store("x")
+            calls_of(open_daemon, "notes").store("x", event="the end")
+        seen += one.socket.recv(65_536)
+    assert b"diary" not in seen
+    assert b"plans" not in seen
+
+
+@as_root
+def test_a_group_is_granted_like_a_user(ask: Any, calls_of: Any, open_daemon: Any) -> None:
+    calls_of(open_daemon, "notes").store("x")
+    assert ask(MEMBER, "notes", "GET", "/api/memory", gid=GROUP).status == 200
+    assert ask(MEMBER, "notes", "POST", "/api/memory", {"text": "x"}, gid=GROUP).status == 403
+    assert ask(MEMBER, "notes", "GET", "/api/memory").status == 403
+
+
+@as_root
+def test_nobody_else_can_connect_unless_the_socket_is_opened_to_them(
+    calls_of: Any, shared_daemon: Any
+) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="thermocline-closed-"))
+    folder.chmod(0o711)
+    daemon = type(shared_daemon)(folder).start()
+    try:
+        with user(STRANGER), pytest.raises(PermissionError):
+            calls_of(daemon)("GET", "/api/health")
+    finally:
+        daemon.stop()
+        shutil.rmtree(folder)
+
+
+# The decision by itself
+
+
+def gate(users: dict[str, Grant] | None = None, groups: dict[str, Grant] | None = None) -> Gate:
+    access = Access(users=users or {}, groups=groups or {})
+    return Gate(lambda: access, own_uid=1000)
+
+
+def peer(uid: int, gid: int = 54_999) -> Peer:
+    return Peer(pid=1, uid=uid, gid=gid)
+
+
+def test_root_and_the_daemons_own_user_may_do_all() -> None:
+    assert gate().role(peer(0), "any") == "admin"
+    assert gate().role(peer(1000), "any") == "admin"
+    assert gate().role(peer(1001), "any") is None
+
+
+def test_the_highest_of_several_grants_holds() -> None:
+    decided = gate(
+        users={str(MEMBER): Grant("read", ("*",))},
+        groups={str(GROUP): Grant("write", ("notes",))},
+    )
+    assert decided.role(peer(MEMBER, GROUP), "notes") == "write"
+    assert decided.role(peer(MEMBER, GROUP), "plans") == "read"
+    assert decided.role(peer(STRANGER, GROUP), "plans") is None
+    assert decided.role(peer(STRANGER, GROUP), "*") == "write"
+
+
+def test_a_name_stands_for_its_user() -> None:
+    somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 1000})
+    decided = gate(users={somebody.pw_name: Grant("write", ("*",))})
+    assert decided.role(peer(somebody.pw_uid), "notes") == "write"
+
+
+def test_a_role_includes_the_lower_ones() -> None:
+    for held, allowed in (("read", 1), ("write", 2), ("admin", 3)):
+        decided = gate(users={str(MEMBER): Grant(held, ("*",))})
+        for number, role in enumerate(("read", "write", "admin"), 1):
+            if number <= allowed:
+                decided.require(peer(MEMBER), "notes", role)
+            else:
+                with pytest.raises(Forbidden, match=f"may not {role}"):
+                    decided.require(peer(MEMBER), "notes", role)
+
+
+def test_a_changed_configuration_decides_anew() -> None:
+    now = [Access(users={}, groups={})]
+    decided = Gate(lambda: now[0], own_uid=1000)
+    assert decided.role(peer(MEMBER), "notes") is None
+    now[0] = Access(users={str(MEMBER): Grant("read", ("*",))}, groups={})
+    assert decided.role(peer(MEMBER), "notes") == "read"
+    now[0] = Access(users={}, groups={})
+    assert decided.role(peer(MEMBER), "notes") is None
+
+
+def test_asking_for_countless_agents_costs_no_memory() -> None:
+    decided = gate(users={str(MEMBER): Grant("read", ("notes",))})
+    for number in range(1500):
+        assert decided.role(peer(MEMBER), f"agent{number}") is None
+    assert len(decided._known) <= 1000
+
+
+def test_the_peer_is_whom_the_kernel_names() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert peer_of(ours) == Peer(os.getpid(), os.getuid(), os.getgid())
+        assert peer_of(ours).name == f"uid:{os.getuid()}"

@@ -1,0 +1,152 @@
+"""`/api/events`: what happens, as server-sent events."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+class Stream:
+    """An open stream of events, read one at a time."""
+
+    def __init__(self, one: Any, target: str, last: str | None = None) -> None:
+        resume = f"Last-Event-ID: {last}\r\n" if last is not None else ""
+        one.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n{resume}\r\n".encode())
+        self.response = http.client.HTTPResponse(one)
+        self.response.begin()
+        assert self.response.status == 200
+        assert self.response.getheader("content-type") == "text/event-stream"
+        assert self.block() == [": connected"]
+
+    def block(self) -> list[str]:
+        lines = []
+        while line := self.response.readline().decode().rstrip("\n"):
+            lines.append(line)
+        return lines
+
+    def next(self) -> tuple[int, str, Any]:
+        """The next event: its number, type and data."""
+        number, kind, data = self.block()
+        assert number.startswith("id: ")
+        assert kind.startswith("event: ")
+        assert data.startswith("data: ")
+        return int(number[4:]), kind[7:], json.loads(data[6:])
+
+    def next_of(self, agent: str) -> tuple[str, Any]:
+        """The next event of one agent."""
+        while True:
+            _, kind, data = self.next()
+            if data["agent"] == agent:
+                return kind, data
+
+
+@pytest.fixture
+def listen(wire: Any) -> Callable[..., Stream]:
+    return lambda target="/api/events", last=None: Stream(wire(), target, last)
+
+
+def test_every_change_is_told_in_order(call: Any, listen: Any) -> None:
+    stream = listen()
+    stored = call.store("x", category="a")
+    call.ok("PUT", f"/api/memory/{stored['id']}", {"subject": "s"})
+    call.ok("PUT", "/api/kv/city", {"value": "Kiel"})
+    call.ok("DELETE", "/api/kv/city")
+    call.ok("DELETE", f"/api/memory/{stored['id']}")
+    told = [stream.next_of(call.agent) for _ in range(6)]
+    assert [kind for kind, _ in told] == [
+        "category.added",
+        "memory.stored",
+        "memory.updated",
+        "kv.set",
+        "kv.deleted",
+        "memory.deleted",
+    ]
+    brief = told[1][1]
+    assert (brief["id"], brief["category"], brief["tier"]) == (stored["id"], "a", "warm")
+    assert brief["time"] == pytest.approx(stored["created_at"], abs=5)
+    assert told[3][1]["key"] == "city"
+
+
+def test_events_never_tell_a_memorys_text(call: Any, listen: Any) -> None:
+    stream = listen()
+    call.store("swordfish")
+    call.ok("PUT", "/api/kv/k", {"value": "swordfish"})
+    told = ""
+    while "kv.set" not in told:
+        told += json.dumps(stream.next())
+    assert "swordfish" not in told
+
+
+def test_only_the_types_that_were_asked_for_are_told(call: Any, listen: Any) -> None:
+    kv, both, whole = (
+        listen("/api/events?types=kv"),
+        listen("/api/events?types=kv.deleted,memory.stored"),
+        listen("/api/events?types=memory.stored"),
+    )
+    stored = call.store("x")
+    call.ok("DELETE", f"/api/memory/{stored['id']}")
+    call.ok("PUT", "/api/kv/k", {"value": "v"})
+    call.ok("DELETE", "/api/kv/k")
+    call.store("y")
+    assert [kv.next()[1] for _ in range(2)] == ["kv.set", "kv.deleted"]
+    assert [both.next()[1] for _ in range(3)] == ["memory.stored", "kv.deleted", "memory.stored"]
+    assert [whole.next()[1] for _ in range(2)] == ["memory.stored", "memory.stored"]
+
+
+def test_a_stream_goes_on_behind_the_last_event_seen(call: Any, listen: Any) -> None:
+    first = listen("/api/events?types=memory.stored")
+    for text in ("one", "two", "three"):
+        call.store(text)
+    numbers = [first.next()[0] for _ in range(3)]
+    assert numbers == sorted(numbers)
+    again = listen("/api/events?types=memory.stored", last=str(numbers[0]))
+    assert [again.next()[0] for _ in range(2)] == numbers[1:]
+    call.store("four")
+    assert again.next()[0] > numbers[2]
+
+
+def test_all_that_is_known_follows_a_number_from_before_a_restart(call: Any, listen: Any) -> None:
+    call.store("x")
+    stream = listen("/api/events?types=memory.stored", last="999999999")
+    assert stream.next_of(call.agent)[0] == "memory.stored"
+
+
+def test_of_a_long_history_the_last_thousand_events_are_kept(call: Any, listen: Any) -> None:
+    for _ in range(3):
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 400})
+    stream = listen("/api/events", last="0")
+    numbers = [stream.next()[0] for _ in range(1000)]
+    assert numbers == list(range(numbers[0], numbers[0] + 1000))
+    call.ok("PUT", "/api/kv/k", {"value": "v"})
+    assert stream.next()[:2] == (numbers[-1] + 1, "kv.set")
+
+
+def test_several_listeners_hear_the_same(call: Any, listen: Any) -> None:
+    streams = [listen("/api/events?types=memory.stored") for _ in range(5)]
+    stored = call.store("x")
+    assert {stream.next()[2]["id"] for stream in streams} == {stored["id"]}
+
+
+def test_a_listener_who_leaves_is_let_go(call: Any, wire: Any, eventually: Any) -> None:
+    one = wire()
+    Stream(one, "/api/events")
+    before = call.ok("GET", "/api/status")["connections"]
+    one.close()
+    eventually(
+        lambda: call.ok("GET", "/api/status")["connections"] < before, "the connection is gone"
+    )
+    call.store("x")
+    assert call("GET", "/api/health").status == 200
+
+
+def test_the_client_hears_events_too(call: Any, shared_daemon: Any) -> None:
+    stored = call.store("x")
+    with shared_daemon.client() as client:
+        events = client.events(["memory.stored"], last_id="0")
+        kind, data = next((kind, data) for _, kind, data in events if data["agent"] == call.agent)
+        events.close()
+    assert (kind, data["id"]) == ("memory.stored", stored["id"])

@@ -1,0 +1,129 @@
+"""`/api/hot`: the state that is always in the agent's context."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def state(call: Any) -> Any:
+    return call.ok("GET", "/api/hot")["state"]
+
+
+def test_each_part_is_updated_under_its_key(call: Any) -> None:
+    for key, value in (
+        ("identity", {"agent_name": "Alex"}),
+        ("owner_profile", {"timezone": "Europe/Berlin"}),
+        ("lesson", {"text": "save often", "category": "work", "importance": 0.9}),
+        ("event", {"text": "the boat sailed"}),
+        ("task", {"text": "buy tea", "status": "pending"}),
+        ("project", {"name": "Boat", "status": "active"}),
+    ):
+        assert call.ok("PUT", f"/api/hot/{key}", value) == {"updated": key}
+    found = state(call)
+    assert found["identity"]["agent_name"] == "Alex"
+    assert found["owner_profile"]["timezone"] == "Europe/Berlin"
+    shown = json.dumps(found)
+    for text in ("save often", "the boat sailed", "buy tea", "Boat"):
+        assert text in shown
+
+
+def test_the_size_is_that_of_compact_json_and_within_the_cap(call: Any) -> None:
+    for number in range(40):
+        text = f"lesson {number} " + "é" * 100
+        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 40})
+    hot = call.ok("GET", "/api/hot")
+    compact = json.dumps(hot["state"], ensure_ascii=False, separators=(",", ":"))
+    assert hot["size_bytes"] == len(compact.encode()) <= hot["max_bytes"] == 5120
+    assert "lesson 39 " in compact
+    assert "lesson 0 " not in compact
+
+
+def test_a_lesson_that_gave_way_is_still_recalled(call: Any) -> None:
+    for number in range(30):
+        text = f"lesson about topic{number}"
+        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 30})
+    assert "topic0" not in json.dumps(state(call)["critical_lessons"])
+    texts = [hit["text"] for hit in call.ok("POST", "/api/recall", {"query": "topic0"})["results"]]
+    assert any("topic0" in text for text in texts)
+
+
+def test_values_are_merged_not_replaced(call: Any) -> None:
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex", "creature": "owl"})
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Robin"})
+    identity = state(call)["identity"]
+    assert (identity["agent_name"], identity["creature"]) == ("Robin", "owl")
+    call.ok("PUT", "/api/hot/project", {"name": "Boat", "status": "active"})
+    call.ok("PUT", "/api/hot/project", {"name": "Boat", "description": "a ketch"})
+    (project,) = state(call)["active_context"]["projects"]
+    assert (project["status"], project["description"]) == ("active", "a ketch")
+
+
+def test_entries_are_removed_by_name_or_text(call: Any) -> None:
+    call.ok("PUT", "/api/hot/task", {"text": "buy tea & milk"})
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
+    gone = call.ok("DELETE", "/api/hot/task?name=buy%20tea%20%26%20milk")
+    assert gone == {"removed": "task", "name": "buy tea & milk"}
+    call.ok("DELETE", "/api/hot/identity?name=agent_name")
+    assert "buy tea" not in json.dumps(state(call))
+    assert "Alex" not in json.dumps(state(call))
+    again = call("DELETE", "/api/hot/task?name=buy%20tea%20%26%20milk")
+    assert again.refusal() == (404, "not_found", "name")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("nothing", {"text": "x"}, "key"),
+        ("identity", "Alex", "identity"),
+        ("identity", ["Alex"], "identity"),
+        ("identity", {"": "x"}, "identity"),
+        ("identity", {"n" * 1000: "x"}, "identity"),
+        ("lesson", {"category": "x"}, "text"),
+        ("lesson", {"text": " "}, "text"),
+        ("lesson", {"text": 7}, "text"),
+        ("lesson", {"text": "x", "importance": 2}, "importance"),
+        ("lesson", {"text": "x", "importance": "high"}, "importance"),
+        ("lesson", {"text": "x", "category": "../.."}, "category"),
+        ("event", {"text": "x", "timestamp": "soon"}, "timestamp"),
+        ("task", {"text": "x", "status": 1}, "status"),
+        ("project", {"status": "active"}, "name"),
+        ("project", {"name": ""}, "name"),
+        ("identity", {"big": "x" * 20_000}, "identity"),
+    ],
+)
+def test_a_value_of_the_wrong_shape_changes_nothing(
+    call: Any, key: str, value: Any, field: str
+) -> None:
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Alex"})
+    before = state(call)
+    status, _, found = call("PUT", f"/api/hot/{key}", value).refusal()
+    assert status in {400, 413}
+    assert found == field
+    after = state(call)
+    for document in (before, after):
+        document.pop("generated_at", None)
+        document.pop("updated_at", None)
+    assert after == before
+
+
+def test_an_important_memory_is_promoted(call: Any) -> None:
+    call.store("the owner is allergic to nuts", importance=1.0)
+    call.store("it rained on Tuesday", importance=0.4)
+    shown = json.dumps(state(call))
+    assert "allergic" in shown
+    assert "rained" not in shown
+
+
+def test_the_markdown_is_what_memory_md_holds(call: Any, shared_daemon: Any) -> None:
+    call.ok("PUT", "/api/hot/lesson", {"text": "save often – immer", "importance": 0.9})
+    rebuilt = call.ok("POST", "/api/hot/rebuild")
+    markdown = call("GET", "/api/hot/markdown")
+    assert markdown.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert "save often – immer" in markdown.text
+    file = shared_daemon.folder(call.agent) / "MEMORY.md"
+    assert rebuilt["output"] == str(file)
+    assert 0 < rebuilt["size_bytes"] <= rebuilt["max_bytes"]
+    assert "save often – immer" in file.read_text()

@@ -1,0 +1,535 @@
+"""`/api/memory`: storing, reading, listing, changing and forgetting, over the socket."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+KEYS = {
+    "id", "text", "content", "type", "event", "subject", "outcome", "category",
+    "original_category", "tags", "importance", "source", "actor", "group", "position", "metadata",
+    "data", "created_at", "updated_at", "last_accessed_at", "access_count", "expires_at",
+    "merged_into", "archived", "score", "tier", "writer",
+}  # fmt: skip
+EVERYTHING = {
+    "text": "Ana moved the boat to https://harbour.example.com/pier/7",
+    "subject": "boat",
+    "type": "episodic",
+    "event": "task_completed",
+    "outcome": "done",
+    "category": "projects/boat",
+    "tags": ["boat", "harbour"],
+    "importance": 0.4,
+    "source": "chat",
+    "actor": "Ana",
+    "group": "session-7",
+    "position": 12,
+    "metadata": {"urls": ["https://given.example.com"], "commands": ["make sail"], "paths": []},
+    "data": {"steps": [1, 2.5, "three", None, True], "nested": {"a": {"b": []}}},
+    "created_at": 1_700_000_000.25,
+}
+
+
+def texts(page: Any) -> list[str]:
+    return [memory["text"] for memory in page["results"]]
+
+
+def listed(call: Any, query: str = "") -> list[str]:
+    page = call.ok("GET", f"/api/memory?{query}")
+    assert page["total"] == len(page["results"])
+    return sorted(texts(page))
+
+
+# Storing
+
+
+def test_a_text_alone_becomes_a_complete_memory(call: Any) -> None:
+    before = time.time()
+    stored = call.store("Ana prefers tea")
+    assert stored.keys() == KEYS
+    assert stored["text"] == stored["content"] == "Ana prefers tea"
+    assert (stored["type"], stored["event"]) == ("semantic", "fact_stored")
+    assert (stored["category"], stored["original_category"]) == ("general", "")
+    assert before - 1 <= stored["created_at"] == stored["updated_at"] <= time.time()
+    assert (stored["access_count"], stored["last_accessed_at"]) == (0, None)
+    assert (stored["expires_at"], stored["merged_into"], stored["archived"]) == (None, None, False)
+    assert stored["writer"].startswith("uid:")
+
+
+def test_every_field_that_is_given_comes_back_and_stays(call: Any) -> None:
+    stored = call.store(**EVERYTHING)
+    expected = EVERYTHING | {
+        "metadata": {
+            "urls": ["https://given.example.com", "https://harbour.example.com/pier/7"],
+            "commands": ["make sail"],
+            "paths": [],
+        }
+    }
+    for answer in (stored, call.ok("GET", f"/api/memory/{stored['id']}")):
+        assert {name: answer[name] for name in expected} == expected
+    assert call.ok("GET", "/api/memory")["results"] == [stored]
+
+
+def test_storing_is_answered_with_201(call: Any) -> None:
+    assert call("POST", "/api/memory", {"text": "x"}).status == 201
+    assert call("POST", "/api/memory/batch", {"memories": [{"text": "x"}]}).status == 201
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  kept as it is \n",
+        "日本語のメモ",
+        "👩‍👩‍👧",
+        "مرحبا",
+        "'\"\\\u2028",
+        "x" * 65_536,
+        "a\tb\rc",
+    ],
+    ids=["blanks", "japanese", "joined", "arabic", "quotes", "long", "controls"],
+)
+def test_any_text_comes_back_as_it_was(call: Any, text: str) -> None:
+    stored = call.store(text)
+    assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("event", "importance"),
+    [
+        ("correction", 0.9),
+        ("preference_learned", 0.8),
+        ("user_preference", 0.8),
+        ("error_recovery", 0.75),
+        ("task_solution", 0.7),
+        ("fact_stored", 0.6),
+        ("task_completed", 0.5),
+        ("delegation_result", 0.5),
+        ("tool_chain", 0.5),
+        ("something_of_ones_own", 0.5),
+    ],
+)
+def test_importance_follows_from_the_event(call: Any, event: str, importance: float) -> None:
+    assert call.store("x", event=event)["importance"] == importance
+    assert call.store("x", event=event, importance=0.1)["importance"] == 0.1
+
+
+@pytest.mark.parametrize("importance", [0, 1, 0.0, 1.0, 0.5])
+def test_importance_reaches_from_0_to_1(call: Any, importance: float) -> None:
+    assert call.store("x", importance=importance)["importance"] == importance
+
+
+@pytest.mark.parametrize(
+    ("importance", "tier"),
+    [(0.7, "hot"), (0.69, "warm"), (0.3, "warm"), (0.1, "cold"), (0.01, "frozen")],
+)
+def test_the_score_decides_the_tier(call: Any, importance: float, tier: str) -> None:
+    stored = call.store("x", importance=importance, created_at=time.time() + 60)
+    assert stored["tier"] == tier
+    assert stored["score"] == importance
+
+
+def test_an_old_memory_has_faded(call: Any) -> None:
+    stored = call.store("x", importance=1.0, created_at=time.time() - 30 * 86_400)
+    assert stored["score"] == pytest.approx(0.367879, abs=1e-4)
+    assert stored["tier"] == "warm"
+
+
+def test_references_in_the_text_are_added_to_those_given(call: Any) -> None:
+    stored = call.store(
+        "see https://a.example.com and run `git pull` in ~/src/boat",
+        metadata={"urls": ["https://b.example.com", "https://a.example.com"]},
+    )
+    assert stored["metadata"] == {
+        "urls": ["https://b.example.com", "https://a.example.com"],
+        "commands": ["git pull"],
+        "paths": ["~/src/boat"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("created_at", "seconds"),
+    [
+        (1_700_000_000, 1_700_000_000),
+        ("2023-11-14T22:13:20Z", 1_700_000_000),
+        ("2023-11-15T00:13:20+02:00", 1_700_000_000),
+        ("1700000000.5", 1_700_000_000.5),
+    ],
+)
+def test_times_are_seconds_or_iso_8601(call: Any, created_at: Any, seconds: float) -> None:
+    assert call.store("x", created_at=created_at)["created_at"] == seconds
+
+
+def test_a_batch_keeps_its_order_and_is_stored_whole(call: Any) -> None:
+    memories = [{"text": f"number {n}", "category": f"c{n % 3}"} for n in range(50)]
+    stored = call.ok("POST", "/api/memory/batch", {"memories": memories})
+    assert texts(stored) == [memory["text"] for memory in memories]
+    assert len({memory["id"] for memory in stored["results"]}) == call.total() == 50
+
+
+def test_agents_do_not_see_each_other(call: Any, calls_of: Any, shared_daemon: Any) -> None:
+    mine = call.store("mine")
+    other = calls_of(shared_daemon, f"{call.agent}-other")
+    other.store("theirs")
+    assert listed(call) == ["mine"]
+    assert listed(other) == ["theirs"]
+    assert other("GET", f"/api/memory/{mine['id']}").refusal()[:2] == (404, "not_found")
+    by_query = calls_of(shared_daemon, call.agent).ok("GET", f"/api/memory?agent={call.agent}")
+    assert texts(by_query) == ["mine"]
+
+
+# Ids
+
+
+def test_the_beginning_of_an_id_is_enough_while_it_is_the_only_one(call: Any) -> None:
+    stored = call.store("x")
+    for length in (4, 8, 15, 16):
+        assert call.ok("GET", f"/api/memory/{stored['id'][:length]}")["id"] == stored["id"]
+    assert call("GET", f"/api/memory/{stored['id'][:3]}").refusal() == (404, "not_found", "id")
+    assert call("GET", f"/api/memory/{stored['id']}0").refusal() == (404, "not_found", "id")
+    changed = call.ok("PUT", f"/api/memory/{stored['id'][:6]}", {"subject": "s"})
+    assert (changed["id"], changed["subject"]) == (stored["id"], "s")
+    used = call.ok("POST", f"/api/memory/{stored['id'][:6]}/reinforce")
+    assert used["id"] == stored["id"]
+    gone = call.ok("DELETE", f"/api/memory/{stored['id'][:6]}")
+    assert gone == {"id": stored["id"], "deleted": True}
+
+
+def test_a_beginning_of_several_ids_is_a_conflict(call: Any) -> None:
+    # Of 1,500 random ids two begin with the same four digits, but for one time in 10^7.
+    for _ in range(3):
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x"}] * 500})
+    pages = [call.ok("GET", f"/api/memory?limit=500&offset={at}") for at in (0, 500, 1000)]
+    starts = [memory["id"][:4] for page in pages for memory in page["results"]]
+    twice = next(start for start in starts if starts.count(start) > 1)
+    assert call("GET", f"/api/memory/{twice}").refusal() == (409, "conflict", "id")
+    assert call("DELETE", f"/api/memory/{twice}").refusal() == (409, "conflict", "id")
+    assert call.total() == 1500
+
+
+@pytest.mark.parametrize("key", ["%25%25%25%25", "____", "****", "0000%25", "[0-9]"])
+def test_an_id_is_no_pattern(call: Any, key: str) -> None:
+    call.store("x")
+    assert call("GET", f"/api/memory/{key}").refusal() == (404, "not_found", "id")
+
+
+# Changing
+
+
+def test_what_is_left_out_of_a_change_stays(call: Any) -> None:
+    stored = call.store(**EVERYTHING)
+    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"importance": 0.9})
+    assert changed.pop("updated") is True
+    assert changed.keys() == KEYS
+    for name in KEYS - {"importance", "updated_at", "score", "tier"}:
+        assert changed[name] == stored[name], name
+    assert changed["importance"] == 0.9
+    assert changed["updated_at"] > stored["updated_at"]
+    assert call.ok("GET", f"/api/memory/{stored['id']}")["importance"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", "new words"),
+        ("subject", ""),
+        ("type", "procedural"),
+        ("event", "correction"),
+        ("outcome", "undone"),
+        ("category", "people/ana"),
+        ("tags", []),
+        ("importance", 0),
+        ("source", "mail"),
+        ("actor", "Bo"),
+        ("group", ""),
+        ("position", None),
+        ("data", None),
+        ("metadata", {"urls": ["https://new.example.com"], "commands": [], "paths": []}),
+        ("created_at", 1_600_000_000.0),
+    ],
+)
+def test_each_field_can_be_changed(call: Any, name: str, value: Any) -> None:
+    fields = {key: given for key, given in EVERYTHING.items() if key != "text"}
+    stored = call.store("no references here", **fields)
+    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {name: value})
+    assert changed[name] == value
+    assert call.ok("GET", f"/api/memory/{stored['id']}")[name] == value
+
+
+def test_content_changes_the_text_and_the_text_can_be_found_at_once(call: Any) -> None:
+    stored = call.store("the boat is red")
+    call.ok("PUT", f"/api/memory/{stored['id']}", {"content": "the house is green"})
+    assert texts(call.ok("POST", "/api/recall", {"query": "house"})) == ["the house is green"]
+    assert call.ok("POST", "/api/recall", {"query": "boat"})["results"] == []
+
+
+def test_references_follow_a_new_text(call: Any) -> None:
+    given = {"urls": ["https://given.example.com"]}
+    stored = call.store("see https://old.example.com", metadata=given)
+    target = f"/api/memory/{stored['id']}"
+    changed = call.ok("PUT", target, {"text": "see https://new.example.com"})
+    urls = ["https://given.example.com", "https://new.example.com"]
+    assert changed["metadata"]["urls"] == urls
+
+
+def test_a_change_of_nothing_is_refused(call: Any) -> None:
+    stored = call.store("x")
+    assert call("PUT", f"/api/memory/{stored['id']}", {}).refusal()[:2] == (400, "invalid")
+
+
+def test_a_change_with_a_fault_changes_nothing(call: Any) -> None:
+    stored = call.store("x")
+    body = {"text": "y", "importance": 7}
+    assert call("PUT", f"/api/memory/{stored['id']}", body).refusal()[2] == "importance"
+    assert call.ok("GET", f"/api/memory/{stored['id']}") == stored
+
+
+# Merging
+
+
+def test_a_merged_memory_leaves_lists_and_recall_but_can_be_read(call: Any) -> None:
+    old, new = call.store("Ana drinks coffee"), call.store("Ana drinks tea")
+    merged = call.ok("PUT", f"/api/memory/{old['id']}", {"merged_into": new["id"][:8]})
+    assert merged["merged_into"] == new["id"]
+    assert listed(call) == ["Ana drinks tea"]
+    assert listed(call, "include=merged") == ["Ana drinks coffee", "Ana drinks tea"]
+    assert texts(call.ok("POST", "/api/recall", {"query": "Ana drinks"})) == ["Ana drinks tea"]
+    assert call.ok("GET", f"/api/memory/{old['id']}")["merged_into"] == new["id"]
+    back = call.ok("PUT", f"/api/memory/{old['id']}", {"merged_into": None})
+    assert back["merged_into"] is None
+    assert listed(call) == ["Ana drinks coffee", "Ana drinks tea"]
+
+
+def test_a_merge_needs_another_memory_that_exists(call: Any) -> None:
+    stored = call.store("x")
+    target = f"/api/memory/{stored['id']}"
+    refused = call("PUT", target, {"merged_into": stored["id"]})
+    assert refused.refusal() == (400, "invalid", "merged_into")
+    for key in ("0123456789abcdef", "", "x"):
+        refused = call("PUT", target, {"merged_into": key})
+        assert refused.refusal()[:2] == (404, "not_found"), key
+    assert listed(call) == ["x"]
+
+
+def test_memories_cannot_be_merged_in_a_circle(call: Any) -> None:
+    one, two, three = (call.store(text) for text in ("one", "two", "three"))
+    call.ok("PUT", f"/api/memory/{one['id']}", {"merged_into": two["id"]})
+    call.ok("PUT", f"/api/memory/{two['id']}", {"merged_into": three["id"]})
+    for last in (one, two, three):
+        refused = call("PUT", f"/api/memory/{three['id']}", {"merged_into": last["id"][:10]})
+        assert refused.refusal() in {
+            (409, "conflict", "merged_into"),
+            (400, "invalid", "merged_into"),
+        }
+    assert listed(call) == ["three"]
+
+
+# Expiry
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [("7d", 604_800), ("1h", 3600), ("1d12h", 129_600), ("2w", 1_209_600)]
+)
+def test_expiry_is_a_span_from_now(call: Any, given: str, seconds: int) -> None:
+    for name in ("expires", "ttl"):
+        stored = call.store("x", **{name: given})
+        assert stored["expires_at"] == pytest.approx(time.time() + seconds, abs=5)
+
+
+@pytest.mark.parametrize("given", ["2999-01-01T00:00:00Z", 32_472_144_000])
+def test_expiry_is_a_moment(call: Any, given: Any) -> None:
+    assert call.store("x", expires=given)["expires_at"] == 32_472_144_000
+
+
+def test_no_expiry_and_an_expiry_taken_back(call: Any) -> None:
+    assert call.store("x", expires=None)["expires_at"] is None
+    stored = call.store("x", expires="1h")
+    changed = call.ok("PUT", f"/api/memory/{stored['id']}", {"ttl": None})
+    assert changed["expires_at"] is None
+
+
+def test_an_expired_memory_vanishes_everywhere_at_once(call: Any, eventually: Any) -> None:
+    gone = call.store("the tide is high", expires=time.time() + 0.6, importance=0.95)
+    kept = call.store("the tide is low")
+    target = f"/api/memory/{gone['id']}"
+    assert call("GET", target).status == 200
+    eventually(lambda: time.time() >= gone["expires_at"], "the moment has come")
+    assert call("GET", target).refusal() == (404, "not_found", "id")
+    assert listed(call) == ["the tide is low"]
+    assert texts(call.ok("POST", "/api/recall", {"query": "tide"})) == [kept["text"]]
+    assert texts(call.ok("GET", "/api/memory/search?q=tide")) == [kept["text"]]
+    assert "high" not in call("GET", "/api/hot").text
+    assert call("POST", f"{target}/reinforce").refusal() == (404, "not_found", "id")
+    assert listed(call, "include=expired") == ["the tide is high", "the tide is low"]
+    assert call("DELETE", target).status == 200
+    assert listed(call, "include=expired") == ["the tide is low"]
+
+
+# Forgetting and using
+
+
+def test_a_forgotten_memory_is_gone(call: Any) -> None:
+    stored = call.store("x marks the spot")
+    assert call.ok("DELETE", f"/api/memory/{stored['id']}")["deleted"] is True
+    for method in ("GET", "DELETE"):
+        refused = call(method, f"/api/memory/{stored['id']}")
+        assert refused.refusal() == (404, "not_found", "id")
+    assert call.total() == 0
+    assert call.ok("POST", "/api/recall", {"query": "marks"})["results"] == []
+
+
+def test_each_use_raises_the_score_by_a_tenth(call: Any) -> None:
+    stored = call.store("x", importance=0.5, created_at=time.time() + 60)
+    for uses in (1, 2, 3):
+        used = call.ok("POST", f"/api/memory/{stored['id']}/reinforce")
+        assert (used["id"], used["access_count"]) == (stored["id"], uses)
+        assert used["score"] == pytest.approx(0.5 * (1 + 0.1 * uses))
+    assert used["tier"] == "warm"
+    found = call.ok("GET", f"/api/memory/{stored['id']}")
+    assert found["access_count"] == 3
+    assert found["last_accessed_at"] >= stored["created_at"] - 60
+
+
+# Listing
+
+
+@pytest.fixture
+def shelf(call: Any) -> Any:
+    """A few memories that differ in everything."""
+    call.ok(
+        "POST",
+        "/api/memory/batch",
+        {
+            "memories": [
+                {
+                    "text": "alpha",
+                    "type": "semantic",
+                    "event": "correction",
+                    "category": "proj",
+                    "tags": ["red", "old, wise"],
+                    "importance": 0.9,
+                    "source": "chat",
+                    "actor": "Ana",
+                    "group": "g1",
+                    "created_at": 1_000_000_000,
+                },
+                {
+                    "text": "beta https://Docs.Example.com/Guide",
+                    "type": "episodic",
+                    "event": "tool_chain",
+                    "category": "proj/boat",
+                    "tags": ["red", "blue"],
+                    "importance": 0.2,
+                    "source": "mail",
+                    "actor": "Bo",
+                    "group": "g1",
+                    "created_at": 2_000_000_000,
+                },
+                {
+                    "text": "gamma",
+                    "type": "procedural",
+                    "category": "projects2/boat",
+                    "tags": ["blue"],
+                    "importance": 0.5,
+                    "created_at": 1_500_000_000,
+                },
+            ]
+        },
+    )
+    return call
+
+
+BETA = "beta https://Docs.Example.com/Guide"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["alpha", BETA, "gamma"]),
+        ("type=semantic", ["alpha"]),
+        ("type=semantic,episodic", ["alpha", BETA]),
+        ("type=semantic&type=procedural", ["alpha", "gamma"]),
+        ("event=correction", ["alpha"]),
+        ("event=correction&event=tool_chain", ["alpha", BETA]),
+        ("event=nothing", []),
+        ("category=proj", ["alpha", BETA]),
+        ("category=proj/boat", [BETA]),
+        ("category=projects2", ["gamma"]),
+        ("category=/projects2/", ["gamma"]),
+        ("category=pro", []),
+        ("category=root", ["alpha", BETA, "gamma"]),
+        ("category=proj%25", []),
+        ("tag=red", ["alpha", BETA]),
+        ("tag=red&tag=blue", [BETA]),
+        ("tag=red,blue", []),
+        ("tag=old,%20wise", ["alpha"]),
+        ("tag=re", []),
+        ("url=example.com", [BETA]),
+        ("url=docs.EXAMPLE", [BETA]),
+        ("url=GUIDE", [BETA]),
+        ("url=%25", []),
+        ("url=other", []),
+        ("actor=Ana", ["alpha"]),
+        ("actor=ana", []),
+        ("group=g1", ["alpha", BETA]),
+        ("source=mail", [BETA]),
+        ("since=1500000000", [BETA, "gamma"]),
+        ("until=1500000000", ["alpha", "gamma"]),
+        ("since=2017-07-14T02:40:00Z&until=2017-07-14T02:40:00Z", ["gamma"]),
+        ("since=2017-07-14T02:40:00%2B00:00", [BETA, "gamma"]),
+        ("min_importance=0.5", ["alpha", "gamma"]),
+        ("min_importance=1", []),
+        ("tier=frozen", ["alpha", "gamma"]),
+        ("tier=cold", [BETA]),
+        ("tier=hot", []),
+        ("type=semantic&tag=blue", []),
+        ("tag=%27%20OR%201=1--", []),
+    ],
+)
+def test_filters_leave_what_fits_all_of_them(shelf: Any, query: str, expected: list[str]) -> None:
+    assert listed(shelf, query) == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("newest", [BETA, "gamma", "alpha"]),
+        ("oldest", ["alpha", "gamma", BETA]),
+        ("importance", ["alpha", "gamma", BETA]),
+        ("score", [BETA, "gamma", "alpha"]),
+    ],
+)
+def test_a_list_has_the_order_that_was_asked_for(
+    shelf: Any, order: str, expected: list[str]
+) -> None:
+    assert texts(shelf.ok("GET", f"/api/memory?order={order}")) == expected
+    pages = [shelf.ok("GET", f"/api/memory?order={order}&limit=1&offset={n}") for n in range(4)]
+    assert [texts(page) for page in pages] == [[text] for text in expected] + [[]]
+    assert {page["total"] for page in pages} == {3}
+
+
+def test_the_archive_can_be_listed_by_itself(calls_of: Any, make_daemon: Any) -> None:
+    small = calls_of(make_daemon("--set=warm.max_kb=1").start())
+    for number in range(20):
+        small.store(f"memory {number} " + "x" * 100, importance=number / 20)
+    warm, cold = listed(small, "archived=false"), listed(small, "archived=true")
+    assert warm
+    assert cold
+    assert len(warm) + len(cold) == 20
+    assert texts(small.ok("GET", "/api/cold?limit=500")) != []
+    assert sorted(texts(small.ok("GET", "/api/cold?limit=500"))) == cold
+
+
+def test_a_list_has_50_memories_unless_told_otherwise(call: Any) -> None:
+    call.ok("POST", "/api/memory/batch", {"memories": [{"text": f"m{n}"} for n in range(60)]})
+    page = call.ok("GET", "/api/memory")
+    assert (len(page["results"]), page["total"]) == (50, 60)
+    assert len(call.ok("GET", "/api/memory?limit=500")["results"]) == 60
+
+
+def test_texts_in_urls_may_be_anything(call: Any) -> None:
+    call.store("x", tags=["a b&c=d/é+%"], actor="Ana & Bo")
+    assert listed(call, f"tag={quote('a b&c=d/é+%')}") == ["x"]
+    assert listed(call, f"actor={quote('Ana & Bo')}") == ["x"]

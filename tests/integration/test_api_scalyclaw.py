@@ -1,0 +1,89 @@
+"""ScalyClaw's clients: its paths, parameters and shapes work as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def remember(call: Any, content: str, **fields: Any) -> str:
+    body = {"type": "semantic", "subject": "note", "content": content, **fields}
+    answered = call("POST", "/api/memory", body)
+    assert answered.status == 201
+    return str(answered.body["id"])
+
+
+def test_a_memory_is_stored_read_changed_and_deleted(call: Any) -> None:
+    key = remember(call, "Ana lives in Kiel", tags=["ana"], source="user", importance=8, ttl="30d")
+    found = call.ok("GET", f"/api/memory/{key}")
+    assert (found["content"], found["subject"], found["type"]) == (
+        "Ana lives in Kiel",
+        "note",
+        "semantic",
+    )
+    assert (found["importance"], found["tags"], found["source"]) == (0.8, ["ana"], "user")
+    changed = call.ok(
+        "PUT", f"/api/memory/{key}", {"content": "Ana lives in Bonn", "importance": 3}
+    )
+    assert changed["updated"] is True
+    found = call.ok("GET", f"/api/memory/{key}")
+    assert (found["content"], found["importance"]) == ("Ana lives in Bonn", 0.3)
+    assert call.ok("DELETE", f"/api/memory/{key}")["deleted"] is True
+    assert call("GET", f"/api/memory/{key}").status == 404
+    assert call("DELETE", f"/api/memory/{key}").status == 404
+    assert call("PUT", f"/api/memory/{key}", {"subject": "x"}).status == 404
+
+
+def test_a_list_comes_under_results(call: Any) -> None:
+    remember(call, "one")
+    remember(call, "two")
+    results = call.ok("GET", "/api/memory")["results"]
+    assert [memory["content"] for memory in results] == ["two", "one"]
+
+
+def test_a_search_takes_q_topk_type_and_tags(call: Any) -> None:
+    remember(call, "the red boat", tags=["boat", "red"])
+    remember(call, "the blue boat", tags=["boat", "blue"], type="episodic")
+    remember(call, "the green boat", tags=["boat"], type="procedural")
+
+    def search(query: str) -> list[str]:
+        results = call.ok("GET", f"/api/memory/search?{query}")["results"]
+        assert all(0 <= memory["relevance"] <= 1 for memory in results)
+        return sorted(memory["content"] for memory in results)
+
+    assert search("q=boat") == ["the blue boat", "the green boat", "the red boat"]
+    assert search("q=boat&type=episodic") == ["the blue boat"]
+    assert search("q=boat&tags=boat,red") == ["the red boat"]
+    assert search("q=boat&tags=red,blue") == []
+    assert len(search("q=boat&topK=2")) == 2
+    assert search("q=house") == []
+
+
+def test_a_search_gives_10_at_most_unless_told(call: Any) -> None:
+    memories = [{"content": f"boat number {n}"} for n in range(30)]
+    call.ok("POST", "/api/memory/batch", {"memories": memories})
+    assert len(call.ok("GET", "/api/memory/search?q=boat")["results"]) == 10
+    assert len(call.ok("GET", "/api/memory/search?q=boat&topK=30")["results"]) == 30
+
+
+def test_what_was_found_counts_as_used(call: Any, eventually: Any) -> None:
+    key = remember(call, "the tide table")
+    call.ok("GET", "/api/memory/search?q=tide")
+    eventually(
+        lambda: call.ok("GET", f"/api/memory/{key}")["access_count"] == 1, "the use is counted"
+    )
+
+
+@pytest.mark.parametrize(("given", "kept"), [(1, 0.1), (5, 0.5), (10, 1.0), (0.7, 0.7), (1.0, 1.0)])
+def test_an_integer_beside_content_is_on_the_scale_of_1_to_10(
+    call: Any, given: float, kept: float
+) -> None:
+    key = remember(call, "x", importance=given)
+    assert call.ok("GET", f"/api/memory/{key}")["importance"] == kept
+    assert call.ok("POST", "/api/memory", {"text": "x", "importance": 1})["importance"] == 1.0
+
+
+def test_a_memory_without_content_is_refused(call: Any) -> None:
+    refused = call("POST", "/api/memory", {"type": "semantic", "subject": "note"})
+    assert refused.refusal() == (400, "invalid", "text")

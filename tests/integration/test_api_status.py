@@ -1,0 +1,245 @@
+"""Watching the daemon: status, health, metrics, agents, and the API's own description."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thermocline.daemon.api.routes import all_routes
+
+
+def test_the_status_tells_of_the_daemon_and_of_open_agents(call: Any, shared_daemon: Any) -> None:
+    call.store("x", category="a/b")
+    call.ok("PUT", "/api/kv/k", {"value": "v"})
+    status = call.ok("GET", "/api/status")
+    assert status["pid"] == shared_daemon.process.pid
+    assert status["state_dir"] == str(shared_daemon.state)
+    assert status["socket"] == str(shared_daemon.socket)
+    assert status["ready"] is True
+    assert status["problems"] == []
+    assert status["uptime_seconds"] > 0
+    assert status["connections"] >= 1
+    assert status["device"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", status["version"])
+    agent = status["agents"][call.agent]
+    assert (agent["memories"], agent["warm"], agent["cold"]) == (1, 1, 0)
+    assert (agent["kv"], agent["tree_nodes"]) == (1, 3)
+    assert 0 < agent["warm_bytes"] <= agent["warm_max_bytes"]
+    assert 0 < agent["hot_bytes"] <= agent["hot_max_bytes"]
+    assert agent["outbox"] > 0
+    assert agent["database_bytes"] > 0
+
+
+def test_the_state_files_are_written_soon_after(call: Any, eventually: Any) -> None:
+    call.store("x")
+
+    def written() -> bool:
+        return not call.ok("GET", "/api/status")["agents"][call.agent]["faces_pending"]
+
+    eventually(written, "the state files are written")
+
+
+def test_a_healthy_daemon_says_ok(call: Any) -> None:
+    answered = call("GET", "/api/health")
+    assert (answered.status, answered.body) == (200, {"status": "ok"})
+
+
+def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call: Any) -> None:
+    call.store("x")
+    metrics = call.ok("GET", "/api/metrics")
+    for name in (
+        "retrieval_count", "evictions_today", "reinforcements_today", "consolidation_count",
+        "last_consolidation", "context_tokens_saved", "tree_index_size_bytes", "tree_node_count",
+        "hot_memory_size_bytes", "warm_memory_count", "warm_memory_size_kb", "timestamp",
+    ):  # fmt: skip
+        assert name in metrics
+    assert (metrics["total_stored"], metrics["warm_memory_count"]) == (1, 1)
+    assert (metrics["tree_node_count"], metrics["agent_id"]) == (2, call.agent)
+    assert metrics["daemon"]["connections"] >= 1
+
+
+def test_openmetrics_is_well_formed(call: Any) -> None:
+    call.store("x")
+    accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    answered = call("GET", "/api/metrics", headers=accept)
+    assert answered.headers["content-type"] == (
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    )
+    lines = answered.text.split("\n")
+    assert lines[-2:] == ["# EOF", ""]
+    families: dict[str, str] = {}
+    sample = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(\{agent=\"[\w-]+\"\})? (-?[0-9.e+-]+)")
+    for line in lines[:-2]:
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in families, f"{name} is described twice"
+            families[name] = kind
+            continue
+        match = sample.fullmatch(line)
+        assert match, line
+        float(match[3])
+        name = match[1]
+        family = name.removesuffix("_total")
+        if name in families:
+            assert families[name] == "gauge"
+        else:
+            assert families[family] == "counter", line
+    assert f'thermocline_memories_stored_total{{agent="{call.agent}"}} 1' in lines
+    assert len(families) > 15
+
+
+def test_agents_are_listed_with_their_sizes(call: Any) -> None:
+    call.store("x")
+    agents = {agent["id"]: agent for agent in call.ok("GET", "/api/agents")["results"]}
+    mine = agents[call.agent]
+    assert (mine["open"], mine["memories"]) == (True, 1)
+    assert mine["size_bytes"] > 0
+    assert "default" in agents
+
+
+def test_an_idle_agent_is_closed_and_opened_again_when_needed(
+    calls_of: Any, make_daemon: Any, eventually: Any
+) -> None:
+    daemon = make_daemon("--set=store.idle_close_seconds=1", "--set=store.face_check_seconds=0.1")
+    call = calls_of(daemon.start(), "sleeper")
+    stored = call.store("x")
+
+    def closed() -> bool:
+        (agent,) = [
+            one for one in call.ok("GET", "/api/agents")["results"] if one["id"] == "sleeper"
+        ]
+        return not agent["open"] and agent["memories"] is None
+
+    eventually(closed, "the agent is closed")
+    assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == "x"
+
+
+def test_metadata_is_extracted_without_storing(call: Any) -> None:
+    text = "see https://a.example.com, run `git pull` in ~/src/boat"
+    found = call.ok("POST", "/api/metadata", {"text": text})
+    assert found == {
+        "metadata": {
+            "urls": ["https://a.example.com"],
+            "commands": ["git pull"],
+            "paths": ["~/src/boat"],
+        },
+        "summary": {"urls_count": 1, "commands_count": 1, "paths_count": 1},
+    }
+    assert call("POST", "/api/metadata", {"text": ""}).refusal() == (400, "invalid", "text")
+    assert call("GET", "/api/memory").status == 404
+
+
+# The description
+
+
+@pytest.fixture
+def description(call: Any) -> Any:
+    return call.ok("GET", "/api/openapi.json")
+
+
+def references(part: Any) -> list[str]:
+    if isinstance(part, dict):
+        own = [part["$ref"]] if isinstance(part.get("$ref"), str) else []
+        return own + [found for inner in part.values() for found in references(inner)]
+    if isinstance(part, list):
+        return [found for inner in part for found in references(inner)]
+    return []
+
+
+def test_the_description_has_every_route_and_no_other(description: Any) -> None:
+    described = {
+        (method.upper(), path)
+        for path, methods in description["paths"].items()
+        for method in methods
+    }
+    assert described == {(route.method, route.path) for route in all_routes()}
+
+
+def test_every_reference_of_the_description_resolves(description: Any) -> None:
+    found = references(description)
+    assert found
+    for reference in found:
+        assert reference.startswith("#/")
+        part = description
+        for step in reference[2:].split("/"):
+            part = part[step]
+
+
+def test_every_operation_is_complete(description: Any) -> None:
+    assert description["openapi"].startswith("3.1")
+    assert set(description["info"]) >= {"title", "version"}
+    names = []
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            names.append(operation["operationId"])
+            assert operation["summary"]
+            parameters = operation["parameters"]
+            places = [(parameter["in"], parameter["name"]) for parameter in parameters]
+            assert len(places) == len(set(places))
+            in_path = {name for place, name in places if place == "path"}
+            assert in_path == set(re.findall(r"\{(\w+)\}", path))
+            assert all(one["required"] for one in parameters if one["in"] == "path")
+            assert all("schema" in parameter for parameter in parameters)
+            assert ("requestBody" in operation) <= (method in {"post", "put"})
+            assert "default" in operation["responses"]
+            success = [code for code in operation["responses"] if code.startswith("2")]
+            assert len(success) == 1
+            for response in operation["responses"].values():
+                assert response["description"]
+                assert all("/" in kind for kind in response["content"])
+    assert len(names) == len(set(names))
+
+
+def test_the_description_tells_the_true_type_of_texts(description: Any) -> None:
+    def kinds(path: str) -> set[str]:
+        return set(description["paths"][path]["get"]["responses"]["200"]["content"])
+
+    assert kinds("/api/hot/markdown") == {"text/markdown"}
+    assert kinds("/api/tree/text") == {"text/plain"}
+    assert kinds("/api/events") == {"text/event-stream"}
+    assert kinds("/api/metrics") == {"application/json", "application/openmetrics-text"}
+    assert kinds("/api/memory") == {"application/json"}
+
+
+def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) -> None:
+    stored = call.store("x")
+    schemas = description["components"]["schemas"]
+    assert set(stored) == set(schemas["MemoryView"]["properties"])
+    recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
+    assert set(recalled) <= set(schemas["RecallAnswer"]["properties"])
+    assert set(recalled["results"][0]) <= set(schemas["HitView"]["properties"])
+    assert set(call.ok("GET", "/api/status")) == set(schemas["Status"]["properties"])
+    refused = call("GET", "/api/memory/none").body
+    assert set(refused["error"]) <= set(schemas["Error"]["properties"]["error"]["properties"])
+
+
+# Files
+
+
+def test_the_socket_and_the_state_are_for_their_owner(shared_daemon: Any, call: Any) -> None:
+    call.store("x")
+    assert stat.S_IMODE(shared_daemon.socket.stat().st_mode) == 0o660
+    for folder, _, files in os.walk(shared_daemon.state):
+        assert stat.S_IMODE(Path(folder).stat().st_mode) & 0o077 == 0, folder
+        for file in files:
+            assert stat.S_IMODE((Path(folder) / file).stat().st_mode) & 0o077 == 0, file
+
+
+def test_the_log_never_has_a_memorys_text(call: Any, shared_daemon: Any) -> None:
+    call.store("swordfish")
+    call("POST", "/api/memory", {"text": "swordfish", "importance": 7})
+    call("POST", "/api/recall", {"query": "swordfish"})
+    assert "swordfish" not in shared_daemon.log.read_text()
+
+
+def test_json_answers_are_one_document_each(call: Any) -> None:
+    for target in ("/api/status", "/api/health", "/api/agents", "/api/openapi.json"):
+        answered = call("GET", target)
+        assert answered.headers["content-type"] == "application/json"
+        json.loads(answered.text)

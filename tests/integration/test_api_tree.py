@@ -1,0 +1,90 @@
+"""`/api/tree`: the categories."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def nodes(call: Any) -> Any:
+    tree = call.ok("GET", "/api/tree")["tree"]
+    return {path: node for path, node in tree.items() if not path.startswith("_")}
+
+
+def test_a_category_comes_with_its_parents(call: Any) -> None:
+    added = call.ok("PUT", "/api/tree", {"path": "/projects/boat/", "desc": "The  ketch"})
+    assert added == {"path": "projects/boat", "added": True, "made": True}
+    again = call.ok("PUT", "/api/tree", {"path": "projects/boat"})
+    assert again == {"path": "projects/boat", "added": True, "made": False}
+    assert set(nodes(call)) == {"root", "projects", "projects/boat"}
+    assert nodes(call)["projects/boat"]["desc"] == "The ketch"
+
+
+def test_the_measures_are_those_of_the_document(call: Any) -> None:
+    call.ok("PUT", "/api/tree", {"path": "a/b/c"})
+    answer = call.ok("GET", "/api/tree")
+    compact = json.dumps(answer["tree"], ensure_ascii=False, separators=(",", ":"))
+    assert answer["size_bytes"] == len(compact.encode())
+    assert (answer["nodes"], answer["depth"]) == (4, 3)
+    assert (answer["max_nodes"], answer["max_size_bytes"]) == (50, 2048)
+
+
+def test_counts_are_true_while_memories_come_and_go(call: Any) -> None:
+    one = call.store("x", category="a/b")
+    call.store("y", category="a")
+    call.store("z", category="root")
+
+    def counts() -> dict[str, int]:
+        return {path: node["warm_count"] for path, node in nodes(call).items()}
+
+    assert counts() == {"root": 3, "a": 1, "a/b": 1}
+    call.ok("PUT", f"/api/memory/{one['id']}", {"category": "c"})
+    assert counts() == {"root": 3, "a": 1, "a/b": 0, "c": 1}
+    call.ok("DELETE", f"/api/memory/{one['id']}")
+    assert counts() == {"root": 2, "a": 1, "a/b": 0, "c": 0}
+
+
+def test_only_a_category_without_memories_is_removed(call: Any) -> None:
+    stored = call.store("x", category="a/b/c")
+    for path in ("a", "a/b", "a/b/c"):
+        refused = call("DELETE", f"/api/tree?path={path}")
+        assert refused.refusal() == (409, "conflict", "path")
+    assert call("DELETE", "/api/tree?path=root").refusal() == (400, "invalid", "path")
+    assert call("DELETE", "/api/tree").refusal() == (400, "invalid", "path")
+    call.ok("DELETE", f"/api/memory/{stored['id']}")
+    assert call.ok("DELETE", "/api/tree?path=a") == {"path": "a", "removed": True}
+    assert set(nodes(call)) == {"root"}
+    assert call("DELETE", "/api/tree?path=a").refusal() == (404, "not_found", "path")
+
+
+@pytest.mark.parametrize("path", ["../..", "", "a/b/c/d/e", "a//b", "_x", "c" * 300, 7, None])
+def test_a_path_that_is_none_is_refused(call: Any, path: Any) -> None:
+    assert call("PUT", "/api/tree", {"path": path}).refusal()[2] == "path"
+
+
+def test_pruning_leaves_what_is_used_or_new(call: Any) -> None:
+    call.store("x", category="used/below")
+    call.ok("PUT", "/api/tree", {"path": "new"})
+    assert call.ok("POST", "/api/tree/prune") == {"pruned": 0, "paths": []}
+    assert set(nodes(call)) == {"root", "used", "used/below", "new"}
+
+
+def test_the_tree_stays_within_its_caps_whatever_is_stored(call: Any) -> None:
+    memories = [{"text": f"m{n}", "category": f"c{n % 13}/d{n % 7}/e{n}"} for n in range(120)]
+    call.ok("POST", "/api/memory/batch", {"memories": memories})
+    answer = call.ok("GET", "/api/tree")
+    assert answer["nodes"] <= 50
+    assert answer["size_bytes"] <= 2048
+    assert answer["tree"]["root"]["warm_count"] == 120
+    for memory in memories[::7]:
+        page = call.ok("GET", f"/api/memory?category={memory['category']}")
+        assert memory["text"] in {found["text"] for found in page["results"]}
+
+
+def test_the_tree_as_text(call: Any) -> None:
+    call.store("x", category="projects/boat")
+    text = call("GET", "/api/tree/text")
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "boat" in text.text

@@ -1,0 +1,990 @@
+"""What careless, broken and hostile callers send: each gets its error, and nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+DEEP = 10_000
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stored_and_alive(call: Any) -> Iterator[None]:
+    """After each test the daemon serves on, and its agent has no memory."""
+    yield
+    assert call("GET", "/api/health").body == {"status": "ok"}
+    assert call.total() == 0
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        ("", 400, "invalid"),
+        (" \n\t ", 400, "invalid"),
+        ("\u2003\u3000", 400, "invalid"),
+        ("x" * 65_537, 413, "too_large"),
+        ("é" * 32_769, 413, "too_large"),
+        ("a\0b", 400, "invalid"),
+        ("\0", 400, "invalid"),
+        (7, 400, "invalid"),
+        (None, 400, "invalid"),
+        (["x"], 400, "invalid"),
+    ],
+)
+def test_a_text_that_cannot_be_stored_is_refused(
+    call: Any, text: Any, status: int, code: str
+) -> None:
+    assert call("POST", "/api/memory", {"text": text}).refusal() == (status, code, "text")
+    batch = {"memories": [{"text": "good"}, {"text": text}]}
+    refused = call("POST", "/api/memory/batch", batch)
+    assert refused.refusal() == (status, code, "memories[1].text")
+
+
+def test_content_in_place_of_text_is_held_to_the_same_limits(call: Any) -> None:
+    for bad in ("", "a\0", "x" * 65_537):
+        status, _, field = call("POST", "/api/memory", {"content": bad}).refusal()
+        assert status in {400, 413}
+        assert field in {"text", "content"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"text": "half \ud800 of a pair"}',
+        rb'{"text": "the wrong way \udc00\ud800 round"}',
+        rb'{"content": "\udfff"}',
+        rb'{"text": "x", "subject": "\ud800"}',
+        rb'{"text": "x", "tags": ["\ud800"]}',
+        rb'{"text": "x", "category": "a/\ud800"}',
+        rb'{"text": "x", "event": "\ud800"}',
+        rb'{"text": "x", "source": "\uDBFF"}',
+        rb'{"text": "x", "type": "\ud800"}',
+        rb'{"text": "x", "importance": "\ud800"}',
+        rb'{"text": "x", "expires": "\ud800"}',
+        rb'{"text": "x", "created_at": "\ud800"}',
+        rb'{"text": "x", "data": {"\ud800": 1}}',
+        rb'{"text": "x", "data": ["\ud800"]}',
+        rb'{"text": "x", "metadata": {"urls": ["\ud800"]}}',
+        rb'{"text": "x", "\ud800": 1}',
+        rb'{"\ud800": 1, "\ud800": 2}',
+        rb'"\ud800"',
+        rb'{"memories": [{"text": "good"}, {"text": "\ud800"}]}',
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(call: Any, body: bytes) -> None:
+    target = "/api/memory/batch" if b"memories" in body else "/api/memory"
+    status, code, _ = call("POST", target, raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body"),
+    [
+        ("POST", "/api/recall", rb'{"query": "\ud800"}'),
+        ("POST", "/api/recall", rb'{"query": "x", "category": "\ud800"}'),
+        ("POST", "/api/recall", rb'{"query": "x", "tags": ["\ud800"]}'),
+        ("POST", "/api/recall", rb'{"query": "x", "events": ["\ud800"]}'),
+        ("POST", "/api/recall", rb'{"query": "x", "since": "\ud800"}'),
+        ("POST", "/api/metadata", rb'{"text": "https://a.example.com/\ud800"}'),
+        ("PUT", "/api/kv/k", rb'{"value": "\ud800"}'),
+        ("PUT", "/api/tree", rb'{"path": "a", "desc": "\ud800"}'),
+        ("PUT", "/api/tree", rb'{"path": "\ud800"}'),
+        ("PUT", "/api/hot/task", rb'{"text": "\ud800"}'),
+        ("PUT", "/api/hot/identity", rb'{"\ud800": "x"}'),
+        ("PUT", "/api/memory/abcd", rb'{"merged_into": "\ud800"}'),
+    ],
+)
+def test_every_call_refuses_half_of_a_surrogate_pair(
+    call: Any, method: str, target: str, body: bytes
+) -> None:
+    status, code, _ = call(method, target, raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+
+
+def test_the_field_with_half_of_a_surrogate_pair_is_named(call: Any) -> None:
+    def field(body: bytes) -> str | None:
+        return call("POST", "/api/memory", raw=body).refusal()[2]
+
+    assert field(rb'{"text": "\ud800"}') == "text"
+    assert field(rb'{"text": "x", "tags": ["a", "\ud800"]}') == "tags[1]"
+    assert field(rb'{"text": "x", "data": {"a": [{"b": "\ud800"}]}}') == "data.a[0].b"
+
+
+def test_a_whole_surrogate_pair_is_one_character(call: Any) -> None:
+    stored = call("POST", "/api/memory", raw=rb'{"text": "\ud83d\ude00"}').body
+    assert stored["text"] == "\N{GRINNING FACE}"
+    call.ok("DELETE", f"/api/memory/{stored['id']}")
+
+
+@pytest.mark.parametrize("body", [b"\xff", b'{"text": "\xed\xa0\x80"}', b'{"text": "\xc3"}'])
+def test_a_body_that_is_no_utf8_is_refused(call: Any, body: bytes) -> None:
+    assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
+
+
+# Bodies
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b" ", b"{", b"nonsense", b"{'text': 1}", b'{"text": "x"} x', b"\0", b'{"text": "x",}'],
+)
+def test_a_body_that_is_no_json_is_refused(call: Any, body: bytes) -> None:
+    assert call("POST", "/api/memory", raw=body).refusal() == (400, "invalid", None)
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true", b"[[]]"])
+@pytest.mark.parametrize(
+    "target", ["/api/memory", "/api/memory/batch", "/api/recall", "/api/metadata"]
+)
+def test_json_of_another_shape_is_refused(call: Any, target: str, body: bytes) -> None:
+    status, code, _ = call("POST", target, raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * DEEP,
+        b"[" * DEEP + b"]" * DEEP,
+        b'{"a":' * DEEP + b"1" + b"}" * DEEP,
+        b'{"text": "x", "data": ' + b"[" * DEEP + b"]" * DEEP + b"}",
+        b'{"text": "x", "tags": ' + b"[" * DEEP + b"]" * DEEP + b"}",
+    ],
+)
+def test_ten_thousand_levels_of_json_are_refused(call: Any, body: bytes) -> None:
+    status, code, _ = call("POST", "/api/memory", raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+    status, code, _ = call("PUT", "/api/hot/identity", raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+
+
+def test_nested_data_is_either_refused_or_can_be_read_back(call: Any, eventually: Any) -> None:
+    edge = 0
+    for levels in (1, 8, 31, 32, 33, 63, 64, 65, 100, 150, 200, 300, 400, 480, 500, 700, 900, 990):
+        data = b"[" * levels + b"1" + b"]" * levels
+        answered = call("POST", "/api/memory", raw=b'{"text": "deep", "data": %s}' % data)
+        if answered.status == 201:
+            edge = levels
+            assert call.ok("GET", f"/api/memory/{answered.body['id']}")["data"] == deep(levels)
+            call.ok("DELETE", f"/api/memory/{answered.body['id']}")
+        else:
+            assert answered.refusal()[:2] == (400, "invalid")
+    assert edge >= 32
+    eventually(lambda: not pending(call), "the state files are written")
+
+
+def pending(call: Any) -> bool:
+    return bool(call.ok("GET", "/api/status")["agents"][call.agent]["faces_pending"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"text": "one", "text": "two"}',
+        b'{"text": "one", "te\\u0078t": "two"}',
+        b'{"text": "x", "data": {"a": 1, "a": 2}}',
+        b'{"memories": [], "memories": [{"text": "x"}]}',
+    ],
+)
+def test_a_key_named_twice_is_refused(call: Any, body: bytes) -> None:
+    status, code, field = call("POST", "/api/memory", raw=body).refusal()
+    assert (status, code) == (400, "invalid")
+    assert field in {"text", "a", "memories"}
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999"])
+def test_numbers_that_json_does_not_know_are_refused_everywhere(call: Any, number: bytes) -> None:
+    for body in (
+        b'{"text": "x", "importance": %s}',
+        b'{"text": "x", "data": [%s]}',
+        b'{"text": "x", "created_at": %s}',
+        b'{"text": "x", "expires": %s}',
+        b'{"text": "x", "position": %s}',
+    ):
+        status, code, _ = call("POST", "/api/memory", raw=body % number).refusal()
+        assert (status, code) == (400, "invalid")
+    weights = b'{"query": "x", "weights": {"match": %s}}' % number
+    assert call("POST", "/api/recall", raw=weights).refusal()[:2] == (400, "invalid")
+
+
+@pytest.mark.parametrize("digits", [30, 400, 5000])
+def test_very_long_numbers_are_refused(call: Any, digits: int) -> None:
+    number = b"9" * digits
+    for name in (b"importance", b"created_at", b"expires", b"position", b"data"):
+        body = b'{"text": "x", "%s": %s}' % (name, number)
+        status, code, _ = call("POST", "/api/memory", raw=body).refusal()
+        assert (status, code) == (400, "invalid")
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    "importance", [-1, -0.001, 11, 1.001, True, False, "0.5", "", None, [], {}]
+)
+def test_an_importance_that_is_none_is_refused(call: Any, importance: Any) -> None:
+    body = {"text": "x", "importance": importance}
+    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "importance")
+
+
+@pytest.mark.parametrize("importance", [0, 11, -1, 1.5, True, "5"])
+def test_an_importance_on_the_other_scale_is_refused_beyond_its_ends(
+    call: Any, importance: Any
+) -> None:
+    body = {"content": "x", "importance": importance}
+    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "importance")
+
+
+@pytest.mark.parametrize(
+    ("category", "status"),
+    [
+        ("../..", 400),
+        ("..", 400),
+        ("a/../b", 400),
+        ("./a", 400),
+        ("", 400),
+        (" ", 400),
+        ("/", 400),
+        ("a//b", 400),
+        ("a/b/c/d/e", 400),
+        ("c" * 300, 413),
+        ("c" * 65, 413),
+        ("/".join(["c" * 60] * 4), 413),
+        ("a\0b", 400),
+        ("a\nb", 400),
+        ("a\\b", 400),
+        ("_schema", 400),
+        (7, 400),
+        (None, 400),
+    ],
+)
+def test_a_category_that_is_none_is_refused(call: Any, category: Any, status: int) -> None:
+    refused = call("POST", "/api/memory", {"text": "x", "category": category})
+    code = "too_large" if status == 413 else "invalid"
+    assert refused.refusal() == (status, code, "category")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "field"),
+    [
+        ({"subject": "s" * 501}, 413, "subject"),
+        ({"subject": "a\0"}, 400, "subject"),
+        ({"outcome": "s" * 4001}, 413, "outcome"),
+        ({"source": "s" * 201}, 413, "source"),
+        ({"actor": "s" * 201}, 413, "actor"),
+        ({"group": "s" * 201}, 413, "group"),
+        ({"event": "e" * 65}, 413, "event"),
+        ({"event": " "}, 400, "event"),
+        ({"type": "vague"}, 400, "type"),
+        ({"type": ""}, 400, "type"),
+        ({"tags": "a,b"}, 400, "tags"),
+        ({"tags": ["t" * 65]}, 413, "tags[0]"),
+        ({"tags": ["a", "b\0"]}, 400, "tags[1]"),
+        ({"tags": [str(n) for n in range(33)]}, 400, "tags"),
+        ({"tags": ["a", 1]}, 400, "tags[1]"),
+        ({"position": -1}, 400, "position"),
+        ({"position": 1.5}, 400, "position"),
+        ({"position": "1"}, 400, "position"),
+        ({"position": 2**53 + 1}, 400, "position"),
+        ({"metadata": {"urls": "x"}}, 400, "metadata.urls"),
+        ({"metadata": {"urls": ["u" * 2049]}}, 413, "metadata.urls[0]"),
+        ({"metadata": {"paths": [str(n) for n in range(65)]}}, 400, "metadata.paths"),
+        ({"data": "d" * 65_600}, 413, "data"),
+        ({"expires": "yesterday"}, 400, "expires"),
+        ({"expires": "0s"}, 400, "expires"),
+        ({"expires": -5}, 400, "expires"),
+        ({"expires": 1_000_000_000}, 400, "expires"),
+        ({"expires": "2001-01-01"}, 400, "expires"),
+        ({"expires": True}, 400, "expires"),
+        ({"expires": "9" * 15 + "y"}, 400, "expires"),
+        ({"ttl": "7 fortnights"}, 400, "expires"),
+        ({"created_at": "no time"}, 400, "created_at"),
+        ({"created_at": -1}, 400, "created_at"),
+        ({"created_at": 1_700_000_000_000}, 400, "created_at"),
+        ({"created_at": None}, 400, "created_at"),
+        ({"id": "mine"}, 400, "id"),
+        ({"score": 1}, 400, "score"),
+        ({"clock": 1}, 400, "clock"),
+        ({"writer": "uid:0"}, 400, "writer"),
+        ({"Text": "x"}, 400, "Text"),
+        ({"content": "y"}, 400, "content"),
+        ({"expires": "7d", "ttl": "7d"}, 400, "ttl"),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(
+    call: Any, fields: dict[str, Any], status: int, field: str
+) -> None:
+    found = call("POST", "/api/memory", {"text": "x", **fields}).refusal()
+    assert found == (status, "too_large" if status == 413 else "invalid", field)
+
+
+def test_an_unknown_field_is_refused_in_every_body(call: Any) -> None:
+    batch = "/api/memory/batch"
+    for method, target, body, field in (
+        ("POST", batch, {"memories": [{"text": "x"}], "more": 1}, "more"),
+        ("POST", batch, {"memories": [{"text": "x", "more": 1}]}, "memories[0].more"),
+        ("POST", "/api/recall", {"query": "x", "more": 1}, "more"),
+        ("POST", "/api/recall", {"query": "x", "weights": {"more": 1}}, "weights.more"),
+        ("POST", "/api/metadata", {"text": "x", "more": 1}, "more"),
+        ("PUT", "/api/memory/abcd", {"more": 1}, "more"),
+        ("PUT", "/api/tree", {"path": "a", "more": 1}, "more"),
+        ("PUT", "/api/kv/k", {"value": "v", "more": 1}, "more"),
+    ):
+        assert call(method, target, body).refusal() == (400, "invalid", field), target
+
+
+# Agents and ids
+
+
+@pytest.mark.parametrize("agent", ["../x", "a/b", "a b", "x" * 65, ".", "é", "a\tb", "*", "a,b"])
+def test_an_agent_id_that_names_no_folder_is_refused(call: Any, agent: str) -> None:
+    target = f"/api/memory?agent={quote(agent, safe='')}"
+    refused = call("POST", target, {"text": "x"}, headers={"X-Agent": agent})
+    assert refused.refusal() == (400, "invalid", "agent")
+    refused = call("POST", "/api/memory", {"text": "x"}, headers={"X-Agent": agent})
+    assert refused.refusal() == (400, "invalid", "agent")
+    alone = f"{target}&agent={quote(agent, safe='')}"
+    assert call("POST", alone, {"text": "x"}).refusal()[1:] == ("invalid", "agent")
+
+
+@pytest.mark.parametrize("target", ["/api/memory?agent=", "/api/memory?agent"])
+def test_an_empty_agent_id_does_not_mean_the_default_agent(
+    call: Any, calls_of: Any, shared_daemon: Any, target: str
+) -> None:
+    before = calls_of(shared_daemon).total()
+    refused = call("POST", target, {"text": "x"}, headers={"X-Agent": ""})
+    assert refused.refusal() == (400, "invalid", "agent")
+    assert calls_of(shared_daemon).total() == before
+
+
+def test_two_different_agents_in_one_call_are_refused(call: Any) -> None:
+    for target in (f"/api/memory?agent={call.agent}x", "/api/memory?agent=a&agent=b"):
+        assert call("POST", target, {"text": "x"}).refusal() == (400, "invalid", "agent")
+
+
+def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire: Any) -> None:
+    for query in (b"", b"?agent=x"):
+        one = wire()
+        one.send(b"GET /api/memory%s HTTP/1.1\r\nHost: x\r\nX-Agent: \xff\xfe\r\n\r\n" % query)
+        assert one.answer().refusal() == (400, "invalid", "agent")
+
+
+def test_an_agent_that_was_never_stored_for_is_not_found_and_not_made(
+    call: Any, shared_daemon: Any
+) -> None:
+    for target in ("/api/memory", "/api/hot", "/api/tree", "/api/cold", "/api/kv", "/api/metrics"):
+        assert call("GET", target).refusal() == (404, "not_found", "agent")
+    assert call("POST", "/api/recall", {"query": "x"}).refusal() == (404, "not_found", "agent")
+    assert not shared_daemon.folder(call.agent).exists()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize(
+    "key", ["0123456789abcdef", "abc", "%00", "a%2F..%2Fb", "'%20OR%201=1", "x" * 3000, "%25"]
+)
+def test_an_unknown_id_is_not_found(call: Any, method: str, key: str) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    body = {"text": "x"} if method == "PUT" else None
+    refused = call(method, f"/api/memory/{key}", body)
+    assert refused.refusal() == (404, "not_found", "id")
+    if method == "GET":
+        refused = call("POST", f"/api/memory/{key}/reinforce")
+        assert refused.refusal() == (404, "not_found", "id")
+
+
+def test_unknown_keys_and_categories_are_not_found(call: Any) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "v"})
+    assert call("GET", "/api/kv/other").refusal() == (404, "not_found", "key")
+    assert call("DELETE", "/api/kv/other").refusal() == (404, "not_found", "key")
+    assert call("DELETE", "/api/tree?path=none").refusal() == (404, "not_found", "path")
+    assert call("DELETE", "/api/hot/task?name=none").refusal() == (404, "not_found", "name")
+
+
+# Batches
+
+
+def test_a_batch_with_one_bad_memory_stores_none(call: Any) -> None:
+    for place in (0, 250, 499):
+        memories = [{"text": f"m{n}"} for n in range(500)]
+        memories[place] = {"text": "m", "importance": 2}
+        refused = call("POST", "/api/memory/batch", {"memories": memories})
+        assert refused.refusal() == (400, "invalid", f"memories[{place}].importance")
+        assert call.total() == 0
+
+
+def test_a_batch_holds_1_to_500_memories(call: Any) -> None:
+    for count in (0, 501, 5000):
+        memories = [{"text": "m"}] * count
+        refused = call("POST", "/api/memory/batch", {"memories": memories})
+        assert refused.refusal() == (400, "invalid", "memories")
+    stored = call.ok("POST", "/api/memory/batch", {"memories": [{"text": "m"}] * 500})["results"]
+    assert len({memory["id"] for memory in stored}) == call.total() == 500
+    for memory in stored:
+        call.ok("DELETE", f"/api/memory/{memory['id']}")
+
+
+def test_a_batch_that_is_no_list_is_refused(call: Any) -> None:
+    for memories in (None, {}, "x", [1], [None], [[]]):
+        refused = call("POST", "/api/memory/batch", {"memories": memories})
+        assert refused.refusal()[:2] == (400, "invalid")
+
+
+# Queries
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=abc", "limit"),
+        ("limit=", "limit"),
+        ("limit=501", "limit"),
+        ("limit=1.5", "limit"),
+        ("limit=1e3", "limit"),
+        ("limit=" + "9" * 30, "limit"),
+        ("limit=5&limit=6", "limit"),
+        ("offset=-1", "offset"),
+        ("offset=x", "offset"),
+        ("offset=10000001", "offset"),
+        ("offset=" + "9" * 30, "offset"),
+        ("order=sideways", "order"),
+        ("order=", "order"),
+        ("type=vague", "type[0]"),
+        ("tier=boiling", "tier"),
+        ("archived=maybe", "archived"),
+        ("since=whenever", "since"),
+        ("until=-1", "until"),
+        ("min_importance=x", "min_importance"),
+        ("min_importance=nan", "min_importance"),
+        ("min_importance=inf", "min_importance"),
+        ("min_importance=-1", "min_importance"),
+        ("min_importance=11", "min_importance"),
+        ("include=everything", "include[0]"),
+        ("category=", "category"),
+        ("category=..", "category"),
+        ("category=a/b/c/d/e", "category"),
+        ("category=%00", "category"),
+        ("unknown=1", "unknown"),
+        ("Limit=1", "Limit"),
+        ("=", ""),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_named(call: Any, query: str, field: str) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    refused = call("GET", f"/api/memory?{query}")
+    assert refused.refusal() == (400, "invalid", field or None)
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [
+        ("/api/recall", "query"),
+        ("/api/recall?query=x&limit=0", "limit"),
+        ("/api/recall?query=x&limit=101", "limit"),
+        ("/api/recall?query=x&mode=dream", "mode"),
+        ("/api/recall?query=x&explain=perhaps", "explain"),
+        ("/api/recall?query=x&weights=1", "weights"),
+        ("/api/recall?query=" + "x" * 8000 + "&query=y", "query"),
+        ("/api/memory/search", "q"),
+        ("/api/memory/search?q=x&topK=0", "topK"),
+        ("/api/memory/search?q=x&topK=101", "topK"),
+        ("/api/memory/search?q=x&topk=1", "topk"),
+        ("/api/memory/search?q=x&type=fact", "type[0]"),
+        ("/api/cold?limit=0", "limit"),
+        ("/api/cold?limit=501", "limit"),
+        ("/api/cold?offset=-1", "offset"),
+        ("/api/kv?limit=0", "limit"),
+        ("/api/kv?limit=501", "limit"),
+        ("/api/events?kinds=x", "kinds"),
+        ("/api/hot?x=1", "x"),
+        ("/api/status?x=1", "x"),
+        ("/api/openapi.json?x=1", "x"),
+        ("/api/tree/text?x=1", "x"),
+        ("/api/memory/abcd?x=1", "x"),
+    ],
+)
+def test_the_parameters_of_other_calls_are_checked_too(call: Any, target: str, field: str) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    assert call("GET", target).refusal() == (400, "invalid", field)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": None},
+        {"query": 1},
+        {"query": "x" * 8193},
+        {"query": "x", "limit": 0},
+        {"query": "x", "limit": 101},
+        {"query": "x", "limit": "5"},
+        {"query": "x", "limit": True},
+        {"query": "x", "types": ["fact"]},
+        {"query": "x", "types": "semantic"},
+        {"query": "x", "category": "../.."},
+        {"query": "x", "weights": {"match": -1}},
+        {"query": "x", "weights": {"match": 101}},
+        {"query": "x", "weights": {"match": 0, "recency": 0, "importance": 0}},
+        {"query": "x", "weights": {"match": "1"}},
+        {"query": "x", "mode": "llm"},
+        {"query": "x", "since": "soon"},
+        {"query": "x", "until": True},
+    ],
+)
+def test_a_recall_that_asks_for_the_impossible_is_refused(call: Any, body: Any) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    assert call("POST", "/api/recall", body).refusal()[:2] == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        " ",
+        '"',
+        '""',
+        "'; DROP TABLE memories; --",
+        "a AND",
+        "NEAR(a b, 1)",
+        "* ^ - + : ( ) { }",
+        "text:x",
+        "\0",
+        "x\0y",
+        "%",
+        "\u202e\u200b",
+        "a" * 8192,
+        " ".join("abcdefghij"[n % 10] + str(n) for n in range(1500)),
+        "世" * 2000,
+        "\U0010ffff",
+    ],
+)
+def test_no_query_breaks_recall(call: Any, query: str) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    found = call.ok("POST", "/api/recall", {"query": query})
+    assert found["results"] == []
+    assert found["why"]
+
+
+# Paths and methods
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "code"),
+    [
+        ("GET", "/", 404, "not_found"),
+        ("GET", "/api", 404, "not_found"),
+        ("GET", "/api/nothing", 404, "not_found"),
+        ("GET", "/API/memory", 404, "not_found"),
+        ("GET", "/api/memory/a/b/c", 404, "not_found"),
+        ("GET", "/../../etc/passwd", 404, "not_found"),
+        ("GET", "/api/../etc/passwd", 404, "not_found"),
+        ("GET", "//", 404, "not_found"),
+        ("GET", "/" + "a" * 8000, 404, "not_found"),
+        ("PATCH", "/api/memory", 405, "method_not_allowed"),
+        ("DELETE", "/api/memory", 405, "method_not_allowed"),
+        ("POST", "/api/memory/abcd", 405, "method_not_allowed"),
+        ("GET", "/api/memory/abcd/reinforce", 405, "method_not_allowed"),
+        ("PUT", "/api/status", 405, "method_not_allowed"),
+        ("OPTIONS", "/api/memory", 405, "method_not_allowed"),
+        ("TRACE", "/api/memory", 405, "method_not_allowed"),
+        ("BREW", "/api/memory", 400, "invalid"),
+        ("GET", "*", 400, "invalid"),
+        ("OPTIONS", "*", 404, "not_found"),
+        ("CONNECT", "localhost:1", 404, "not_found"),
+        ("GET", "http://[nonsense/api/status", 400, "invalid"),
+        ("GET", "nonsense", 400, "invalid"),
+    ],
+)
+def test_a_path_or_a_method_that_does_not_exist_is_refused(
+    call: Any, method: str, target: str, status: int, code: str
+) -> None:
+    refused = call(method, target).refusal()
+    if status == 404 and refused[0] == 400:
+        pytest.skip("refused by the parser")
+    assert refused[:2] == (status, code)
+
+
+def test_what_a_path_takes_instead_is_told(call: Any) -> None:
+    refused = call("PATCH", "/api/memory")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
+    assert "GET" in refused.body["error"]["message"]
+
+
+@pytest.mark.parametrize("part", ["%FF", "%ED%A0%80", "%C3%28", "%C0%AE%C0%AE"])
+def test_a_path_that_is_no_utf8_is_refused(call: Any, part: str) -> None:
+    assert call("PUT", f"/api/kv/{part}", {"value": "v"}).refusal()[:2] == (400, "invalid")
+    assert call("GET", f"/api/memory/{part}").refusal()[:2] == (400, "invalid")
+
+
+@pytest.mark.parametrize("query", ["%", "%%%", "%zz", "a=%", "%FF=%FF", "&&&", "limit=%31%"])
+def test_nonsense_in_a_query_is_refused_or_does_nothing(call: Any, query: str) -> None:
+    call.ok("PUT", "/api/kv/k", {"value": "so that the agent is there"})
+    answered = call("GET", f"/api/memory?{query}")
+    assert answered.status in {200, 400}
+    assert query == "&&&" or answered.refusal()[1] == "invalid"
+
+
+def test_raw_bytes_in_a_path_get_an_error_in_json(wire: Any) -> None:
+    for target in (b"/api/kv/\xff", b"/\xff\xfe", b"/api/memory?category=\xff", b"/\xc3\xa9"):
+        one = wire()
+        one.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert one.answer().refusal()[0] in {400, 404}
+
+
+@pytest.mark.parametrize(
+    ("key", "status"),
+    [("%00", 400), ("a%00b", 400), ("%20", 400), ("k" * 257, 413), ("%F0%9F%98%80" * 257, 413)],
+)
+def test_a_key_that_cannot_be_stored_is_refused(call: Any, key: str, status: int) -> None:
+    refused = call("PUT", f"/api/kv/{key}", {"value": "v"})
+    assert refused.refusal() == (status, "too_large" if status == 413 else "invalid", "key")
+
+
+@pytest.mark.parametrize("value", [None, 1, True, ["x"], {"a": 1}, "x\0", "v" * 65_537])
+def test_a_value_that_is_no_text_is_refused(call: Any, value: Any) -> None:
+    assert call("PUT", "/api/kv/k", {"value": value}).refusal()[2] == "value"
+
+
+@pytest.mark.parametrize("event_id", ["x", "-1", "1.5", "²", "٣", "9" * 40, ""])
+def test_a_last_event_id_that_is_no_number_is_refused(wire: Any, event_id: str) -> None:
+    one = wire()
+    head = f"GET /api/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {event_id}\r\n\r\n"
+    one.send(head.encode())
+    assert one.answer().refusal()[:2] == (400, "invalid")
+
+
+# The wire
+
+
+REQUEST = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nX-Agent: %s\r\n"
+
+
+def begin(call: Any) -> bytes:
+    return REQUEST % call.agent.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\r\n\r\nnonsense\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 32 + b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /api/status HTTP/9.9\r\n\r\n",
+        b"GET /api/status HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /api/status HTTP/1.1\r\nA\0: b\r\n\r\n",
+        b"GET /api/status HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",
+        b'{"text": "just JSON"}\n',
+        b"\0" * 100,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_gets_an_error_in_json(wire: Any, data: bytes) -> None:
+    one = wire()
+    one.send(data)
+    assert one.answer().refusal()[:2] == (400, "invalid")
+    assert one.closed()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Content-Length: nonsense\r\n",
+        b"Content-Length: -1\r\n",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n",
+        b"Content-Length: " + b"9" * 40 + b"\r\n",
+        b"Content-Length: 0x10\r\n",
+        b"Transfer-Encoding: nonsense\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        b"Transfer-Encoding: chunked, nonsense\r\n",
+    ],
+)
+def test_a_length_that_makes_no_sense_is_refused(call: Any, wire: Any, headers: bytes) -> None:
+    one = wire()
+    one.send(begin(call) + headers + b"\r\n" + b'{"text":"x"}')
+    assert one.answer().refusal()[:2] == (400, "invalid")
+    assert one.closed()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"zz\r\nx",
+        b"-5\r\nhello\r\n0\r\n\r\n",
+        b"5\r\nhelloworld\r\n0\r\n\r\n",
+        b"F" * 20 + b"\r\nx",
+    ],
+)
+def test_chunks_that_make_no_sense_are_refused(call: Any, wire: Any, body: bytes) -> None:
+    one = wire()
+    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    assert one.answer().refusal()[:2] == (400, "invalid")
+
+
+def test_a_chunked_body_is_a_body_like_any_other(call: Any, wire: Any) -> None:
+    one = wire()
+    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n5\r\n")
+    one.send(b'{"tex\r\n7;note=1\r\nt":"ok"\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n')
+    stored = one.answer()
+    assert stored.status == 201
+    call.ok("DELETE", f"/api/memory/{stored.body['id']}")
+
+
+def test_a_chunked_body_beyond_the_limit_is_refused(call: Any, wire: Any) -> None:
+    one = wire()
+    one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n")
+    one.send((b"10000\r\n" + b" " * 65_536 + b"\r\n") * 20)
+    assert one.answer().refusal() == (413, "too_large", None)
+
+
+@pytest.mark.parametrize("size", [1_048_577, 2_000_000, 40_000_000])
+def test_a_body_over_the_limit_is_refused(call: Any, wire: Any, size: int) -> None:
+    one = wire()
+    one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % size)
+    one.send(b" " * size)
+    assert one.answer().refusal() == (413, "too_large", None)
+
+
+def test_a_body_at_the_limit_is_read(call: Any) -> None:
+    data = json.dumps({"text": "x", "category": ".."}).encode()
+    refused = call("POST", "/api/memory", raw=data + b" " * (1_048_576 - len(data)))
+    assert refused.refusal() == (400, "invalid", "category")
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
+def test_a_body_that_is_not_compressed_as_it_says_is_refused(
+    call: Any, wire: Any, encoding: bytes
+) -> None:
+    one = wire()
+    one.send(begin(call) + b"Content-Encoding: %s\r\nContent-Length: 4\r\n\r\nabcd" % encoding)
+    assert one.answer().refusal()[:2] == (400, "invalid")
+
+
+def test_a_small_body_that_unpacks_beyond_the_limit_is_refused(call: Any, wire: Any) -> None:
+    packed = zlib.compress(b" " * 50_000_000)
+    one = wire()
+    length = b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    one.send(begin(call) + length + packed)
+    assert one.answer().refusal()[:2] in {(413, "too_large"), (400, "invalid")}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /api/status HTTP/1.1\r\nX: " + b"a" * 9000 + b"\r\n\r\n",
+        b"GET /api/status HTTP/1.1\r\n"
+        + b"".join(b"X%d: a\r\n" % n for n in range(2000))
+        + b"\r\n",
+        b"GET /api/memory?url=" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /api/status HTTP/1.1\r\n" + b"a" * 100_000,
+        b"a" * 1_000_000,
+    ],
+    ids=["field", "number", "line", "name", "no-line"],
+)
+def test_a_head_that_is_too_large_is_refused(wire: Any, head: bytes) -> None:
+    one = wire()
+    one.send(head)
+    refused = one.answer()
+    assert refused.refusal()[:2] in {(431, "too_large"), (400, "invalid")}
+    if b"HTTP" in head:
+        assert refused.refusal()[:2] == (431, "too_large")
+
+
+def test_a_body_cut_off_half_way_stores_nothing(call: Any, wire: Any, eventually: Any) -> None:
+    for data in (b"", b'{"text": ', b'{"text": "x"}'):
+        one = wire()
+        one.send(begin(call) + b"Content-Length: 100\r\n\r\n" + data)
+        one.close()
+    for data in (b"5\r\n{", b"d\r\n" + b'{"text": "x"}' + b"\r\n"):
+        one = wire()
+        one.send(begin(call) + b"Transfer-Encoding: chunked\r\n\r\n" + data)
+        one.close()
+    eventually(lambda: connections(call) <= 1, "the daemon lets go of them")
+
+
+def connections(call: Any) -> int:
+    return int(call.ok("GET", "/api/status")["connections"])
+
+
+def test_more_body_than_announced_is_no_second_memory(call: Any, wire: Any) -> None:
+    one = wire()
+    one.send(begin(call) + b"Content-Length: 3\r\n\r\n" + b'{"text": "x"}')
+    assert one.answer().refusal()[:2] == (400, "invalid")
+
+
+def test_requests_in_one_go_are_answered_in_order(wire: Any) -> None:
+    one = wire()
+    kinds = [b"/api/health", b"/api/nothing", b"/api/kv/x", b"/api/health"] * 50
+    for target in kinds:
+        one.send(b"GET %s HTTP/1.1\r\nHost: x\r\nX-Agent: none\r\n\r\n" % target)
+    found = [one.answer().status for _ in kinds]
+    assert found == [200, 404, 404, 200] * 50
+
+
+def test_a_request_behind_one_that_is_refused_is_not_taken_for_its_body(
+    call: Any, wire: Any
+) -> None:
+    one = wire()
+    second = begin(call) + b'Content-Length: 13\r\n\r\n{"text": "x"}'
+    one.send(begin(call) + b"Content-Length: %d\r\n\r\n" % len(second) + second)
+    assert one.answer().refusal()[:2] == (400, "invalid")
+    one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert one.answer().body == {"status": "ok"}
+
+
+def test_head_answers_as_get_without_a_body(wire: Any) -> None:
+    for target, status in (("/api/health", 200), ("/api/nothing", 404), ("/api/events", 200)):
+        one = wire()
+        one.send(f"HEAD {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        found = one.answer("HEAD")
+        assert (found.status, found.text) == (status, "")
+        assert one.closed()
+
+
+def test_expect_continue_is_answered_before_the_body_is_sent(call: Any, wire: Any) -> None:
+    one = wire()
+    one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 14\r\n\r\n")
+    assert one.socket.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    one.send(b'{"text": "ok"}')
+    stored = one.answer()
+    assert stored.status == 201
+    call.ok("DELETE", f"/api/memory/{stored.body['id']}")
+
+
+def test_expect_continue_is_refused_before_a_body_that_is_too_large(call: Any, wire: Any) -> None:
+    one = wire()
+    one.send(begin(call) + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
+    assert one.answer().refusal() == (413, "too_large", None)
+
+
+def test_http_1_0_is_answered_and_closed(wire: Any) -> None:
+    one = wire()
+    one.send(b"GET /api/health HTTP/1.0\r\n\r\n")
+    assert one.answer().body == {"status": "ok"}
+    assert one.closed()
+
+
+def test_an_upgrade_is_ignored(wire: Any) -> None:
+    for headers in (
+        b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n",
+    ):
+        one = wire()
+        one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
+        assert one.answer().status == 200
+
+
+# Slow and idle callers
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: Any, shared_daemon: Any) -> Iterator[Any]:
+    """A daemon that waits for nobody."""
+    daemon = type(shared_daemon)(
+        tmp_path_factory.mktemp("hasty"),
+        "--set=socket.header_timeout_seconds=0.3",
+        "--set=socket.body_timeout_seconds=0.3",
+        "--set=socket.idle_timeout_seconds=0.3",
+        "--set=socket.max_connections=256",
+    ).start()
+    yield daemon
+    assert daemon.stop() == 0
+
+
+def trickle(one: Any, data: bytes) -> None:
+    """A byte at a time, with pauses in which the other side may give up."""
+    for byte in data:
+        one.send(bytes([byte]))
+        time.sleep(0.03)
+
+
+def test_a_head_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+    one = wire(hasty.socket)
+    trickle(one, b"GET /api/status HTTP/1.1\r\nHost: x")
+    assert one.answer().refusal() == (408, "timeout", None)
+    assert one.closed()
+
+
+def test_a_body_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+    one = wire(hasty.socket)
+    one.send(b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n")
+    trickle(one, b'{"text": "a memory th')
+    assert one.answer().refusal() == (408, "timeout", None)
+
+
+def test_a_second_request_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:
+    one = wire(hasty.socket)
+    one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\nGET /api/h")
+    assert one.answer().status == 200
+    trickle(one, b"ealth HTTP/1.1\r\nHost: x")
+    assert one.answer().status in {0, 408}
+
+
+def test_an_idle_connection_is_closed(hasty: Any, wire: Any) -> None:
+    fresh, used = wire(hasty.socket), wire(hasty.socket)
+    used.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert used.answer().status == 200
+    assert fresh.closed()
+    assert used.closed()
+
+
+def test_a_caller_that_does_not_read_its_answers_is_cut_off(
+    hasty: Any, wire: Any, calls_of: Any, eventually: Any
+) -> None:
+    call = calls_of(hasty, "slow")
+    for _ in range(8):
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
+    one = wire(hasty.socket)
+    for _ in range(4):
+        one.send(b"GET /api/memory?limit=500 HTTP/1.1\r\nHost: x\r\nX-Agent: slow\r\n\r\n")
+    eventually(lambda: connections(call) <= 1, "the connection is gone")
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
+    if wanted < 1500:
+        pytest.skip("this process may not open 1,000 connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_a_thousand_idle_connections_leave_the_daemon_answering(
+    call: Any, wire: Callable[..., Any], eventually: Any
+) -> None:
+    eventually(lambda: connections(call) == 1, "earlier connections are gone")
+    first = wire()
+    first.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert first.answer().status == 200
+    others = [wire() for _ in range(1000)]
+    for refused in others[255:]:
+        found = refused.answer()
+        assert found.refusal() == (503, "unavailable", None)
+        assert "256" in found.body["error"]["message"]
+        assert refused.closed()
+    for one in (first, *others[:255]):
+        one.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert one.answer().status == 200
+    for one in others:
+        one.close()
+    eventually(lambda: call("GET", "/api/health").status == 200, "there is room again")

@@ -1,0 +1,318 @@
+"""The caps of warm, hot and tree: always kept, and nothing is dropped for them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from thermocline.daemon.memory import hot
+from thermocline.daemon.memory import tree as trees
+from thermocline.daemon.memory.hot import HotLimits
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.scoring import score_of
+from thermocline.daemon.memory.tree import TreeLimits
+from thermocline.daemon.recall.ranking import Weights
+from thermocline.daemon.recall.recall import Tuning, recall
+from thermocline.daemon.store import faces, hot_rows, key_values, memories, selecting, tree_rows
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.selecting import Filters
+from thermocline.daemon.store.settling import archive_faded, settle
+from thermocline.daemon.store.transaction import Rules, Transaction
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakeMemory: TypeAlias = Callable[..., Memory]
+NOW = 1_790_000_000.0
+
+
+def ids(db: sqlite3.Connection, filters: Filters) -> set[str]:
+    found, _ = selecting.page(
+        db, filters, order="newest", limit=5000, offset=0, now=NOW, scoring=Rules().scoring
+    )
+    return {memory.id for memory in found}
+
+
+def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
+    answer = recall(db, query, Filters(), limit=20, weights=Weights(), tuning=Tuning(), now=NOW)
+    return [hit.memory for hit in answer.hits]
+
+
+async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn_cold(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    for start in range(0, 2000, 100):
+
+        def insert(tx: Transaction, start: int = start) -> None:
+            for number in range(start, start + 100):
+                importance = (number * 7919 % 1000) / 1000
+                moment = NOW - 1000
+                memories.insert(tx, make_memory(number, importance=importance, created_at=moment))
+
+        await store.write(insert)
+        size = await store.read(
+            lambda db: len(msgspec.json.encode(faces.warm_document(db, NOW, Rules())))
+        )
+        assert size <= Rules().warm_max_bytes
+    everything = await store.read(lambda db: [from_row(row) for row in db.execute(SELECT)])
+    assert {memory.id for memory in everything} == {f"m{n:05d}" for n in range(2000)}
+    warm = [m for m in everything if m.archived_at is None]
+    cold = [m for m in everything if m.archived_at is not None]
+    assert warm
+    lowest = min(score_of(memory, NOW, Rules().scoring) for memory in warm)
+    # What came after the last eviction may be low; what left was lower than all who stayed then.
+    assert max(score_of(memory, NOW, Rules().scoring) for memory in cold) <= lowest + 0.2
+    for number in range(0, 2000, 97):
+        found = await store.read(lambda db, n=number: recalled(db, f"word{n}"))
+        assert [memory.id for memory in found] == [f"m{number:05d}"]
+
+
+async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(rules=Rules(hot=HotLimits(max_bytes=1500)))
+    for number in range(30):
+
+        def learn(tx: Transaction, number: int = number) -> None:
+            lesson = {
+                "text": f"never forget lesson{number}x " + "and so on " * 5,
+                "importance": number / 30,
+            }
+            hot_rows.save(tx, hot.update(hot_rows.load(tx.db), "lesson", lesson, tx.now))
+
+        await store.write(learn)
+    await store.flush_faces()
+    content = (store.place.folder / faces.HOT_FILE).read_bytes()
+    assert len(content) <= 1500
+    kept = {lesson["text"].split()[2] for lesson in json.loads(content)["critical_lessons"]}
+    assert f"lesson{29}x" in kept
+    for number in range(30):
+        word = f"lesson{number}x"
+        found = await store.read(lambda db, word=word: recalled(db, word))
+        assert (word in kept) != bool(found)
+
+
+async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_names_work(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    names = {n: f"area{n % 40}/part{n % 100}/item{n}" for n in range(200)}
+    for number, name in names.items():
+        await store.write(
+            lambda tx, n=number, name=name: memories.insert(tx, make_memory(n, category=name))
+        )
+    limits = Rules().tree
+    document = await store.read(faces.tree_document)
+    nodes = await store.read(tree_rows.load)
+    assert len(nodes) + 1 <= limits.max_nodes
+    assert trees.size(document) <= limits.max_size_bytes
+    assert max(map(len, trees.children(nodes).values())) <= limits.max_children
+    assert document["root"]["warm_count"] + document["root"]["cold_count"] == 200
+    for number, name in names.items():
+        memory = await store.read(lambda db, n=number: memories.find(db, f"m{n:05d}"))
+        assert name in {memory.category, memory.original_category}
+        assert memory.category == "root" or memory.category in nodes
+        found = await store.read(lambda db, name=name: ids(db, Filters(category=name)))
+        assert found == {f"m{number:05d}"}
+    for area in range(40):
+        found = await store.read(lambda db, a=area: ids(db, Filters(category=f"area{a}")))
+        assert found == {f"m{n:05d}" for n in range(200) if n % 40 == area}
+
+
+SMALL = Rules(
+    warm_max_bytes=2_500,
+    tree=TreeLimits(max_nodes=6, max_depth=3, max_children=3, max_size_bytes=1_000),
+)
+NUMBERS = st.integers(min_value=0, max_value=30)
+CATEGORIES = st.sampled_from(
+    ["root", "general", "a", "a/b", "a/b/c", "a/x", "d/e", "f", "g/h/i", "g/h/j", "k", "l/m"]
+)
+WORDS = st.sampled_from(["apple", "pear", "plum", "Zürich", "東京都", "naïve", "running"])
+
+
+class Operations(RuleBasedStateMachine):
+    """Any mixture of operations, each in a settled commit, against recounts of the rows."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        path = Path(self.folder.name) / "memory.db"
+        self.db = connect_writer(path, 512)
+        migrate(self.db, path, MIGRATIONS)
+        self.clock = 0
+        self.now = NOW
+        self.texts: dict[str, str] = {}
+        self.dirty: set[tuple[str, str]] = set()
+
+    def teardown(self) -> None:
+        if hasattr(self, "db"):
+            self.db.close()
+            self.folder.cleanup()
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def commit(self, *operations: Callable[[Transaction], object]) -> None:
+        self.now += 3600.0
+        self.db.execute("BEGIN IMMEDIATE")
+        tx = Transaction(self.db, now=self.now, device="d", rules=SMALL, tick=self.tick)
+        for operation in operations:
+            operation(tx)
+        settle(tx)
+        self.db.execute("COMMIT")
+
+    @rule(number=NUMBERS, category=CATEGORIES, word=WORDS, importance=st.floats(0.0, 1.0))
+    def store(self, number: int, category: str, word: str, importance: float) -> None:
+        key = f"id{number:04d}"
+        text = f"{word} of number{number}"
+        if key in self.texts:
+            old = memories.find(self.db, key)
+            new = {"text": text, "category": category, "importance": importance}
+            memory = Memory(id=key, created_at=old.created_at, updated_at=self.now, **new)
+            kept = {"archived_at": old.archived_at, "original_category": old.original_category}
+            merged = {"merged_into": old.merged_into, "access_count": old.access_count}
+            values = {name: getattr(memory, name) for name in memory.__struct_fields__}
+            whole = Memory(**{**values, **kept, **merged})
+            self.commit(lambda tx: memories.replace(tx, old, whole))
+        else:
+            memory = Memory(
+                id=key,
+                text=text,
+                category=category,
+                importance=importance,
+                created_at=self.now,
+                updated_at=self.now,
+            )
+            self.commit(lambda tx: memories.insert(tx, memory))
+        self.texts[key] = text
+        self.dirty.add((memories.KIND, key))
+
+    @rule(number=NUMBERS)
+    def delete(self, number: int) -> None:
+        key = f"id{number:04d}"
+        if self.texts.pop(key, None) is not None:
+            self.commit(lambda tx: memories.delete(tx, memories.find(tx.db, key)))
+            self.dirty.add((memories.KIND, key))
+
+    @rule(number=NUMBERS)
+    def archive(self, number: int) -> None:
+        self.commit(lambda tx: memories.archive(tx, [f"id{number:04d}"]))
+
+    @rule(number=NUMBERS, times=st.integers(1, 3))
+    def use(self, number: int, times: int) -> None:
+        self.commit(lambda tx: memories.count_answers(tx, [[f"id{number:04d}"]] * times))
+
+    @rule(one=NUMBERS, other=NUMBERS)
+    def merge(self, one: int, other: int) -> None:
+        keys = [f"id{one:04d}", f"id{other:04d}"]
+        if one != other and all(key in self.texts for key in keys):
+            old = memories.find(self.db, keys[0])
+            values = {name: getattr(old, name) for name in old.__struct_fields__}
+            merged = Memory(**{**values, "merged_into": keys[1]})
+            self.commit(lambda tx: memories.replace(tx, old, merged))
+
+    @rule(category=CATEGORIES)
+    def prune_and_add(self, category: str) -> None:
+        def change(tx: Transaction) -> None:
+            before = tree_rows.load(tx.db)
+            kept, _ = trees.prune(before, tx.now, 0.0)
+            tree_rows.save(tx, before, kept)
+            tree_rows.ensure(tx, category)
+            archive_faded(tx)
+
+        self.commit(change)
+
+    @rule(number=NUMBERS)
+    def pair(self, number: int) -> None:
+        self.commit(lambda tx: key_values.put(tx, f"key{number}", "v"))
+        self.dirty.add((key_values.KIND, f"key{number}"))
+
+    @invariant()
+    def every_memory_is_there_with_its_text(self) -> None:
+        if hasattr(self, "db"):
+            rows = self.db.execute("SELECT id, text FROM memories").fetchall()
+            assert dict(rows) == self.texts
+
+    @invariant()
+    def the_counts_are_true(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        live = [
+            (row[0], row[1] is None)
+            for row in self.db.execute(
+                "SELECT category, archived_at FROM memories WHERE merged_into IS NULL"
+            )
+        ]
+        for path, node in tree_rows.load(self.db).items():
+            assert node.warm_count == live.count((path, True)), path
+            assert node.cold_count == live.count((path, False)), path
+        warm = sum(is_warm for _, is_warm in live)
+        assert tree_rows.totals(self.db) == (warm, len(live) - warm)
+
+    @invariant()
+    def every_category_has_its_node_and_the_tree_is_within_limits(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        nodes = tree_rows.load(self.db)
+        filed = {row[0] for row in self.db.execute("SELECT DISTINCT category FROM memories")}
+        assert filed - {"root"} <= nodes.keys()
+        assert len(nodes) + 1 <= SMALL.tree.max_nodes
+        assert trees.size(faces.tree_document(self.db)) <= SMALL.tree.max_size_bytes
+        assert trees.with_parents(nodes).keys() == nodes.keys()
+
+    @invariant()
+    def warm_is_within_its_cap(self) -> None:
+        if hasattr(self, "db"):
+            document = faces.warm_document(self.db, self.now, SMALL)
+            assert faces.compact_size(document) <= SMALL.warm_max_bytes
+
+    @invariant()
+    def the_index_finds_each_text_and_nothing_else(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        for number in range(31):
+            found = self.db.execute(
+                "SELECT id FROM memory_fts JOIN memories ON row = memory_fts.rowid"
+                " WHERE memory_fts MATCH ?",
+                (f'"number{number}"',),
+            ).fetchall()
+            key = f"id{number:04d}"
+            assert found == ([(key,)] if key in self.texts else [])
+        indexed = self.db.execute("SELECT count(*) FROM memory_fts_docsize").fetchone()[0]
+        assert indexed == len(self.texts)
+
+    @invariant()
+    def the_outbox_names_all_that_changed(self) -> None:
+        if hasattr(self, "db"):
+            waiting = set(self.db.execute("SELECT kind, id FROM outbox").fetchall())
+            assert self.dirty <= waiting
+            assert {("tree", path) for path in tree_rows.load(self.db)} <= waiting
+
+    @invariant()
+    def the_archives_files_are_marked_stale(self) -> None:
+        if hasattr(self, "db"):
+            archived = "SELECT DISTINCT row / 256 FROM memories WHERE archived_at IS NOT NULL"
+            stale = self.db.execute("SELECT segment FROM stale_segments").fetchall()
+            assert set(self.db.execute(archived).fetchall()) <= set(stale)
+
+
+TestOperations = Operations.TestCase
+TestOperations.settings = settings(
+    max_examples=30,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)

@@ -1,0 +1,103 @@
+"""What a kill at the worst moment leaves, set up by hand; `tests/crash/` finds such moments."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from thermocline.daemon.client import ApiError
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store.agent_store import Surroundings
+from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.transaction import Rules
+
+
+def settle(client, eventually):
+    eventually(lambda: not client.status()["agents"]["default"]["faces_pending"], "files written")
+
+
+def test_a_kill_between_writing_a_file_and_noting_it_is_no_edit_by_hand(daemon, eventually):
+    with daemon.client() as client:
+        client.store("the heron nests at pier 4")
+        settle(client, eventually)
+    daemon.stop()
+    db = sqlite3.connect(daemon.folder() / "memory.db")
+    written = dict(db.execute("SELECT name, digest FROM faces").fetchall())
+    announced = json.dumps({name: ["", digest] for name, digest in written.items()})
+    db.execute("UPDATE faces SET digest = 'of the file before'")
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('writing', ?)", (announced,))
+    db.commit()
+    db.close()
+    daemon.start()
+    with daemon.client() as client:
+        settle(client, eventually)
+        assert client.status()["problems"] == []
+    assert [*daemon.folder().glob("*.edited-*"), *daemon.folder().glob("*.before-*")] == []
+    daemon.stop()
+    db = sqlite3.connect(daemon.folder() / "memory.db")
+    assert db.execute("SELECT count(*) FROM meta WHERE key = 'writing'").fetchone() == (0,)
+    db.close()
+
+
+def test_half_written_files_of_a_killed_daemon_are_removed(daemon):
+    daemon.stop()
+    cold = daemon.folder() / "cold"
+    cold.mkdir(exist_ok=True)
+    leftovers = [
+        daemon.folder() / ".MEMORY.md.a1b2c3d4.tmp",
+        daemon.folder() / ".warm-memory.json.zzzzzzz_.tmp",
+        cold / ".000001.jsonl.abcd_fgh.tmp",
+    ]
+    for path in leftovers:
+        path.write_text("half of a fi")
+    own = daemon.folder() / ".notes.tmp"
+    own.write_text("somebody's own")
+    daemon.start()
+    assert not any(path.exists() for path in leftovers)
+    assert own.exists()
+
+
+def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
+    resource = pytest.importorskip("resource")
+    pid = daemon.process.pid
+    with daemon.client() as client:
+        key = client.store("the heron nests at pier 4")["id"]
+        settle(client, eventually)
+        before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        for _ in range(3):
+            with pytest.raises(ApiError) as caught:
+                client.store("no room for this")
+            assert caught.value.code == "disk_full"
+        assert client.get(key)["text"] == "the heron nests at pier 4"
+        assert [problem["code"] for problem in client.health()["problems"]] == ["disk_full"]
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        assert client.store("there is room now")["id"]
+
+
+async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
+    threads = ThreadPoolExecutor(2)
+    rules = Rules()
+    around = Surroundings(
+        threads=threads,
+        problems=Problems(),
+        now=lambda: 1_790_000_000.0,
+        publish=lambda _agent, _event: None,
+        rules=lambda: rules,
+        readers=1,
+        face_delay_seconds=lambda: 0.01,
+    )
+    keeping = Keeping(idle_close_seconds=0.0, max_open_agents=8, look_seconds=1.0)
+    agents = Agents(
+        tmp_path, workspaces={}, device="here", cache_kb=512, around=around, keeping=lambda: keeping
+    )
+    async with agents.use("seldom", create=True) as store:
+        await agents._close("seldom", unless_used=True)
+        assert await store.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)
+    await agents._close("seldom", unless_used=True)
+    assert agents.open_stores() == {}
+    await agents.close()
+    threads.shutdown()

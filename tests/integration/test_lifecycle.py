@@ -1,0 +1,165 @@
+"""The daemon comes and goes: signals, second daemons, and what stands in the socket's place."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from typing import Any
+
+import pytest
+
+HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def test_sigterm_lets_go_of_everybody_within_five_seconds(
+    daemon: Any, wire: Any, calls_of: Any
+) -> None:
+    calls_of(daemon).store("kept")
+    idle, stream, half, used = (wire(daemon.socket) for _ in range(4))
+    stream.send(STREAM)
+    said = b""
+    while b"connected" not in said:
+        said += stream.socket.recv(65_536)
+    half.send(HALF)
+    used.send(b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert used.answer().status == 200
+    started = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - started < 5
+    assert half.answer().refusal()[:2] == (503, "shutting_down")
+    assert idle.closed()
+    assert used.closed()
+    assert not daemon.socket.exists()
+    daemon.start()
+    assert calls_of(daemon).total() == 1
+
+
+def test_what_is_in_flight_at_sigterm_is_answered_and_kept_or_neither(
+    make_daemon: Any, wire: Any, calls_of: Any
+) -> None:
+    daemon = make_daemon("--set=socket.drain_seconds=2").start()
+    body = json.dumps({"memories": [{"text": f"m{n}"} for n in range(200)]}).encode()
+    head = b"POST /api/memory/batch HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    flying = [wire(daemon.socket) for _ in range(5)]
+    for one in flying:
+        one.send(head + body)
+    daemon.process.send_signal(signal.SIGTERM)
+    answers = [one.answer() for one in flying]
+    assert daemon.process.wait(10) == 0
+    kept = sum(answer.status == 201 for answer in answers)
+    daemon.start()
+    total = calls_of(daemon).total()
+    assert total >= 200 * kept
+    assert total % 200 == 0
+
+
+def never_read(one: Any, call: Any) -> None:
+    """Ask for megabytes and do not read them: the daemon is still answering when it leaves."""
+    for _ in range(4):
+        call.ok("POST", "/api/memory/batch", {"memories": [{"text": "x" * 60_000}] * 16})
+    one.send(b"GET /api/memory HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert one.socket.recv(1) == b"H"
+
+
+def test_a_caller_that_does_not_read_delays_the_end_no_longer_than_the_drain(
+    make_daemon: Any, wire: Any, calls_of: Any
+) -> None:
+    daemon = make_daemon("--set=socket.drain_seconds=2.5").start()
+    never_read(wire(daemon.socket), calls_of(daemon))
+    started = time.monotonic()
+    assert daemon.stop() == 0
+    assert 2.5 <= time.monotonic() - started < 5
+
+
+def test_a_second_sigterm_ends_it_at_once(
+    daemon: Any, wire: Any, calls_of: Any, eventually: Any
+) -> None:
+    never_read(wire(daemon.socket), calls_of(daemon))
+    daemon.process.send_signal(signal.SIGTERM)
+    eventually(lambda: "stopping" in daemon.log.read_text(), "it is leaving")
+    assert daemon.process.poll() is None
+    started = time.monotonic()
+    assert daemon.stop() == 128 + signal.SIGTERM
+    assert time.monotonic() - started < 1
+    daemon.start()
+    with daemon.client() as client:
+        assert client.list(limit=1)["total"] == 64
+
+
+def test_sigint_leaves_like_sigterm(daemon: Any) -> None:
+    assert daemon.stop(signal.SIGINT) == 0
+    assert not daemon.socket.exists()
+
+
+def test_a_second_daemon_on_the_same_state_says_who_holds_it(make_daemon: Any) -> None:
+    first, second = make_daemon(name="first").start(), make_daemon(name="second")
+    second.state = first.state
+    second.start(wait=False)
+    assert second.process.wait(10) == 1
+    said = second.log.read_text()
+    assert f"process {first.process.pid} holds it" in said
+    assert str(first.socket) in said
+    assert "--state-dir" in said
+    assert "Traceback" not in said
+    assert first.ready()
+    first.kill()
+    assert second.start().ready()
+
+
+def test_a_second_daemon_on_the_same_socket_is_refused(make_daemon: Any) -> None:
+    first, second = make_daemon(name="first").start(), make_daemon(name="second")
+    second.socket = first.socket
+    second.start(wait=False)
+    assert second.process.wait(10) == 1
+    said = second.log.read_text()
+    assert "another daemon answers there" in said
+    assert "Traceback" not in said
+    assert first.ready()
+
+
+def test_a_socket_that_a_killed_daemon_left_is_replaced(make_daemon: Any) -> None:
+    daemon = make_daemon()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(daemon.socket))
+    assert daemon.start().ready()
+    daemon.kill()
+    assert daemon.socket.exists()
+    assert daemon.start().ready()
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_what_is_no_socket_is_left_alone(make_daemon: Any, kind: str) -> None:
+    daemon = make_daemon()
+    precious = daemon.socket.with_name("precious")
+    precious.write_text("precious")
+    if kind == "file":
+        daemon.socket.write_text("precious")
+    elif kind == "folder":
+        daemon.socket.mkdir()
+    else:
+        daemon.socket.symlink_to(precious)
+    daemon.start(wait=False)
+    assert daemon.process.wait(10) == 1
+    said = daemon.log.read_text()
+    assert "no socket" in said
+    assert "Traceback" not in said
+    assert precious.read_text() == "precious"
+    assert daemon.socket.is_symlink() or daemon.socket.exists()
+
+
+def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon: Any) -> None:
+    daemon = make_daemon()
+    daemon.socket = daemon.socket.with_name("s" * 120)
+    daemon.start(wait=False)
+    assert daemon.process.wait(10) == 1
+    said = daemon.log.read_text()
+    assert "cannot listen on" in said
+    assert "Traceback" not in said
+
+
+def test_a_socket_that_was_removed_is_not_missed_at_the_end(daemon: Any) -> None:
+    daemon.socket.unlink()
+    assert daemon.stop() == 0

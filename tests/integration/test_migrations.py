@@ -1,0 +1,96 @@
+"""From one schema to the next: forward in whole steps, with a copy; never backwards."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+
+from thermocline.daemon.errors import Conflict, ThermoclineError
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import memories
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.schema import MIGRATIONS, Migration
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakePlace: TypeAlias = Callable[..., Place]
+MakeMemory: TypeAlias = Callable[..., Memory]
+
+LATEST = MIGRATIONS[-1].version
+NEXT = Migration(LATEST + 1, ("CREATE TABLE later (a TEXT) STRICT", "INSERT INTO later VALUES (1)"))
+BROKEN = Migration(LATEST + 2, ("CREATE TABLE half (a TEXT) STRICT", "INSERT INTO nowhere VALUES"))
+
+
+async def filled(open_store: OpenStore, place: Place, make_memory: MakeMemory) -> None:
+    store = await open_store(place)
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await store.close()
+
+
+def version(place: Place) -> int:
+    db = sqlite3.connect(place.database)
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return int(found)
+
+
+async def test_a_later_schema_is_reached_and_a_copy_of_the_earlier_kept(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    await filled(open_store, make_place(), make_memory)
+    later = make_place(migrations=(*MIGRATIONS, NEXT))
+    store = await open_store(later)
+    assert await store.read(lambda db: memories.find(db, "m00001").text) == make_memory(1).text
+    assert await store.read(lambda db: db.execute("SELECT a FROM later").fetchall()) == [("1",)]
+    await store.close()
+    assert version(later) == NEXT.version
+    [copy] = later.folder.glob(f"memory.db.v{LATEST}-*")
+    db = sqlite3.connect(copy)
+    assert db.execute("SELECT count(*) FROM memories").fetchone() == (1,)
+    assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
+    db.close()
+
+
+async def test_a_fresh_database_gets_every_step_and_no_copy(
+    open_store: OpenStore, make_place: MakePlace
+) -> None:
+    place = make_place(migrations=(*MIGRATIONS, NEXT))
+    await (await open_store(place)).close()
+    assert version(place) == NEXT.version
+    assert not list(place.folder.glob("memory.db.v*"))
+
+
+async def test_a_step_that_fails_leaves_the_steps_before_it_and_nothing_of_itself(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    await filled(open_store, make_place(), make_memory)
+    with pytest.raises(ThermoclineError):
+        await open_store(make_place(migrations=(*MIGRATIONS, NEXT, BROKEN)))
+    place = make_place(migrations=(*MIGRATIONS, NEXT))
+    assert version(place) == NEXT.version
+    store = await open_store(place)
+    tables = await store.read(
+        lambda db: {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    )
+    assert "later" in tables
+    assert "half" not in tables
+    assert await store.read(lambda db: memories.find(db, "m00001").text) == make_memory(1).text
+
+
+async def test_a_database_of_a_later_release_is_refused_and_left_as_it_is(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    await filled(open_store, place, make_memory)
+    db = sqlite3.connect(place.database)
+    db.execute(f"PRAGMA user_version = {LATEST + 1}")
+    db.close()
+    before = {path.name: path.read_bytes() for path in place.folder.iterdir() if path.is_file()}
+    with pytest.raises(Conflict, match="schema version") as raised:
+        await open_store(place)
+    assert raised.value.hint
+    after = {path.name: path.read_bytes() for path in place.folder.iterdir() if path.is_file()}
+    assert {name: after[name] for name in before} == before

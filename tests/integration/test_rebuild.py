@@ -1,0 +1,423 @@
+"""A damaged or missing database is rebuilt from what is left of it and the state files."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from thermocline.daemon.errors import ThermoclineError
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store import hot_rows, key_values, memories
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.salvage import salvage
+from thermocline.daemon.store.transaction import Rules, Transaction
+
+OpenStore = Callable[..., Awaitable[AgentStore]]
+MakeMemory = Callable[..., Memory]
+PAGE = 4096
+# So little warm room that most of the memories stand in the archive.
+CROWDED = Rules(warm_max_bytes=4_000)
+
+
+async def filled(open_store: OpenStore, make_memory: MakeMemory, place: Place, size: int) -> None:
+    """A memory with something of every kind in it, closed, and its state files written."""
+    store = await open_store(place, rules=CROWDED)
+
+    def fill(tx: Transaction) -> None:
+        for number in range(size):
+            memories.insert(tx, make_memory(number, category=f"area/part{number % 7}"))
+            key_values.put(tx, f"key{number}", f"value {number}")
+        state = hot_rows.load(tx.db)
+        state.identity["agent_name"] = "Ada"
+        hot_rows.save(tx, state)
+
+    await store.write(fill)
+    await store.close()
+
+
+async def held(store: AgentStore) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+    """The texts, the pairs and the identity that the store knows."""
+
+    def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+        found = {memory.id: memory.text for memory in map(from_row, db.execute(SELECT))}
+        pairs = dict(db.execute("SELECT key, value FROM kv").fetchall())
+        return found, pairs, hot_rows.load(db).identity
+
+    return await store.read(read)
+
+
+def expected(make_memory: MakeMemory, size: int) -> tuple[Any, ...]:
+    texts = {m.id: m.text for m in map(make_memory, range(size))}
+    pairs = {f"key{number}": f"value {number}" for number in range(size)}
+    return texts, pairs, {"agent_name": "Ada"}
+
+
+async def settled() -> None:
+    """Wait until the check of the whole database, and the repair that it began, are over."""
+    deadline = time.monotonic() + 20
+    while any(
+        task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
+    ):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.005)
+
+
+async def test_a_missing_database_comes_back_whole_from_the_state_files(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 300)
+    for path in place.folder.glob("memory.db*"):
+        path.unlink()
+    store = await open_store(place, rules=CROWDED)
+    assert await held(store) == expected(make_memory, 300)
+
+
+@pytest.mark.parametrize("size", [60])
+async def test_a_page_of_zeros_anywhere_costs_nothing_that_was_acknowledged(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, size: int
+) -> None:
+    origin = make_place("origin")
+    await filled(open_store, make_memory, origin, size)
+    content = origin.database.read_bytes()
+    lost = []
+    for page in range(len(content) // PAGE):
+        place = make_place(f"p{page}")
+        shutil.copytree(origin.folder, place.folder)
+        damaged = bytearray(content)
+        damaged[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
+        place.database.write_bytes(damaged)
+        store = await open_store(place, rules=CROWDED)
+        await settled()
+        if await held(store) != expected(make_memory, size):
+            lost.append(page)
+        await store.write(lambda tx: key_values.put(tx, "after", "goes on"))
+        await store.close()
+    assert not lost
+
+
+async def corrupted(place: Place, change: Callable[[bytearray], None]) -> None:
+    content = bytearray(place.database.read_bytes())
+    change(content)
+    place.database.write_bytes(content)
+
+
+def destroy_header(content: bytearray) -> None:
+    content[:100] = b"x" * 100
+
+
+def cut_in_half(content: bytearray) -> None:
+    del content[len(content) // 2 :]
+
+
+def empty(content: bytearray) -> None:
+    content.clear()
+
+
+def fill_with_noise(content: bytearray) -> None:
+    content[:] = random.Random(7).randbytes(len(content))
+
+
+@pytest.mark.parametrize("change", [destroy_header, cut_in_half, empty, fill_with_noise])
+async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    problems: Problems,
+    change: Callable[[bytearray], None],
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 60)
+    await corrupted(place, change)
+    ruined = place.database.read_bytes()
+    store = await open_store(place, rules=CROWDED)
+    await settled()
+    assert await held(store) == expected(make_memory, 60)
+    asides = [path.read_bytes() for path in place.folder.glob("memory.db.corrupt-*")]
+    assert asides
+    # Of an empty file SQLite makes an empty database; everything else is kept as it was found.
+    assert not ruined or ruined in asides
+    [problem] = [p for p in problems.standing() if p.code == "database_rebuilt"]
+    assert "default" in problem.message
+    assert not problem.lasting
+
+
+async def test_garbage_in_the_log_costs_nothing_that_a_file_shows(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    origin = make_place("origin")
+    store = await open_store(origin)
+    for number in range(20):
+        await store.write(
+            lambda tx, number=number: (
+                memories.insert(tx, make_memory(number)),
+                key_values.put(tx, f"key{number}", f"value {number}"),
+            )
+        )
+    assert await store.flush_faces()
+    # As a power cut leaves it: the log holds nearly everything.
+    killed = make_place("killed")
+    shutil.copytree(origin.folder, killed.folder)
+    log = killed.folder / "memory.db-wal"
+    size = log.stat().st_size
+    assert size > 20 * PAGE
+    with log.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(random.Random(3).randbytes(size // 2))
+    store = await open_store(killed)
+    await store.flush_faces()
+    await settled()
+    texts, pairs, _ = await held(store)
+    assert texts == {m.id: m.text for m in map(make_memory, range(20))}
+    assert pairs == {f"key{number}": f"value {number}" for number in range(20)}
+
+
+async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answered(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    problems: Problems,
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=CROWDED)
+    await settled()
+    await store.flush_faces()
+    with place.database.open("r+b") as file:
+        size = place.database.stat().st_size
+        file.seek(PAGE)
+        file.write(random.Random(5).randbytes(size - PAGE))
+    answers = await asyncio.gather(
+        *(held(store) for _ in range(20)),
+        *(store.write(lambda tx, n=n: key_values.put(tx, f"n{n}", "new")) for n in range(20)),
+    )
+    assert len(answers) == 40
+    texts, pairs, identity = await held(store)
+    before = expected(make_memory, 60)
+    assert (texts, identity) == (before[0], before[2])
+    assert pairs == before[1] | {f"n{n}": "new" for n in range(20)}
+    assert "database_rebuilt" in {problem.code for problem in problems.standing()}
+
+
+async def test_damage_that_only_the_state_files_writer_meets_is_mended(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    problems: Problems,
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=CROWDED)
+    await settled()
+    with place.database.open("r+b") as file:
+        file.seek(PAGE)
+        file.write(bytes(place.database.stat().st_size - PAGE))
+    store.want_faces(["warm", "hot", "kv"])
+    deadline = time.monotonic() + 20
+    while "database_rebuilt" not in {problem.code for problem in problems.standing()}:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    assert await held(store) == expected(make_memory, 60)
+
+
+async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=CROWDED, delay_seconds=600.0)
+
+    def forget(tx: Transaction) -> None:
+        memories.delete(tx, memories.find(tx.db, "m00007"))
+        key_values.delete(tx, "key7")
+        hot_rows.save(tx, msgspec.structs.replace(hot_rows.load(tx.db), identity={"n": 1}))
+
+    await store.write(forget)
+    killed = make_place("killed")
+    # The state files still show what was deleted a moment ago.
+    shutil.copytree(place.folder, killed.folder)
+    await store.close()
+    check = sqlite3.connect(killed.database)
+    check.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    root = check.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'metrics'").fetchone()[0]
+    check.close()
+    with killed.database.open("r+b") as file:
+        file.seek((root - 1) * PAGE)
+        file.write(bytes(PAGE))
+    store = await open_store(killed, rules=CROWDED)
+    await settled()
+    await store.write(lambda tx: tx.count("retrieval_count"))
+    texts, pairs, identity = await held(store)
+    assert len(texts) == 59
+    assert len(pairs) == 59
+    assert identity == {"n": 1}
+
+
+async def test_a_rebuilt_memory_leaves_no_file_of_the_archive_behind_its_rows(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 600)
+    store = await open_store(place, rules=CROWDED)
+
+    def thin_out(tx: Transaction) -> None:
+        for number in range(20, 600):
+            memories.delete(tx, memories.find(tx.db, f"m{number:05d}"))
+        memories.insert(tx, make_memory(1000))
+
+    await store.write(thin_out)
+    await store.write(lambda tx: memories.archive(tx, ["m01000"]))
+    await store.close()
+    assert list((place.folder / "cold").glob("*.jsonl"))
+    for path in place.folder.glob("memory.db*"):
+        path.unlink()
+    store = await open_store(place, rules=CROWDED)
+    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m01000")))
+    await store.close()
+    left = [p for p in place.folder.rglob("*") if p.is_file() and b"m01000" in p.read_bytes()]
+    assert [p.name for p in left if p.parent.name in {"cold", place.folder.name}] == ["memory.db"]
+
+
+async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE kv (key, value, created_at)")
+    db.execute("CREATE TABLE hot (section, key, value, position, clock)")
+    db.execute("CREATE TABLE tombstones (kind, id, deleted_at, clock, device)")
+    db.executemany("INSERT INTO kv VALUES (?, ?, ?)", [("a", "b", 1.0), (None, b"x", "y")])
+    db.execute("INSERT INTO hot VALUES ('lesson', 'k', '{}', 'first', 1)")
+    db.execute("INSERT INTO tombstones VALUES ('kv', 'a', 1.0, ?, 'd')", (2**63 - 1,))
+    db.commit()
+    db.close()
+    found = salvage(path)
+    assert found.kv == (("a", "b", 1.0),)
+    assert found.hot == ()
+    assert found.tombstones == ()
+
+
+async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    problems: Problems,
+) -> None:
+    place = make_place()
+    store = await open_store(place)
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    for path in place.folder.glob("memory.db*"):
+        path.unlink()
+    writes = [
+        asyncio.create_task(store.write(lambda tx, n=n: memories.insert(tx, make_memory(n))))
+        for n in range(2, 40)
+    ]
+    await asyncio.gather(store.look(), *writes)
+    await store.close()
+    store = await open_store(place)
+    assert len((await held(store))[0]) == 39
+    assert "database_removed" in {problem.code for problem in problems.standing()}
+
+
+async def test_a_folder_removed_under_way_stays_removed(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    store = await open_store(place)
+    await store.flush_faces()
+    shutil.rmtree(place.folder)
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await store.flush_faces()
+    await store.close()
+    assert not place.folder.exists()
+
+
+async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    problems: Problems,
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=CROWDED)
+    await settled()
+    await store.flush_faces()
+    with place.database.open("r+b") as file:
+        file.seek(PAGE)
+        file.write(bytes(place.database.stat().st_size - PAGE))
+    await store.read(lambda db: db.execute("PRAGMA shrink_memory").fetchall())
+    obstacle = place.folder / "memory.db.building"
+    obstacle.mkdir()
+    with pytest.raises(ThermoclineError):
+        await held(store)
+    obstacle.rmdir()
+    assert await held(store) == expected(make_memory, 60)
+    assert "rebuild_failed" not in {problem.code for problem in problems.standing()}
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.crash)])
+def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_did(
+    make_daemon: Callable[..., Any], eventually: Callable[..., None], seed: int
+) -> None:
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        for start in range(0, 1000, 250):
+            batch = [
+                {"text": f"memory word{n} padded {'x' * 80}"} for n in range(start, start + 250)
+            ]
+            client.batch(batch)
+        client.kv_set("key", "value")
+    daemon.stop()
+    database = daemon.folder() / "memory.db"
+    pages = database.stat().st_size // PAGE
+    rng = random.Random(seed)
+    with database.open("r+b") as file:
+        for page in rng.sample(range(pages), 5):
+            file.seek(page * PAGE)
+            file.write(bytes(PAGE))
+    daemon.start()
+    with daemon.client() as client:
+
+        def rebuilt() -> bool:
+            return "database_rebuilt" in {p["code"] for p in client.status()["problems"]}
+
+        eventually(rebuilt, "the database is rebuilt")
+        assert client.status()["agents"]["default"]["memories"] == 1000
+        for number in range(0, 1000, 37):
+            [found] = client.recall(f"word{number}")["results"]
+            assert found["text"].startswith(f"memory word{number} ")
+        assert client.kv_get("key")["value"] == "value"
+    assert list(daemon.folder().glob("memory.db.corrupt-*"))
+
+
+def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
+    make_daemon: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
+    daemon = make_daemon("--set", "store.face_check_seconds=0.1").start()
+    with daemon.client("ada") as client:
+        client.store("a secret of ada")
+        shutil.rmtree(daemon.folder("ada"))
+
+        def closed() -> bool:
+            return "ada" not in {agent["id"] for agent in client.agents()["results"]}
+
+        eventually(closed, "the agent is closed")
+        assert "ada" not in client.status()["agents"]
+        assert not daemon.folder("ada").exists()
+        client.store("a new beginning")
+        shutil.rmtree(daemon.folder("ada"))
+        # Stored before the daemon looks at the folder again, and yet on the disk.
+        client.store("another beginning")
+        assert client.list()["total"] == 1
+        assert (daemon.folder("ada") / "memory.db").exists()

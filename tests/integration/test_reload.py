@@ -1,0 +1,145 @@
+"""A changed configuration reaches the running daemon; a bad one does not."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+class Configured:
+    """A daemon with a configuration file that the test rewrites."""
+
+    def __init__(self, daemon: Any, call: Any) -> None:
+        self.daemon = daemon
+        self.call = call
+        self.file = daemon.socket.with_name("config.json")
+
+    def write(self, document: Any) -> None:
+        """Put a new file in the old one's place."""
+        new = self.file.with_suffix(".new")
+        new.write_text(document if isinstance(document, str) else json.dumps(document))
+        new.replace(self.file)
+
+    def warm_kb(self) -> float:
+        return float(self.status()["agents"]["default"]["warm_max_bytes"] / 1024)
+
+    def status(self) -> Any:
+        return self.call.ok("GET", "/api/status")
+
+    def problems(self) -> dict[str, Any]:
+        return {problem["code"]: problem for problem in self.status()["problems"]}
+
+
+@pytest.fixture
+def configured(make_daemon: Any, calls_of: Any) -> Callable[..., Configured]:
+    def make(seconds: float) -> Configured:
+        daemon = make_daemon(f"--set=config.check_seconds={seconds}")
+        made = Configured(daemon, calls_of(daemon))
+        made.write({"warm": {"max_kb": 20}})
+        daemon.options = (*daemon.options, f"--config={made.file}")
+        daemon.start()
+        return made
+
+    return make
+
+
+def test_a_changed_file_is_taken_over_by_itself(configured: Any, eventually: Any) -> None:
+    one = configured(0.1)
+    assert one.warm_kb() == 20
+    one.write({"warm": {"max_kb": 1}, "log": {"level": "debug"}})
+    eventually(lambda: one.warm_kb() == 1, "the new value is in force")
+    for number in range(20):
+        one.call.store(f"m{number} " + "x" * 100)
+    agent = one.status()["agents"]["default"]
+    assert agent["warm_bytes"] <= 1024
+    assert agent["cold"] > 0
+    assert agent["memories"] == 20
+    log = one.daemon.log.read_text()
+    assert "took over: warm.max_kb, log.level" in log
+    assert one.problems() == {}
+
+
+def test_sighup_asks_for_it_at_once(configured: Any, eventually: Any) -> None:
+    one = configured(3600)
+    one.write({"warm": {"max_kb": 30}})
+    assert one.warm_kb() == 20
+    one.daemon.process.send_signal(signal.SIGHUP)
+    eventually(lambda: one.warm_kb() == 30, "the new value is in force")
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ("{", "config.json"),
+        ({"warm": {"max_kb": "many"}}, "warm.max_kb"),
+        ({"warm": {"max_kb": 30}, "warn": {}}, "warn"),
+        ({"warm": {"max_kb": 30}, "tree": {"max_depth": 99}}, "tree.max_depth"),
+    ],
+)
+def test_a_bad_file_keeps_the_old_values_and_shows(
+    configured: Any, eventually: Any, bad: Any, named: str
+) -> None:
+    one = configured(0.1)
+    one.write(bad)
+    eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
+    problem = one.problems()["config_invalid"]
+    assert named in problem["message"]
+    assert str(one.file) in problem["message"]
+    assert problem["hint"]
+    assert one.warm_kb() == 20
+    health = one.call("GET", "/api/health")
+    assert (health.status, health.body["status"]) == (503, "degraded")
+    assert one.call.store("works on")["text"] == "works on"
+    one.write({"warm": {"max_kb": 25}})
+    eventually(lambda: one.warm_kb() == 25, "the mended file is in force")
+    assert one.problems() == {}
+    assert one.call("GET", "/api/health").status == 200
+
+
+def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
+    configured: Any, eventually: Any
+) -> None:
+    one = configured(0.1)
+    one.write(
+        {
+            "warm": {"max_kb": 21},
+            "agent_id": "other",
+            "socket": {"mode": "0600"},
+            "store": {"cache_kb": 2048},
+        }
+    )
+    eventually(lambda: "restart_needed" in one.problems(), "the keys are named")
+    message = one.problems()["restart_needed"]["message"]
+    for key in ("agent_id", "socket.mode", "store.cache_kb"):
+        assert key in message
+    assert "warm.max_kb" not in message
+    assert one.warm_kb() == 21
+    assert one.call("GET", "/api/health").status == 200
+    one.write({"warm": {"max_kb": 21}})
+    eventually(lambda: one.problems() == {}, "nothing waits for a restart any more")
+
+
+def test_a_grant_is_taken_over_and_taken_back(configured: Any, eventually: Any) -> None:
+    one = configured(0.1)
+    one.write({"access": {"users": {"54001": "read"}}})
+    log = one.daemon.log
+    eventually(lambda: "took over: " in log.read_text(), "the grant is in force")
+    assert "access.users.54001" in log.read_text()
+    one.write({"access": {"users": {}}})
+    eventually(lambda: log.read_text().count("access.users.54001") == 2, "it is taken back")
+
+
+def test_a_file_that_goes_away_shows_and_its_return_mends_it(
+    configured: Any, eventually: Any
+) -> None:
+    one = configured(0.1)
+    one.file.unlink()
+    eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
+    assert one.warm_kb() == 20
+    one.write({"warm": {"max_kb": 22}})
+    eventually(lambda: one.warm_kb() == 22, "the file is in force again")
+    assert one.problems() == {}

@@ -1,0 +1,222 @@
+"""The state files: soon, whole, in the shapes that older tools read, and within their caps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from thermocline.daemon.memory import hot
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import faces, hot_rows, key_values, memories
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.faces import (
+    HOT_FILE,
+    KV_FILE,
+    MARKDOWN_FILE,
+    METRICS_FILE,
+    TREE_FILE,
+    WARM_FILE,
+)
+from thermocline.daemon.store.transaction import Rules, Transaction
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakeMemory: TypeAlias = Callable[..., Memory]
+ALL = (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, KV_FILE, MARKDOWN_FILE)
+
+
+def read(store: AgentStore, name: str) -> Any:
+    return json.loads((store.place.folder / name).read_text())
+
+
+async def until(true: Callable[[], bool], seconds: float = 10.0) -> float:
+    """Poll; return how long it took."""
+    started = time.monotonic()
+    while not true():
+        assert time.monotonic() - started < seconds
+        await asyncio.sleep(0.005)
+    return time.monotonic() - started
+
+
+async def test_files_follow_a_change_by_themselves(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(delay_seconds=0.3)
+    await store.flush_faces()
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await until(lambda: "word1" in (store.place.folder / WARM_FILE).read_text())
+    await until(lambda: not store.faces_pending)
+    assert read(store, TREE_FILE)["general"]["warm_count"] == 1
+
+
+async def test_a_reader_never_meets_half_a_file(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(delay_seconds=0.0)
+    await store.flush_faces()
+    writing = asyncio.create_task(
+        asyncio.to_thread(_read_for, store.place.folder, time.monotonic() + 1.0)
+    )
+    for number in range(150):
+        await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
+    assert await writing > 50
+    assert not list(store.place.folder.glob(".*.tmp"))
+
+
+def _read_for(folder: Path, end: float) -> int:
+    reads = 0
+    while time.monotonic() < end:
+        for name in (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, KV_FILE):
+            json.loads((folder / name).read_text())
+        reads += 1
+    return reads
+
+
+async def test_every_file_has_the_shape_that_evoclaw_reads(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+
+    def fill(tx: Transaction) -> None:
+        memories.insert(tx, make_memory(1, category="work/boat", importance=0.9))
+        state = hot_rows.load(tx.db)
+        for key, value in (
+            ("identity", {"agent_name": "Ada"}),
+            ("owner_profile", {"timezone": "UTC"}),
+            ("lesson", {"text": "measure twice"}),
+            ("event", {"text": "hull done"}),
+            ("task", {"text": "buy paint"}),
+            ("project", {"name": "boat", "status": "active"}),
+        ):
+            state = hot.update(state, key, value, tx.now)
+        hot_rows.save(tx, state)
+        key_values.put(tx, "key", "value")
+
+    await store.write(fill)
+    await store.flush_faces()
+    [record] = read(store, WARM_FILE)
+    assert set(record) >= {
+        *("id", "text", "category", "importance", "created_at", "access_count", "score"),
+        *("metadata", "tier"),
+    }
+    assert set(record["metadata"]) == {"urls", "commands", "paths"}
+    state = read(store, HOT_FILE)
+    assert state["_schema_version"] == "2.0"
+    assert state["identity"] == {"agent_name": "Ada"}
+    assert state["owner_profile"] == {"timezone": "UTC"}
+    assert set(state["critical_lessons"][0]) == {"text", "category", "importance", "timestamp"}
+    assert set(state["active_context"]["events"][0]) == {"text", "timestamp"}
+    assert set(state["active_context"]["tasks"][0]) == {"text", "status", "timestamp"}
+    assert state["active_context"]["projects"] == [{"name": "boat", "status": "active"}]
+    tree = read(store, TREE_FILE)
+    assert tree["_schema_version"] == "2.0"
+    assert tree["root"]["children"] == ["work"]
+    assert tree["root"]["warm_count"] == 1
+    assert tree["work"]["children"] == ["work/boat"]
+    assert set(tree["work/boat"]) == {
+        *("desc", "warm_count", "cold_count", "last_access", "children")
+    }
+    metrics = read(store, METRICS_FILE)
+    assert {*faces.STORED_METRICS, "_schema_version"} <= set(metrics)
+    assert read(store, KV_FILE)["key"]["value"] == "value"
+    text = (store.place.folder / MARKDOWN_FILE).read_text()
+    assert text.startswith("# MEMORY.md - Long-Term Context\n")
+    assert "- **Agent Name:** Ada" in text
+    assert "### boat" in text
+
+
+async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    rules = Rules(warm_max_bytes=6_000)
+    store = await open_store(rules=rules)
+    await store.write(lambda tx: memories.insert(tx, make_memory(0)))
+    await store.flush_faces()
+    assert (store.place.folder / WARM_FILE).read_text().startswith("[\n  {\n")
+    for number in range(1, 60):
+        await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
+    await store.flush_faces()
+    content = (store.place.folder / WARM_FILE).read_bytes()
+    assert content.startswith(b'[{"')
+    assert len(content) <= rules.warm_max_bytes
+    assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
+    assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
+
+
+async def test_the_archives_files_hold_every_archived_memory_and_no_other(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(rules=Rules(warm_max_bytes=3_000))
+
+    def fill(tx: Transaction) -> None:
+        for number in range(700):
+            memories.insert(tx, make_memory(number))
+
+    await store.write(fill)
+    await store.close()
+    shown = set()
+    for path in (store.place.folder / "cold").glob("*.jsonl"):
+        found, bad = faces.read_segment(path.read_bytes())
+        assert bad == 0
+        shown |= {memory.id for memory in found}
+    warm = {record["id"] for record in read(store, WARM_FILE)}
+    assert shown.isdisjoint(warm)
+    assert shown | warm == {f"m{number:05d}" for number in range(700)}
+
+
+@pytest.mark.parametrize("archived", [False, True])
+async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
+    open_store: OpenStore, make_memory: MakeMemory, archived: bool
+) -> None:
+    store = await open_store()
+    secret = make_memory(7, text="the passphrase is xylophoneq", subject="xylophoneq")
+    await store.write(lambda tx: memories.insert(tx, secret))
+    await store.write(
+        lambda tx: [memories.insert(tx, make_memory(n)) for n in range(300, 350)] and None
+    )
+    if archived:
+        await store.write(lambda tx: memories.archive(tx, ["m00007"]))
+    await store.flush_faces()
+    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m00007")))
+    await store.tend()
+    await store.close()
+    db = sqlite3.connect(store.place.database)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    holding = [
+        path.name
+        for path in store.place.folder.rglob("*")
+        if path.is_file() and b"xylophone" in path.read_bytes()
+    ]
+    assert holding == []
+
+
+async def test_nothing_is_written_when_nothing_changed(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await store.flush_faces()
+    before = {name: (store.place.folder / name).stat().st_ino for name in ALL}
+    await store.flush_faces()
+    await store.look()
+    await store.close()
+    again = await open_store(store.place)
+    await again.look()
+    after = {name: (store.place.folder / name).stat().st_ino for name in ALL}
+    assert {name for name in ALL if before[name] == after[name]} >= {TREE_FILE, KV_FILE}
+
+
+async def test_leftovers_of_a_killed_writer_are_removed(open_store: OpenStore) -> None:
+    store = await open_store()
+    await store.close()
+    left = store.place.folder / f".{KV_FILE}.abcdefgh.tmp"
+    left.write_text("half")
+    await open_store(store.place)
+    assert not left.exists()

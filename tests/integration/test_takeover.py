@@ -1,0 +1,401 @@
+"""Folders that older tools left: everything in them is taken over, and nothing in them is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from thermocline.daemon.memory.hot import HotState
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store import hot_rows, key_values, memories, opening
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.faces import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
+from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.transaction import Rules
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakePlace: TypeAlias = Callable[..., Place]
+
+FACT = {
+    "id": "0a1b2c3d4e5f",
+    "text": "The garage server has 64 GB of memory",
+    "category": "technical/server",
+    "importance": 0.8,
+    "created_at": 1_707_700_000.5,
+    "access_count": 3,
+    "score": 0.9,
+    "metadata": {"urls": ["https://example.org"], "commands": [], "paths": []},
+    "tier": "hot",
+}
+SKILL_HOT = {
+    "identity": {"agent_name": "Ada", "trust_level": 0.7},
+    "owner_profile": {"timezone": "Europe/Berlin", "family": ["Bo"]},
+    "active_context": {
+        "projects": [{"name": "boat", "description": "build it", "status": "active", "x": 1}],
+        "events": [{"text": "hull done", "timestamp": 1_707_000_000}],
+        "tasks": [{"text": "buy paint", "status": "pending"}],
+    },
+    "critical_lessons": [{"text": "measure twice", "category": "craft", "importance": 0.9}],
+    "_schema_version": "2.0",
+}
+FIRST_HOT = {
+    "owner": {"name": "Bo"},
+    "agent": {"name": "Ada"},
+    "lessons": ["measure twice"],
+    "projects": [{"name": "boat", "status": "active", "description": "build it"}],
+}
+THIRD_HOT = {
+    "agent_id": "ada",
+    "identity": {"name": "Ada", "emoji": "x", "description": "d"},
+    "owner": {"name": "Bo", "preferences": ["tea"], "timezone": "UTC"},
+    "active_context": {"current_project": "boat", "recent_topics": ["t"], "pending_tasks": ["p"]},
+    "lessons": ["measure twice"],
+    "events": [],
+    "tasks": [],
+}
+DESIGN_HOT = {
+    "identity": {"agent_name": "Ada"},
+    "active_context": {
+        "current_projects": ["boat"],
+        "recent_events": ["hull done"],
+        "pending_tasks": ["buy paint"],
+    },
+    "critical_lessons": ["measure twice"],
+}
+GO_HOT = {
+    "identity": {"agent_name": "Ada", "relationship_start": "2026-01-01T00:00:00Z"},
+    "owner_profile": {"preferences": {"tea": "green"}, "schedule": {}},
+    "active_context": {
+        "current_projects": [{"name": "boat", "start_date": "2026-01-01T00:00:00Z"}],
+        "recent_events": [{"description": "hull done", "date": "2026-02-01T00:00:00Z"}],
+        "pending_tasks": [{"description": "buy paint", "priority": "high"}],
+    },
+    "critical_lessons": [{"text": "measure twice", "learned_at": "2026-02-01T00:00:00Z"}],
+    "version": 3,
+    "last_updated": "2026-02-01T00:00:00Z",
+}
+SKILL_TREE = {
+    "_schema_version": "2.0",
+    "root": {"desc": "Memory root", "warm_count": 0, "cold_count": 0, "children": ["technical"]},
+    "technical": {"desc": "Machines", "warm_count": 0, "children": ["technical/server"]},
+    "technical/server": {"desc": "Servers", "warm_count": 1, "cold_count": 0, "last_access": 5},
+    "notes": "a plain description",
+}
+GO_TREE = {
+    "root": {
+        "path": "",
+        "summary": "root",
+        "children": [
+            {
+                "path": "technical",
+                "summary": "Machines",
+                "children": [{"path": "technical/server", "summary": "Servers", "children": []}],
+            }
+        ],
+    },
+    "node_count": 3,
+    "version": 1,
+}
+GO_WARM = {
+    "0a1b2c3d4e5f": {
+        "id": "0a1b2c3d4e5f",
+        "timestamp": "2026-02-11T08:00:00Z",
+        "event_type": "decision",
+        "category": "technical/server",
+        "content": {"fact": FACT["text"], "people": ["Bo"], "date": "2026-02-11"},
+        "importance": 0.8,
+        "access_count": 3,
+        "created_at": "2026-02-11T08:00:00Z",
+    }
+}
+BARE_FACT = {key: FACT[key] for key in ("id", "text", "category")} | {"timestamp": 1_707_700_000}
+VARIANTS = {
+    "skill": {WARM_FILE: [FACT], HOT_FILE: SKILL_HOT, TREE_FILE: SKILL_TREE},
+    "first skill": {WARM_FILE: [BARE_FACT], HOT_FILE: FIRST_HOT, TREE_FILE: SKILL_TREE},
+    "third party": {WARM_FILE: [FACT], HOT_FILE: THIRD_HOT, TREE_FILE: SKILL_TREE},
+    "design": {WARM_FILE: [FACT], HOT_FILE: DESIGN_HOT, TREE_FILE: SKILL_TREE},
+    "go": {WARM_FILE: GO_WARM, HOT_FILE: GO_HOT, TREE_FILE: GO_TREE},
+}
+
+
+def leave(folder: Path, files: dict[str, Any]) -> None:
+    """Write files as an older tool does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, document in files.items():
+        (folder / name).write_text(json.dumps(document, indent=2))
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+async def remembered(store: AgentStore) -> list[Memory]:
+    return await store.read(lambda db: [from_row(row) for row in db.execute(SELECT)])
+
+
+async def hot_state(store: AgentStore) -> HotState:
+    return await store.read(hot_rows.load)
+
+
+async def assert_taken_over(store: AgentStore) -> None:
+    """The one fact, lesson, project and category that every variant has."""
+    [memory] = await remembered(store)
+    assert (memory.id, memory.text) == (FACT["id"], FACT["text"])
+    assert memory.category == "technical/server"
+    assert 1_700_000_000 < memory.created_at < 1_800_000_000
+    state = await hot_state(store)
+    assert [lesson["text"] for lesson in state.lessons] == ["measure twice"]
+    assert [project["name"] for project in state.projects] == ["boat"]
+    assert "Ada" in state.identity.values()
+    tree = await store.read(lambda db: dict(db.execute("SELECT path, desc FROM tree").fetchall()))
+    assert tree["technical/server"] == "Servers"
+    found = await store.read(
+        lambda db: db.execute(
+            "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'garage'"
+        ).fetchone()
+    )
+    assert found == (1,)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("below", [".", "memory", "memory/default"])
+async def test_a_folder_dropped_in_as_an_agents_is_taken_over(
+    open_store: OpenStore, make_place: MakePlace, problems: Problems, variant: str, below: str
+) -> None:
+    place = make_place()
+    leave(place.folder / below, VARIANTS[variant])
+    store = await open_store(place)
+    await assert_taken_over(store)
+    await store.flush_faces()
+    assert problems.standing() == []
+    assert not [p.name for p in place.folder.iterdir() if "before-20" in p.name]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("agent", "below"),
+    [("default", "memory"), ("default", "memory/default"), ("ada", "memory/ada")],
+)
+async def test_a_configured_workspace_is_taken_over_and_left_as_it_is(
+    open_store: OpenStore,
+    make_place: MakePlace,
+    problems: Problems,
+    tmp_path: Path,
+    variant: str,
+    agent: str,
+    below: str,
+) -> None:
+    workspace = tmp_path / "workspace"
+    leave(workspace / below, VARIANTS[variant])
+    (workspace / "memory" / "2026-02-11.md").write_text("# A day\n")
+    before = snapshot(workspace)
+    store = await open_store(make_place(agent, workspace=workspace))
+    await assert_taken_over(store)
+    await store.close()
+    after = snapshot(workspace)
+    markdown = "MEMORY.md" if agent == "default" else f"MEMORY-{agent}.md"
+    assert "measure twice" in after.pop(markdown).decode()
+    assert after == before
+    assert problems.standing() == []
+
+
+async def test_another_agents_memory_in_the_workspace_is_not_taken_over(
+    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    leave(workspace / "memory", VARIANTS["skill"])
+    store = await open_store(make_place("ada", workspace=workspace))
+    assert await remembered(store) == []
+
+
+async def test_the_originals_are_kept_and_the_report_says_what_was_read(
+    open_store: OpenStore, make_place: MakePlace
+) -> None:
+    place = make_place()
+    leave(place.folder, VARIANTS["skill"])
+    (place.folder / "MEMORY.md").write_text("# Old\n")
+    (place.folder / METRICS_FILE).write_text("{broken")
+    originals = snapshot(place.folder)
+    await (await open_store(place)).close()
+    report = json.loads((place.folder / "takeover-report.json").read_text())
+    kept = place.folder / report["originals_kept_in"]
+    assert kept.name.startswith("before-takeover-")
+    assert snapshot(kept) == originals
+    assert report["stored"] == {
+        "memories": 1,
+        "hot_entries": 8,
+        "categories": 3,
+        "key_values": 0,
+    }
+    assert {Path(entry["file"]).name for entry in report["read"]} == {
+        WARM_FILE,
+        HOT_FILE,
+        TREE_FILE,
+    }
+    [fault] = report["could_not_be_read"]
+    assert METRICS_FILE in fault
+
+
+async def test_a_replaced_memory_md_of_the_workspace_is_kept(
+    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    leave(workspace / "memory", VARIANTS["skill"])
+    (workspace / "MEMORY.md").write_text("# Written by somebody\n")
+    place = make_place(workspace=workspace)
+    await (await open_store(place)).close()
+    kept = [path.read_text() for path in place.folder.glob("before-takeover-*/MEMORY.md")]
+    assert kept == ["# Written by somebody\n"]
+    assert {path.name for path in workspace.iterdir()} == {"memory", "MEMORY.md"}
+
+
+async def test_a_thousand_facts_above_the_cap_are_all_there(
+    open_store: OpenStore, make_place: MakePlace
+) -> None:
+    facts = [
+        {
+            "id": f"{number:012x}",
+            "text": f"fact number {number} " + "padding " * 20,
+            "category": f"area{number % 70}/part{number % 11}",
+            "importance": (number % 100) / 100,
+            "created_at": 1_707_700_000 + number,
+        }
+        for number in range(1000)
+    ]
+    place = make_place()
+    leave(place.folder, {WARM_FILE: facts})
+    store = await open_store(place)
+    found = {memory.id: memory for memory in await remembered(store)}
+    assert {key: memory.text for key, memory in found.items()} == {
+        fact["id"]: fact["text"] for fact in facts
+    }
+    for fact in facts:
+        memory = found[str(fact["id"])]
+        assert fact["category"] in {memory.category, memory.original_category}
+    await store.close()
+    warm = (place.folder / WARM_FILE).read_text()
+    assert len(warm.encode()) <= Rules().warm_max_bytes
+    lines = [
+        line
+        for segment in (place.folder / "cold").glob("*.jsonl")
+        for line in segment.read_text().splitlines()
+    ]
+    assert len(lines) + len(json.loads(warm)) == 1000
+
+
+async def test_a_second_start_does_not_take_over_again(
+    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    leave(workspace / "memory", VARIANTS["skill"])
+    place = make_place(workspace=workspace)
+    store = await open_store(place)
+    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, str(FACT["id"]))))
+    await store.close()
+    report = (place.folder / "takeover-report.json").stat().st_mtime_ns
+    store = await open_store(place)
+    assert await remembered(store) == []
+    assert (place.folder / "takeover-report.json").stat().st_mtime_ns == report
+
+
+async def test_a_workspace_named_later_is_taken_over_beside_what_there_is(
+    open_store: OpenStore, make_place: MakePlace, make_memory: Callable[..., Memory], tmp_path: Path
+) -> None:
+    await (await open_store(make_place())).close()
+    store = await open_store(make_place())
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await store.close()
+    workspace = tmp_path / "workspace"
+    leave(workspace / "memory", VARIANTS["skill"])
+    store = await open_store(make_place(workspace=workspace))
+    assert {memory.id for memory in await remembered(store)} == {"m00001", FACT["id"]}
+
+
+async def test_an_interrupted_take_over_begins_again(
+    open_store: OpenStore, make_place: MakePlace
+) -> None:
+    place = make_place()
+    leave(place.folder, VARIANTS["skill"])
+    for name in ("memory.db.building", "memory.db.building-wal"):
+        (place.folder / name).write_bytes(b"half of a database")
+    store = await open_store(place)
+    await assert_taken_over(store)
+    assert not list(place.folder.glob("*.building*"))
+
+
+async def test_a_complete_database_that_was_not_moved_in_is_moved_in_at_the_next_opening(
+    open_store: OpenStore, make_place: MakePlace, make_memory: Callable[..., Memory]
+) -> None:
+    place = make_place()
+    store = await open_store(place)
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    await store.close()
+    place.database.rename(place.folder / "memory.db.rebuilt")
+    place.database.write_bytes(b"what was set aside too late")
+    store = await open_store(place)
+    assert [memory.id for memory in await remembered(store)] == ["m00001"]
+    [aside] = place.folder.glob("memory.db.corrupt-*")
+    assert aside.read_bytes() == b"what was set aside too late"
+
+
+async def test_files_that_are_links_or_read_only_are_taken_over(
+    open_store: OpenStore, make_place: MakePlace, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    leave(elsewhere, VARIANTS["skill"])
+    place = make_place()
+    place.folder.mkdir(parents=True)
+    for name in VARIANTS["skill"]:
+        (elsewhere / name).chmod(0o400)
+    (place.folder / WARM_FILE).symlink_to(elsewhere / WARM_FILE)
+    for name in (HOT_FILE, TREE_FILE):
+        os.link(elsewhere / name, place.folder / name)
+    before = snapshot(elsewhere)
+    store = await open_store(place)
+    await assert_taken_over(store)
+    await store.flush_faces()
+    assert snapshot(elsewhere) == before
+
+
+async def test_records_that_cannot_be_read_are_named_and_the_others_taken(
+    open_store: OpenStore, make_place: MakePlace
+) -> None:
+    place = make_place()
+    facts = [FACT, 5, {"id": "x"}, FACT | {"id": "high", "text": "other", "clock": 2**63 - 1}]
+    leave(place.folder, {WARM_FILE: facts, "key-values.json": {"good": "x", "bad": 5}})
+    store = await open_store(place)
+    assert {memory.id for memory in await remembered(store)} == {FACT["id"], "high"}
+    report = json.loads((place.folder / "takeover-report.json").read_text())
+    assert len(report["could_not_be_read"]) == 3
+    pairs = await store.read(lambda db: db.execute("SELECT key, value FROM kv").fetchall())
+    assert pairs == [("good", "x")]
+    # A version out of any range does not keep what follows from being stored.
+    await store.write(lambda tx: key_values.put(tx, "more", "y"))
+
+
+async def test_a_take_over_that_the_disk_refuses_leaves_everything_for_the_next(
+    make_place: MakePlace, problems: Problems
+) -> None:
+    place = make_place()
+    leave(place.folder, VARIANTS["skill"])
+    before = snapshot(place.folder)
+    # Stands in the way of the new database, as a full disk would.
+    (place.folder / "memory.db.building").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        opening.open_database(place, Rules(), lambda: 1_800_000_000.0, problems)
+    (place.folder / "memory.db.building").rmdir()
+    assert {name: snapshot(place.folder)[name] for name in before} == before
+    db = opening.open_database(place, Rules(), lambda: 1_800_000_000.0, problems)
+    assert db.execute("SELECT count(*) FROM memories").fetchone() == (1,)
+    db.close()
