@@ -99,6 +99,7 @@ class Call:
         services: the daemon.
         peer: who asks.
         params: the varying parts of the path.
+        agent: whose memory it concerns; `agent_named` tells whether the call said so.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class Call:
                 field="agent",
                 hint="give one ?agent= or one X-Agent",
             )
+        self.agent_named = bool(given)
         # An empty one is a caller's mistake, not the default.
         return check_agent(given[0] if given else self.settings.agent_id)
 

@@ -24,7 +24,9 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def stream(call: Call) -> Answer:
-    """Send every event of the agents that the caller may read, until one side leaves.
+    """Send the events of the agent that the call names, until one side leaves.
+
+    A call that names none hears of every agent that the caller may read.
 
     With the header `Last-Event-ID`, what was told since comes first, as far as it is still known.
     """
@@ -82,6 +84,8 @@ def _wanted(told: Told, types: tuple[str, ...]) -> bool:
 
 
 def _allowed(call: Call, told: Told) -> bool:
+    if call.agent_named and told.agent not in {"", call.agent}:
+        return False
     return not told.agent or call.services.gate.role(call.peer, told.agent) is not None
 
 

@@ -97,6 +97,15 @@ def test_only_the_types_that_were_asked_for_are_told(call: Any, listen: Any) -> 
     assert [whole.next()[1] for _ in range(2)] == ["memory.stored", "memory.stored"]
 
 
+def test_a_call_that_names_an_agent_hears_of_that_one_alone(
+    call: Any, listen: Any, calls_of: Any, shared_daemon: Any
+) -> None:
+    stream = listen(f"/api/events?types=memory.stored&agent={call.agent}")
+    calls_of(shared_daemon, f"{call.agent}-other").store("theirs")
+    mine = call.store("mine")
+    assert stream.next()[2]["id"] == mine["id"]
+
+
 def test_a_stream_goes_on_behind_the_last_event_seen(call: Any, listen: Any) -> None:
     first = listen("/api/events?types=memory.stored")
     for text in ("one", "two", "three"):
