@@ -46,6 +46,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python tests/benchmarks/recall_quality.py
 
 crash: $(READY)
 	$(BIN)/python -m pytest -q -m crash --timeout 1800

@@ -32,9 +32,9 @@ from .memory.tree import TreeLimits
 from .places import default_state_dir, socket_places
 from .problems import Problems
 from .signals import Signals
-from .store.agent_store import Surroundings
 from .store.agents import Agents, Keeping
 from .store.device import device_id
+from .store.engine import Surroundings
 from .store.lock import StateLock
 from .store.transaction import Rules
 from .version import version

@@ -7,65 +7,26 @@ import logging
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
-
-import msgspec
-
-from thermocline.sync import HybridClock
+from typing import Final, TypeVar
 
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from ..problems import Problems
-from . import faces, memories
-from .database import (
-    FILE_NAME,
-    connect_reader,
-    connect_standby,
-    quick_check,
-    translate,
-    translate_os,
-)
-from .face_files import FaceFiles
-from .face_writer import FaceWriter, announced
-from .opening import Place, open_database
-from .readers import Readers
+from . import memories
+from .database import FILE_NAME, connect_standby, quick_check
+from .engine import Engine, Surroundings, copy_database, readers_of, start_engine
+from .opening import Place
 from .refusal import Refusal
-from .settling import is_due, settle, settle_anew
-from .transaction import Event, Face, Rules, Transaction
-from .writer import Committed, Operation, Writer
+from .settling import is_due, settle_anew
+from .transaction import Face, Rules, Transaction
+from .uses import UseCounter
+from .writer import Committed, Operation
 
 T = TypeVar("T")
-# What the database notes of the state files: digests, the version, what was about to be written.
-_Noted: TypeAlias = tuple[dict[str, str], int, dict[str, list[str]]]
 _log = logging.getLogger(__name__)
-_COUNT_SECONDS: Final = 1.0
 _FADING_SECONDS: Final = 3600.0
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon around it."""
-
-    threads: Executor
-    problems: Problems
-    now: Callable[[], float]
-    publish: Callable[[str, Event], None]
-    rules: Callable[[], Rules]
-    readers: int
-    face_delay_seconds: Callable[[], float]
-
-
-class _Engine(msgspec.Struct, frozen=True):
-    """The parts that are replaced together when a database is rebuilt."""
-
-    writer: Writer
-    readers: Readers
-    faces: FaceWriter
-    tasks: tuple[asyncio.Task[None], ...]
-
-
 class AgentStore:
-    """The memory of one agent, open. Made by `open_store`.
+    """The memory of one agent, open. Made by `Agents`.
 
     A damaged database is repaired under way: the operation that met the damage is run once more
     on the rebuilt one. While the disk refuses writes, reads go on; writes begin again by
@@ -75,17 +36,17 @@ class AgentStore:
     def __init__(self, place: Place, around: Surroundings) -> None:
         self.place = place
         self._around = around
-        self._engine: _Engine | None = None
+        self._engine: Engine | None = None
         self._repairing = asyncio.Lock()
         self._damage: StoreDamaged | None = None
         self._closed = False
         self._refusal = Refusal(
-            place.agent, around.problems, lambda: self._readers(connect_standby)
+            place.agent, around.problems, lambda: readers_of(place, around, connect_standby)
         )
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
-        self._answers: list[tuple[str, ...]] = []
-        self._counting: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._uses = UseCounter(place.agent, self.write)
         self.last_used = self._shown = time.monotonic()
         self.in_use = 0
 
@@ -139,25 +100,7 @@ class AgentStore:
 
     def note_answer(self, used: Sequence[str]) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit."""
-        self._answers.append(tuple(used))
-        if self._counting is None or self._counting.done():
-            self._counting = asyncio.get_running_loop().create_task(
-                self._count_soon(), name=f"uses of {self.place.agent}"
-            )
-
-    async def _count_soon(self) -> None:
-        await asyncio.sleep(_COUNT_SECONDS)
-        await self._count()
-
-    async def _count(self) -> None:
-        answers, self._answers = self._answers, []
-        if not answers:
-            return
-        try:
-            await self.write(lambda tx: memories.count_answers(tx, answers))
-        except ThermoclineError as error:
-            # Uses are a hint for ranking: a full disk may cost a few.
-            _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
+        self._uses.note(used)
 
     def want_faces(self, wanted: Iterable[Face]) -> None:
         """Have state files written anew soon."""
@@ -179,8 +122,8 @@ class AgentStore:
         """What the passing of time asks for: faded memories leave warm, expired ones go.
 
         The words of deleted texts leave the index. Limits that the configuration has changed are
-        kept from here on. Nothing is written while
-        nothing is due. The files, whose scores fade, follow hourly.
+        kept from here on. Nothing is written while nothing is due. The files, whose scores fade,
+        follow hourly.
         """
         rules, now = self.rules, self.now
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
@@ -194,11 +137,8 @@ class AgentStore:
 
     async def close(self) -> None:
         """Commit what is queued, write the files, and leave the folder complete."""
-        if self._counting is not None:
-            self._counting.cancel()
-            await asyncio.gather(self._counting, return_exceptions=True)
         if self._engine is not None:
-            await self._count()
+            await self._uses.finish()
         async with self._repairing:
             self._closed = True
             engine, self._engine = self._engine, None
@@ -206,86 +146,26 @@ class AgentStore:
             self._refusal.standby = None
         if engine is None:
             return
-        await _end_tasks(engine)
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.gather(self._checking, return_exceptions=True)
+        await engine.end_tasks()
         if self.place.database.exists():
             await engine.faces.flush()
-        await self._stop(engine)
+        await engine.stop()
 
-    def _opened(self, damage: StoreDamaged | None) -> tuple[sqlite3.Connection, _Noted]:
-        """Open; damage that shows as early as here is mended at once. Blocking."""
-        try:
-            return self._opened_once(damage)
-        except StoreDamaged as error:
-            if damage is not None:
-                raise
-            return self._opened_once(error)
-
-    def _opened_once(self, damage: StoreDamaged | None) -> tuple[sqlite3.Connection, _Noted]:
-        around = self._around
-        try:
-            db = open_database(self.place, self.rules, around.now, around.problems, damage)
-        except OSError as error:
-            raise translate_os(error, self.place.folder) from error
-        try:
-            return db, _noted(db)
-        except sqlite3.Error as error:
-            db.close()
-            raise translate(error, self.place.database) from error
-
-    async def _start(self, damage: StoreDamaged | None = None) -> _Engine:
-        db, (digests, clock, writing) = await asyncio.to_thread(self._opened, damage)
-        ticking = HybridClock(self._around.now, clock)
-        loop = asyncio.get_running_loop()
-        writer = Writer(
-            self.place.database,
-            db,
-            begin=lambda db: Transaction(
-                db,
-                now=self._around.now(),
-                device=self.place.device,
-                rules=self._around.rules(),
-                tick=ticking.tick,
-            ),
-            settle=settle,
+    async def _start(self, damage: StoreDamaged | None = None) -> Engine:
+        engine = await start_engine(
+            self.place,
+            self._around,
             committed=self._committed,
-            loop=loop,
-        )
-        readers = self._readers(connect_reader)
-        keeper = FaceWriter(
-            self.place.agent,
-            FaceFiles(
-                self.place.folder, {faces.MARKDOWN_FILE: self.place.markdown}, digests, writing
-            ),
-            writer=writer,
-            readers=readers,
-            rules=self._around.rules,
-            now=self._around.now,
-            problems=self._around.problems,
             damaged=self._mend_soon,
+            damage=damage,
         )
-        keeper.want(faces.FILES)
-        self._around.problems.clear("rebuild_failed", self.place.agent)
-        name = self.place.agent
-        return _Engine(
-            writer,
-            readers,
-            keeper,
-            (
-                loop.create_task(
-                    keeper.run(self._around.face_delay_seconds), name=f"state files of {name}"
-                ),
-                loop.create_task(self._check(), name=f"check of {name}"),
-            ),
+        self._checking = asyncio.get_running_loop().create_task(
+            self._check(engine), name=f"check of {self.place.agent}"
         )
-
-    def _readers(self, connect: Callable[[Path, int], sqlite3.Connection]) -> Readers:
-        return Readers(
-            self.place.database,
-            limit=self._around.readers,
-            cache_kb=self.place.cache_kb,
-            threads=self._around.threads,
-            connect=connect,
-        )
+        return engine
 
     def _committed(self, committed: Committed) -> None:
         if self._refusal.stands:
@@ -296,23 +176,24 @@ class AgentStore:
         for event in committed.events:
             self._around.publish(self.place.agent, event)
 
-    async def _check(self) -> None:
+    async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._around.threads, quick_check, self.place.database)
         except StoreDamaged as error:
-            self._mend_soon(error)
+            # Of this engine alone: another call may have met the damage, and mended it.
+            await self._mend_behind(engine, error)
         except ThermoclineError as error:
             _log.info("did not check the database: %s", error, extra={"action": "check_skipped"})
 
     def _mend_soon(self, error: StoreDamaged) -> None:
-        """Repair on a task of its own: a repair ends those of the engine, and waits for them."""
+        """Repair on a task of its own: a repair waits for the caller, who writes state files."""
         self._repair_task = asyncio.get_running_loop().create_task(
             self._mend_behind(self._engine, error), name=f"repair of {self.place.agent}"
         )
 
-    async def _mend_behind(self, engine: _Engine | None, error: StoreDamaged) -> None:
+    async def _mend_behind(self, engine: Engine | None, error: StoreDamaged) -> None:
         try:
             await self._repair(engine, error)
         except ThermoclineError as failure:
@@ -323,7 +204,7 @@ class AgentStore:
                 "mend what keeps it from being written; the next call tries it again",
             )
 
-    async def _mended(self, use: Callable[[_Engine], Awaitable[T]]) -> T:
+    async def _mended(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         engine = await self._ready()
         try:
             return await use(engine)
@@ -336,7 +217,7 @@ class AgentStore:
                     raise
         return await use(await self._ready())
 
-    async def _ready(self) -> _Engine:
+    async def _ready(self) -> Engine:
         """The engine; started again, if a repair failed or is on its way."""
         async with self._repairing:
             if self._engine is None and not self._closed:
@@ -364,14 +245,14 @@ class AgentStore:
                 raise
             self._refusal.standby = None
 
-    async def _repair(self, broken: _Engine | None, error: StoreDamaged) -> None:
+    async def _repair(self, broken: Engine | None, error: StoreDamaged) -> None:
         """Close, set aside, rebuild, reopen; once, however many met the damage."""
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
             self._engine, self._damage = None, error
-            await self._stop(broken)
+            await broken.stop()
             self._engine = await self._start(error)
             self._damage = None
 
@@ -384,7 +265,7 @@ class AgentStore:
             engine = self._running()
             self._engine = None
             # Only when nobody can write any more does the copy have everything.
-            await self._stop(engine, lambda db: _copy(db, copy))
+            await engine.stop(lambda db: copy_database(db, copy))
             await asyncio.to_thread(copy.replace, self.place.database)
             self._engine = await self._start()
         self._around.problems.report(
@@ -395,40 +276,12 @@ class AgentStore:
             lasting=False,
         )
 
-    async def _stop(
-        self, engine: _Engine, last: Callable[[sqlite3.Connection], None] | None = None
-    ) -> None:
-        await _end_tasks(engine)
-        await engine.faces.finish()
-        await engine.writer.close(last)
-        await asyncio.to_thread(engine.readers.close)
-
-    def _running(self) -> _Engine:
+    def _running(self) -> Engine:
         if self._engine is None:
             raise ThermoclineError(f"the memory of '{self.place.agent}' is closed")
         return self._engine
 
 
-async def _end_tasks(engine: _Engine) -> None:
-    for task in engine.tasks:
-        task.cancel()
-    await asyncio.gather(*engine.tasks, return_exceptions=True)
-
-
-def _noted(db: sqlite3.Connection) -> _Noted:
-    digests = dict(db.execute("SELECT name, digest FROM faces").fetchall())
-    return digests, faces.version(db), announced(db)
-
-
 def _probe(tx: Transaction) -> None:
     """The smallest write, to learn whether the disk takes one."""
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?)", (str(tx.now),))
-
-
-def _copy(db: sqlite3.Connection, path: Path) -> None:
-    path.unlink(missing_ok=True)
-    target = sqlite3.connect(path)
-    try:
-        db.backup(target)
-    finally:
-        target.close()

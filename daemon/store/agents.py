@@ -13,7 +13,8 @@ import msgspec
 
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent
-from .agent_store import AgentStore, Surroundings
+from .agent_store import AgentStore
+from .engine import Surroundings
 from .opening import Place, has_database
 from .schema import MIGRATIONS
 from .sources import present, roots
@@ -181,9 +182,15 @@ class Agents:
             # Its owner removed the folder: the agent is forgotten.
             await self._close(agent, unless_used=True)
             return
-        await store.look()
-        if tending:
-            await store.tend()
+        if self._open.get(agent) is not store:
+            return
+        store.in_use += 1
+        try:
+            await store.look()
+            if tending:
+                await store.tend()
+        finally:
+            store.in_use -= 1
 
     async def _close_idle(self, keeping: Keeping, room_for: int = 0) -> None:
         now = time.monotonic()

@@ -12,7 +12,8 @@ import pytest
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.problems import Problems
-from thermocline.daemon.store.agent_store import AgentStore, Surroundings
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.opening import Place
 from thermocline.daemon.store.schema import MIGRATIONS, Migration
 from thermocline.daemon.store.transaction import Event, Rules

@@ -1,0 +1,64 @@
+"""Reading over the socket: recall in its kinds, listing, and one memory by its id."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Iterator
+
+from corpus import EVERYWHERE, Corpus
+from measuring import Row, milliseconds, timed
+from running import Running, Wire, request, with_query
+
+_QUERIES = 300
+_SMALL = 10_000
+
+
+def recall(daemon: Running, size: int) -> Iterator[Row]:
+    """Each kind of query by itself, then all in turns, which is what the budget is for."""
+    corpus, rng = Corpus(), random.Random(7)
+    kinds: dict[str, Callable[[], str]] = {
+        "a rare word": lambda: corpus.rare(rng),
+        "three words": lambda: corpus.three(rng),
+        "a word in every memory": lambda: EVERYWHERE,
+        "a question": lambda: corpus.question(rng),
+    }
+    p50, p99 = (3.0, 10.0) if size <= _SMALL else (10.0, 40.0)
+    wire = daemon.connect()
+    bare = ("bare round trip", round_trip(wire))
+    everything: list[float] = []
+    for kind, make in kinds.items():
+        _ask(wire, [make() for _ in range(20)])
+        times = _ask(wire, [make() for _ in range(_QUERIES)])
+        everything += times
+        yield timed(f"recall, {kind}", times, beside=bare, budget=p50, budget_p99=p99)
+    yield timed("recall, all of these", sorted(everything), beside=bare, budget=p50, budget_p99=p99)
+    wire.close()
+
+
+def read(daemon: Running) -> Iterator[Row]:
+    """Pages and single memories."""
+    wire = daemon.connect()
+    bare = ("bare round trip", round_trip(wire))
+    newest = wire.get("/api/memory", limit=100)["results"]
+    yield timed("list, the newest 50", _gets(wire, ["/api/memory"] * 200), beside=bare)
+    category = with_query("/api/memory", {"category": "people", "limit": 20})
+    yield timed("list, 20 of a category", _gets(wire, [category] * 100), beside=bare)
+    paths = [f"/api/memory/{memory['id']}" for memory in newest]
+    yield timed("get by id", _gets(wire, paths * 3), beside=bare)
+    wire.close()
+
+
+def round_trip(wire: Wire) -> float:
+    """The median milliseconds of the least that can be asked."""
+    return statistics.median(_gets(wire, ["/api/health"] * 200))
+
+
+def _ask(wire: Wire, queries: list[str]) -> list[float]:
+    prepared = [request("POST", "/api/recall", {"query": query}) for query in queries]
+    return milliseconds(lambda one=one: wire.send(one) for one in prepared)
+
+
+def _gets(wire: Wire, paths: list[str]) -> list[float]:
+    prepared = [request("GET", path) for path in paths]
+    return milliseconds(lambda one=one: wire.send(one) for one in prepared)

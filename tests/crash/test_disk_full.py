@@ -1,0 +1,232 @@
+"""A disk without room, and one that takes no writes: reads go on, and service returns by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+
+import pytest
+
+from thermocline.daemon.client import ApiError
+
+WATCHFUL = ("--set", "store.face_check_seconds=0.1")
+SEED = int(os.environ.get("THERMOCLINE_SEED", "21"))
+
+
+@pytest.fixture
+def starved(make_daemon, small_disk):
+    """A daemon whose state is on the small disk; not started."""
+    daemon = make_daemon(*WATCHFUL)
+    daemon.state = small_disk.path
+    daemon.seen = small_disk.seen
+    start = daemon.start
+    daemon.start = lambda **options: start(prefix=small_disk.prefix, **options)
+    return daemon
+
+
+def store_facts(client, count, first=0):
+    """Store facts that share a word and differ in another."""
+    return [
+        client.store(f"fact{n}: the heron nests at pier {n}")["id"]
+        for n in range(first, first + count)
+    ]
+
+
+def store_until_refused(client):
+    """Store until the disk refuses; gives the ids that were acknowledged and the refusal."""
+    acknowledged = []
+    while True:
+        try:
+            acknowledged += store_facts(client, 1, first=10_000 + len(acknowledged))
+        except ApiError as error:
+            return acknowledged, error
+        assert len(acknowledged) < 20_000, "the disk never refused"
+
+
+def refusal(client):
+    """What the daemon says to a write that the disk cannot take."""
+    with pytest.raises(ApiError) as caught:
+        client.store("no room for this")
+    return caught.value.code, caught.value.status
+
+
+def problem_codes(client):
+    return [problem["code"] for problem in client.health().get("problems", [])]
+
+
+def assert_reads_go_on(client, ids):
+    assert client.get(ids[0])["text"].startswith("fact0")
+    assert client.list(limit=1)["total"] == len(ids)
+    assert len(client.recall("heron", limit=5)["results"]) == 5
+    assert client.recall("fact0")["results"][0]["id"] == ids[0]
+    assert client.kv_get("kept")["value"] == "yes"
+    assert client.hot()["state"]["identity"]["agent_name"] == "Otis"
+    assert client.status()["agents"]["default"]["memories"] == len(ids)
+
+
+def furnish(client):
+    client.kv_set("kept", "yes")
+    client.hot_update("identity", {"agent_name": "Otis"})
+    return store_facts(client, 20)
+
+
+def test_a_disk_that_fills_up_refuses_writes_at_once_and_serves_again_by_itself(
+    starved, small_disk, eventually
+):
+    starved.start()
+    with starved.client() as client:
+        ids = furnish(client)
+        small_disk.fill()
+        more, error = store_until_refused(client)
+        ids += more
+        assert (error.code, error.status) == ("disk_full", 507)
+        assert error.hint
+        for _ in range(20):
+            assert refusal(client) == ("disk_full", 507)
+        with pytest.raises(ApiError, match="disk is full"):
+            client.forget(ids[0])
+        with pytest.raises(ApiError, match="disk is full"):
+            client.kv_set("kept", "no " * 5000)
+        assert_reads_go_on(client, ids)
+        assert client.health()["status"] == "degraded"
+        assert "disk_full" in problem_codes(client)
+
+        small_disk.free()
+        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        ids += store_facts(client, 5, first=50_000)
+        assert_reads_go_on(client, ids)
+        warm = starved.seen / "agents/default/warm-memory.json"
+        eventually(
+            lambda: warm.exists() and "fact50004" in warm.read_text(),
+            "the state files have caught up",
+        )
+
+
+@pytest.mark.parametrize("ended", ["stopped", pytest.param("killed", marks=pytest.mark.crash)])
+def test_a_daemon_that_starts_on_a_full_disk_reads_and_writes_again_by_itself(
+    ended, starved, small_disk, eventually
+):
+    starved.start()
+    with starved.client() as client:
+        ids = furnish(client)
+    starved.stop() if ended == "stopped" else starved.kill()
+    small_disk.fill()
+    starved.start()
+    with starved.client() as client:
+        assert_reads_go_on(client, ids)
+        more, error = store_until_refused(client)
+        ids += more
+        assert error.code == "disk_full"
+        eventually(lambda: "disk_full" in problem_codes(client), "health tells of it")
+        assert_reads_go_on(client, ids)
+        small_disk.free()
+        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        ids += store_facts(client, 5, first=50_000)
+        assert_reads_go_on(client, ids)
+
+
+def test_a_new_agent_on_a_full_disk_is_refused_and_begins_when_there_is_room(starved, small_disk):
+    starved.start()
+    small_disk.fill()
+    with starved.client("newcomer") as client:
+        assert refusal(client) == ("disk_full", 507)
+        small_disk.free()
+        assert client.store("there is room now")["id"]
+        assert client.list()["total"] == 1
+
+
+def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
+    small_disk.fill()
+    starved.start(wait=False)
+    assert starved.process.wait(30) == 1
+    assert "thermocline: " in starved.log.read_text()
+    assert "Traceback" not in starved.log.read_text()
+    small_disk.free()
+    starved.start()
+    with starved.client() as client:
+        assert client.store("now it can")["id"]
+
+
+def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, small_disk, eventually):
+    # A kernel refuses to make a disk read-only while files on it are open for writing.
+    starved.start()
+    with starved.client() as client:
+        ids = furnish(client)
+    starved.stop()
+    small_disk.remount("ro")
+    starved.start()
+    with starved.client() as client:
+        assert refusal(client) == ("read_only", 503)
+        assert_reads_go_on(client, ids)
+        assert problem_codes(client) == ["read_only"]
+        small_disk.remount("rw")
+        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        ids += store_facts(client, 5, first=50_000)
+        assert_reads_go_on(client, ids)
+
+
+@pytest.mark.crash
+def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_load(
+    starved, small_disk, make_load, list_broken_files, eventually
+):
+    chance = random.Random(SEED)
+    starved.start()
+    load = make_load(starved.socket, workers=4, seed=SEED).start()
+    for number in range(20):
+        calls = load.total()["store"] + chance.randint(20, 60)
+        eventually(lambda calls=calls: load.total()["store"] > calls, "the load goes on")
+        small_disk.fill(leave=chance.choice([0, 0, 4096, 20_000]))
+        refused = load.total()["refused"] + 20
+        eventually(lambda refused=refused: load.total()["refused"] > refused, "writes are refused")
+        if number % 2:
+            starved.kill()
+            starved.start()
+        assert list_broken_files(starved.seen) == []
+        small_disk.free()
+    load.end()
+    print(f"\n20 full disks, 10 with a kill, 4 clients: {dict(sorted(load.total().items()))}")
+    assert load.faults() == []
+    assert {said.partition(":")[0] for said in load.refused()} == {"disk_full"}
+    with starved.client() as client:
+        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+    starved.stop()
+    warm = json.loads((starved.seen / "agents/default/warm-memory.json").read_text())
+    assert warm
+
+
+@pytest.mark.crash
+def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(make_daemon, tmp_path):
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    image.write_bytes(bytes(12 << 20))
+    disk.mkdir()
+    mount = ["mount", "-o", "loop", str(image), str(disk)]
+    try:
+        subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+        subprocess.run(mount, check=True, capture_output=True)
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no disk image can be mounted here: {error}")
+    daemon = make_daemon(*WATCHFUL)
+    daemon.state = disk
+    try:
+        daemon.start()
+        with daemon.client() as client:
+            ids = furnish(client)
+            subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=False)
+            for _ in range(5):
+                # Not every kernel shows such a disk as read-only.
+                assert refusal(client) in {("read_only", 503), ("disk_full", 507)}
+            assert_reads_go_on(client, ids)
+            assert {"read_only", "disk_full"} & {*problem_codes(client)}
+        assert daemon.stop() == 0
+        subprocess.run(["umount", str(disk)], check=True)
+        subprocess.run(mount, check=True)
+        daemon.start()
+        with daemon.client() as client:
+            assert_reads_go_on(client, ids)
+            assert client.store("the disk is back")["id"]
+        daemon.stop()
+    finally:
+        daemon.stop()
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)
