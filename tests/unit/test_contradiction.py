@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.contradiction import UNRELATED, judge
+from thermocline.daemon.memory.pairing import find_pairs
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.similarity import exact_key
+from thermocline.daemon.memory.statement import difference, read
+from thermocline.daemon.memory.values import value_slot
+
+FILE = Path(__file__).parents[1] / "data" / "statement_pairs.txt"
+PAIRS = [
+    tuple(line.split(" | "))
+    for line in FILE.read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+DUPLICATES = [(older, newer) for relation, older, newer in PAIRS if relation == "duplicate"]
+RELATIONS = ("duplicate", "contradiction", "unrelated")
+
+
+def stored(key, text, created_at):
+    return Memory(id=key, text=text, created_at=created_at, updated_at=created_at)
+
+
+def test_the_labelled_pairs_are_judged_without_a_false_duplicate():
+    judged = Counter((label, judge(older, newer).relation) for label, older, newer in PAIRS)
+    precision, recall = {}, {}
+    for relation in RELATIONS:
+        right = judged[relation, relation]
+        precision[relation] = right / sum(judged[label, relation] for label in RELATIONS)
+        recall[relation] = right / sum(judged[relation, found] for found in RELATIONS)
+        print(f"{relation:14} precision {precision[relation]:.3f} recall {recall[relation]:.3f}")
+    assert len(PAIRS) >= 120
+    assert precision["duplicate"] == 1.0
+    assert precision["contradiction"] >= 0.97
+    assert recall["duplicate"] >= 0.85
+    assert recall["contradiction"] >= 0.9
+
+
+@pytest.mark.parametrize(("label", "older", "newer"), PAIRS)
+def test_no_other_pair_is_taken_for_a_duplicate_in_either_order(label, older, newer):
+    for one, other in ((older, newer), (newer, older)):
+        assert label == "duplicate" or judge(one, other).relation != "duplicate"
+
+
+@pytest.mark.parametrize(("older", "newer"), [pair[1:] for pair in PAIRS])
+def test_pairs_found_among_memories_are_those_that_a_comparison_finds(older, newer):
+    pairs = find_pairs([stored("a", older, 1.0), stored("b", newer, 2.0)])
+    found = pairs[0].judgement if pairs else UNRELATED
+    assert found.relation == judge(older, newer).relation
+
+
+@given(st.text())
+def test_every_text_is_its_own_duplicate(text):
+    assert judge(text, text).relation == "duplicate"
+
+
+@given(st.text(), st.sampled_from([".", " ", "!", "。", " .", "\n"]))
+def test_memories_with_the_same_key_are_always_found(text, end):
+    same = exact_key(text) == exact_key(text + end)
+    pairs = find_pairs([stored("a", text, 1.0), stored("b", text + end, 2.0)])
+    assert not same or [pair.judgement.relation for pair in pairs] == ["duplicate"]
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_two_texts_can_be_judged_and_duplicates_are_so_in_both_orders(one, other):
+    forth, back = judge(one, other), judge(other, one)
+    assert (forth.relation == "duplicate") == (back.relation == "duplicate")
+    assert bool(forth.reasons) == (forth.relation != "unrelated")
+
+
+@given(st.sampled_from(DUPLICATES), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_texts_that_differ_in_a_number_are_never_duplicates(pair, one, other):
+    relation = judge(f"{pair[0]} {one}", f"{pair[1]} {other}").relation
+    assert relation != "duplicate" or one == other
+
+
+@given(st.sampled_from(PAIRS), st.sampled_from(["not", "never", "nicht", "не", "不", "jamais"]))
+def test_a_denial_that_only_one_of_them_has_rules_a_duplicate_out(pair, denial):
+    assert judge(pair[1], f"{pair[1]} {denial}").relation != "duplicate"
+
+
+def test_reasons_tell_what_changed():
+    assert judge("The gate code is 4711", "The gate code is 9902").reasons == (
+        "'4711' became '9902'",
+    )
+    assert judge("Anna lives in Berlin", "Anna moved from Berlin to Lisbon").reasons == (
+        "the place 'berlin' became 'lisbon'",
+    )
+    assert judge("Likes tea", "Never likes tea").reasons == ("the newer denies the older",)
+    assert judge("Never likes tea", "Likes tea").reasons == ("the older denies the newer",)
+    assert judge("他不喜欢茶", "他喜欢茶").reasons == ("the older denies the newer",)
+
+
+def test_a_statement_is_read_without_what_changes_nothing():
+    statement = read("Note that the “cat” isn’t at home!")
+    assert statement.words == ("cat", "is", "not", "at", "home")
+    assert statement.core == ("cat", "is", "at", "home")
+    assert statement.negations == ("not",)
+    assert not statement.asks
+    assert not statement.open
+
+
+def test_a_statement_of_some_cases_is_open_and_a_question_asks():
+    assert read("Sometimes it rains").open
+    assert read("It is not true that Ben never came").open
+    assert read("Where is Ben?").asks
+    assert read("أين بن؟").asks
+
+
+def test_the_difference_is_what_the_common_ends_leave():
+    parts = difference(tuple("abcxyde"), tuple("abczde"))
+    assert (parts.before, parts.older, parts.newer, parts.after) == (
+        tuple("abc"),
+        tuple("xy"),
+        tuple("z"),
+        tuple("de"),
+    )
+
+
+@given(st.lists(st.sampled_from("ab")).map(tuple), st.lists(st.sampled_from("ab")).map(tuple))
+def test_a_difference_holds_both_sequences(one, other):
+    parts = difference(one, other)
+    assert parts.before + parts.older + parts.after == one
+    assert parts.before + parts.newer + parts.after == other
+
+
+def test_a_value_begins_after_its_opener():
+    assert value_slot(("gate", "code", "is", "4711")) == 2
+    assert value_slot(("anna", "likes", "tea")) is None
+
+
+@pytest.mark.parametrize(
+    "part", ["a ", "密码", "not ", "is 5 ", "on x ", "ない", "'", "moved to ", "지 않", "住在"]
+)
+def test_texts_of_the_largest_size_are_judged_at_once(part):
+    text = (part * 65_536)[:65_536]
+    assert judge(text, text + " 5").relation != "duplicate"
+    assert judge("x " + text, text + " x").relation in RELATIONS
+    pairs = find_pairs([stored(str(i), f"{text} {i}", float(i)) for i in range(4)])
+    assert all(pair.judgement.relation != "duplicate" for pair in pairs)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import itertools
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.contradiction import judge
+from thermocline.daemon.memory.pairing import comparable, find_clusters, find_pairs
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.similarity import overlap
+
+NOW = 1_800_000_000.0
+VOCABULARY = ["user", "likes", "hates", "never", "tea", "code", "is", "4", "5"]
+SMALL = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=5), max_size=7)
+
+
+def stored(key, text, created_at=NOW, **fields):
+    return Memory(id=key, text=text, created_at=created_at, updated_at=NOW, **fields)
+
+
+def dated(*texts, **fields):
+    return [stored(str(i), text, NOW + i, **fields) for i, text in enumerate(texts)]
+
+
+def brief(pairs):
+    return [(pair.older.id, pair.newer.id, pair.judgement.relation) for pair in pairs]
+
+
+def test_repeated_memories_are_paired_with_the_newest():
+    texts = ["User likes tea", "Server is down", "user likes tea.", "User likes tea!"]
+    pairs = find_pairs(dated(*texts))
+    assert brief(pairs) == [("0", "3", "duplicate"), ("2", "3", "duplicate")]
+
+
+def test_a_stale_memory_is_paired_with_its_next_successor():
+    texts = ["The gate code is 4711", "The gate code is 9902", "The gate code is 1234"]
+    pairs = find_pairs(dated(*texts))
+    assert brief(pairs) == [("0", "1", "contradiction"), ("1", "2", "contradiction")]
+
+
+def test_a_statement_that_comes_back_retires_the_old_one_and_supersedes_what_was_between():
+    texts = ["Anna lives in Berlin", "Anna lives in Lisbon", "Anna lives in Berlin"]
+    pairs = find_pairs(dated(*texts))
+    assert brief(pairs) == [("0", "2", "duplicate"), ("1", "2", "contradiction")]
+
+
+def test_the_order_of_the_list_does_not_matter_only_the_time_of_saying_does():
+    memories = dated("User likes tea", "User never likes tea", "User likes tea")
+    expected = brief(find_pairs(memories))
+    for order in itertools.permutations(memories):
+        assert brief(find_pairs(order)) == expected
+
+
+def test_many_equal_memories_all_find_the_newest():
+    pairs = find_pairs(dated(*["User likes tea"] * 100))
+    assert {pair.newer.id for pair in pairs} == {"99"}
+    assert len(pairs) == 99
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"actor": "Ben"},
+        {"subject": "Ben"},
+        {"outcome": "failed"},
+        {"data": {"n": 2}},
+        {"type": "procedural"},
+        {"position": 4},
+        {"merged_into": "x"},
+    ],
+    ids=str,
+)
+def test_memories_that_differ_in_what_matters_are_no_duplicates(fields):
+    known = {"actor": "Anna", "subject": "Anna", "outcome": "done", "data": {"n": 1}}
+    older = stored("a", "Likes tea", **known)
+    assert find_pairs([older, stored("b", "Likes tea", NOW + 1, **{**known, **fields})]) == []
+
+
+def test_an_empty_subject_outcome_or_data_hinders_nothing():
+    bare = stored("a", "Likes tea", NOW + 1)
+    full = stored("b", "Likes tea", subject="Anna", outcome="x", data=[1])
+    assert comparable(bare, full)
+    assert comparable(full, bare)
+
+
+def test_what_happened_on_two_days_happened_twice():
+    memories = [
+        stored("a", "Had pizza", NOW, type="episodic"),
+        stored("b", "Had pizza", NOW + 3 * DAY, type="episodic"),
+        stored("c", "Had pizza", NOW + 3 * DAY + 60, type="episodic"),
+    ]
+    assert brief(find_pairs(memories)) == [("b", "c", "duplicate")]
+
+
+def test_what_happened_is_contradicted_by_nothing_but_can_contradict():
+    fact, event = "Anna lives in Berlin", "Anna moved to Lisbon"
+    semantic, episodic = {"type": "semantic"}, {"type": "episodic"}
+    moved = [stored("a", fact, **semantic), stored("b", event, NOW + 1, **episodic)]
+    assert brief(find_pairs(moved)) == [("a", "b", "contradiction")]
+    back = [stored("a", event, **episodic), stored("b", fact, NOW + 1, **semantic)]
+    assert find_pairs(back) == []
+
+
+@given(SMALL)
+def test_every_memory_that_has_a_duplicate_or_a_contradiction_is_found(lists):
+    memories = dated(*(" ".join(parts) or "nothing" for parts in lists))
+    expected = {
+        older.id
+        for older, newer in itertools.combinations(memories, 2)
+        if judge(older.text, newer.text).relation != "unrelated"
+    }
+    assert {pair.older.id for pair in find_pairs(memories)} == expected
+
+
+def test_ten_thousand_memories_are_paired_without_comparing_all():
+    chance = random.Random(11)
+    names = ["".join(chance.choices("abcdefghijklmnop", k=5)) for _ in range(2_000)]
+    texts = [" ".join(chance.choices(names, k=12)) for _ in range(6_000)]
+    texts += [f"User likes {name}" for name in names]
+    texts += [f"Door {name} code is {i}" for i, name in enumerate(names)]
+    planted = ["User prefers dark mode", "The gate code is 4711", "the user prefers dark mode"]
+    memories = dated(planted[0], planted[1], *texts, planted[2], "The gate code is 9902")
+    # One by one, the fifty million pairs would outlast the time that a test may take.
+    found = brief(find_pairs(memories))
+    assert find_clusters(memories)
+    last = len(memories) - 1
+    assert ("0", str(last - 1), "duplicate") in found
+    assert ("1", str(last), "contradiction") in found
+
+
+def test_clusters_gather_what_is_alike_but_not_the_same():
+    base = "the weekly backup of the photo archive runs on the small server in the cellar"
+    memories = dated(f"{base} now", "Anna likes tea", f"{base} again", f"{base} today")
+    clusters = find_clusters(memories, threshold=0.8)
+    assert [[memory.id for memory in cluster] for cluster in clusters] == [["3", "2", "0"]]
+
+
+def test_a_cluster_has_five_members_at_most_and_no_memory_is_in_two():
+    memories = dated(*["the very same words every time"] * 12)
+    clusters = find_clusters(memories)
+    assert [len(cluster) for cluster in clusters] == [5, 5, 2]
+    assert len({memory.id for cluster in clusters for memory in cluster}) == 12
+
+
+def test_clusters_hold_one_type_only():
+    memories = dated("one two three four", "one two three four")
+    mixed = [memories[0], msgspec.structs.replace(memories[1], type="procedural")]
+    assert find_clusters(mixed) == []
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=8), max_size=9),
+    st.sampled_from([0.4, 0.5, 0.6, 0.75, 0.85, 1.0]),
+)
+def test_every_memory_with_one_alike_is_compared_with_it(lists, threshold):
+    memories = dated(*(" ".join(parts) for parts in lists))
+    clustered = {m.id for cluster in find_clusters(memories, threshold, 2) for m in cluster}
+    for one, other in itertools.combinations(memories, 2):
+        if overlap(one.text, other.text) >= threshold:
+            assert one.id in clustered or other.id in clustered

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.recall.presets import (
+    scalyclaw,
+    scalyclaw_importance,
+    shares_of_best,
+    tinyclaw,
+    tinyclaw_recency,
+)
+
+VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+TINYCLAW = json.loads((VECTORS / "tinyclaw_scoring.json").read_text())
+SCALYCLAW = json.loads((VECTORS / "scalyclaw_scoring.json").read_text())["cases"]
+SHARES = st.floats(0, 1)
+DAYS = st.floats(0, 10_000)
+
+
+def ids(case):
+    return "-".join(map(str, case.values()))
+
+
+@pytest.mark.parametrize("case", TINYCLAW["temporal"], ids=ids)
+def test_recency_is_that_of_tiny_claw(case):
+    recency = tinyclaw_recency(case["days"], case["access_count"])
+    assert recency == pytest.approx(case["temporal"], abs=1e-11)
+
+
+@pytest.mark.parametrize("case", TINYCLAW["combined"], ids=ids)
+def test_relevance_is_that_of_tiny_claw(case):
+    # The published cases give the recency itself: so many days make it.
+    days = math.inf if case["temporal"] == 0 else -math.log(case["temporal"]) / 0.05
+    parts = tinyclaw(case["fts"], days, 0, case["importance"])
+    assert parts.relevance == pytest.approx(case["relevance"], abs=1e-9)
+
+
+@pytest.mark.parametrize("case", SCALYCLAW, ids=ids)
+def test_relevance_is_that_of_scalyclaw(case):
+    parts = scalyclaw(case["semantic"], case["days"], case["importance"] / 10, threshold=0.0)
+    assert parts is not None
+    assert parts.relevance == pytest.approx(case["score"], abs=1e-9)
+
+
+def test_what_matches_less_than_the_threshold_is_no_match():
+    assert scalyclaw(0.49, 0, 1.0) is None
+    assert scalyclaw(0.5, 0, 1.0) is not None
+    assert scalyclaw(0.3, 0, 1.0, threshold=0.3) is not None
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(-1, 1), (0, 1), (0.05, 1), (0.5, 5), (1, 10), (7, 10)]
+)
+def test_importance_is_clamped_to_the_scale_of_1_to_10(ours, theirs):
+    assert scalyclaw_importance(ours) == theirs
+
+
+def test_a_clock_that_was_set_back_makes_nothing_younger_than_now():
+    assert tinyclaw(0.5, -400, 0, 0.5) == tinyclaw(0.5, 0, 0, 0.5)
+    assert scalyclaw(0.5, -400, 0.5) == scalyclaw(0.5, 0, 0.5)
+
+
+@given(worse=SHARES, better=SHARES, days=DAYS, uses=st.integers(0, 10**6), importance=SHARES)
+def test_a_better_match_never_ranks_lower(worse, better, days, uses, importance):
+    worse, better = sorted((worse, better))
+    assert (
+        tinyclaw(worse, days, uses, importance).relevance
+        <= tinyclaw(better, days, uses, importance).relevance
+    )
+    low = scalyclaw(worse, days, importance, threshold=0.0)
+    high = scalyclaw(better, days, importance, threshold=0.0)
+    assert low is not None
+    assert high is not None
+    assert low.relevance <= high.relevance
+
+
+@given(fts=SHARES, days=DAYS, uses=st.integers(0, 10**6), importance=SHARES)
+def test_relevance_and_its_parts_lie_between_0_and_1(fts, days, uses, importance):
+    parts = tinyclaw(fts, days, uses, importance)
+    assert 0.0 <= parts.recency <= 1.0
+    assert 0.0 <= parts.relevance <= 1.0 + 1e-9
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=30))
+def test_shares_keep_the_order_of_the_scores_and_the_best_has_1(scores):
+    shares = shares_of_best(scores)
+    assert len(shares) == len(scores)
+    assert all(0.0 <= share <= 1.0 for share in shares)
+    ranked = sorted(range(len(scores)), key=scores.__getitem__)
+    assert [shares[i] for i in ranked] == sorted(shares)
+    if scores and max(scores) > 0:
+        assert max(shares) == 1.0
+
+
+def test_no_scores_have_no_shares():
+    assert shares_of_best([]) == []
+    assert shares_of_best([-2.0, 0.0]) == [0.0, 0.0]
