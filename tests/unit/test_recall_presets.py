@@ -98,6 +98,15 @@ def test_shares_keep_the_order_of_the_scores_and_the_best_has_1(scores):
         assert max(shares) == 1.0
 
 
+def test_ranks_of_the_index_turned_round_put_the_best_match_first():
+    ranks = [-7.5, -3.0, -0.2]
+    backwards = [1 / (1 + abs(rank)) for rank in ranks]
+    assert backwards == sorted(backwards)
+    shares = shares_of_best([-rank for rank in ranks])
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1.0
+
+
 def test_no_scores_have_no_shares():
     assert shares_of_best([]) == []
     assert shares_of_best([-2.0, 0.0]) == [0.0, 0.0]

@@ -237,12 +237,12 @@ def test_no_text_breaks_the_index(index, text):
         index.execute(found, (expression,)).fetchall()
 
 
-# Letters of scripts that the index knows; it was built with an older Unicode than Python's.
-LETTERS = st.characters(max_codepoint=0x2FFF, categories=["Lu", "Ll", "Lo", "Nd"])
+LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc"])
 
 
 @given(text=st.lists(st.text(LETTERS, min_size=1, max_size=8), max_size=8).map(" ".join))
 @example("İstanbul ǅ ß ﬁ Ǆ")
+@example("ΣΑΣ σας Ა ᎠᏵ Ⅷ")
 @example("हिन्दी ภาษาไทยก่อน ไทย")
 @settings(max_examples=400)
 def test_every_word_of_a_text_finds_it_again(index, found, text):

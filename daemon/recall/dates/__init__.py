@@ -1,0 +1,13 @@
+"""Dates and spans of time in a question: "last May", "the week before 9 June 2023".
+
+Home-made, because no library was light and careful enough. Measured in a fresh interpreter:
+dateparser takes 290 ms and 25 MB to import and 280 ms for its first search, timefhuman 700 ms and
+27 MB, parsedatetime 70 ms and 5 MB, python-dateutil 50 ms and 3 MB (and it reads one date, finding
+none). The first three take "may I ask" for a month and "the sun" for a Sunday, and none gives the
+span of "the week before 9 June 2023". This package imports in about 5 ms and reads a
+question in 50 µs.
+"""
+
+from .find import BEGINNING, FOREVER, Found, Span, find
+
+__all__ = ["BEGINNING", "FOREVER", "Found", "Span", "find"]

@@ -1,0 +1,121 @@
+"""Finding every date and span of time in a text, as local days in seconds since the epoch."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+
+from .days import FIRST_DAY, LAST_DAY
+from .ranges import time_span
+from .reading import Reading, Today, Tokens
+from .tokens import Token, fold, tokens
+from .words import MONTHS, NOT_A_WEEKDAY_AFTER, STARTERS, WEEKDAYS
+
+# The ends of "before 2022" and "since May": the first moment of the year 1, the last of 9999.
+BEGINNING: Final = -62_135_596_800.0
+FOREVER: Final = 253_402_300_800.0
+
+# No date takes more tokens than this, so that a text costs time by its length alone.
+_LONGEST: Final = 24
+# With these even a person's name is the month: "in June".
+_SURE_CUES: Final = frozenset({"in", "during", "im", "en", "since", "last", "this", "next"})
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A time that a text names.
+
+    Attributes:
+        start, end: seconds since the epoch; `end` is not in it. Midnights of the given time zone,
+            or `BEGINNING` and `FOREVER` where a side is open.
+        exact: False where a year, a unit's edge or the order of day and month was guessed. Of an
+            ambiguous order each reading is a span of its own at the same position.
+        text: the words that name it, as they stand.
+        position: where in the text they begin.
+    """
+
+    start: float
+    end: float
+    exact: bool
+    text: str
+    position: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The spans in the order of the text, and the text with a blank in place of each."""
+
+    spans: tuple[Span, ...]
+    rest: str
+
+
+def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -> Found:
+    """The dates and spans of time that `text` names.
+
+    A name without a year is the latest such time that has begun, for a memory looks back; a
+    month or a weekday that is one of the `names` of people needs a word of time before it. Takes
+    time in proportion to the text, and raises for none. Full-width figures are not read: give
+    the text in NFKC.
+    """
+    today = Today.at(dt.datetime.fromtimestamp(now, local))
+    known = frozenset(fold(name) for name in names)
+    spans: list[Span] = []
+    rest: list[str] = []
+    kept_from = at = 0
+    pieces = tokens(text)
+    while at < len(pieces):
+        reading = _read(pieces, at, today, known)
+        if reading is None:
+            at += 1
+            continue
+        start, end = pieces[at].start, pieces[at + reading.end - 1].end
+        spans += _spans(reading, text[start:end], start, local)
+        rest.append(text[kept_from:start])
+        kept_from, at = end, at + reading.end
+    return Found(tuple(spans), " ".join((*rest, text[kept_from:])))
+
+
+def _read(pieces: Tokens, at: int, today: Today, names: frozenset[str]) -> Reading | None:
+    first = pieces[at]
+    if first.kind == "dash" or (first.kind == "word" and first.text not in STARTERS):
+        return None
+    if at and first.text in WEEKDAYS and pieces[at - 1].text in NOT_A_WEEKDAY_AFTER:
+        return None
+    window = pieces[at : at + _LONGEST]
+    reading = time_span(window, today)
+    if reading is None or _is_a_name(window[: reading.end], names):
+        return None
+    return reading
+
+
+def _is_a_name(phrase: Tokens, names: frozenset[str]) -> bool:
+    """Whether the phrase rests on nothing but a word that is somebody's name."""
+    *cues, last = phrase
+    if last.text not in names or (last.text not in MONTHS and last.text not in WEEKDAYS):
+        return False
+    return len(cues) <= 1 and not (cues and _is_sure(cues[0]))
+
+
+def _is_sure(cue: Token) -> bool:
+    return cue.text in _SURE_CUES or cue.kind == "number"
+
+
+def _spans(reading: Reading, text: str, position: int, local: dt.tzinfo) -> list[Span]:
+    ends = (
+        (_midnight(each.first, local), _midnight(each.after, local)) for each in reading.periods
+    )
+    return [
+        Span(start, end, reading.exact, text, position)
+        for start, end in dict.fromkeys(ends)
+        if start < end
+    ]
+
+
+def _midnight(day: int, local: dt.tzinfo) -> float:
+    """When the day begins; where a clock change skips its midnight, the moment of the change."""
+    if day <= FIRST_DAY:
+        return BEGINNING
+    if day > LAST_DAY:
+        return FOREVER
+    return dt.datetime.combine(dt.date.fromordinal(day), dt.time(), local).timestamp()

@@ -1,0 +1,65 @@
+"""Days, weeks, months and years counted from a day."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import days
+from .days import Period
+from .reading import Reading, Today
+
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600}
+_DAYS: Final = {"day": 1, "week": 7, "weekend": 7, "fortnight": 14}
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+
+
+def distant(unit: str, distance: int, day: int) -> Period | None:
+    """The whole unit of the calendar that `day` is in, or that lies `distance` of them on.
+
+    None for units below a day.
+    """
+    if unit in _MONTHS:
+        length = _MONTHS[unit]
+        return days.months((days.month_index(day) // length + distance) * length, length)
+    if unit in {"week", "weekend"}:
+        week = days.week(day, distance)
+        return week if unit == "week" else Period(week.after - 2, week.after)
+    if unit not in _DAYS:
+        return None
+    first = day + _DAYS[unit] * distance
+    return Period(first, first + _DAYS[unit])
+
+
+def moved(unit: str, distance: int, day: int) -> int | None:
+    """The day that lies `distance` units on from `day`; None for units below a day."""
+    if unit in _MONTHS:
+        return days.shifted(day, _MONTHS[unit] * distance)
+    return day + _DAYS[unit] * distance if unit in _DAYS else None
+
+
+# How far off a count of units may be, in days: nobody says "two weeks ago" by the day.
+_SLACK: Final = {"day": 0, "week": 3, "fortnight": 4, "month": 15, "quarter": 45, "decade": 1_826}
+
+
+def ago(count: int, unit: str, end: int, today: Today, *, vague: bool = False) -> Reading | None:
+    """`count` units before now, or after it if the count is below 0.
+
+    Of days and less it is that day; of years that calendar year; of weekends that weekend; of
+    others the days around it, as far as such counts are usually off. A vague count reaches
+    further.
+    """
+    if unit in _SECONDS:
+        day = today.day + (today.seconds - count * _SECONDS[unit]) // 86_400
+        return Reading(end, (days.one_day(day),))
+    if unit in {"year", "weekend"}:
+        period = distant(unit, -count, today.day)
+        if vague and period and unit == "year":
+            period = Period(period.first - 365, period.after + 365)
+        return Reading(end, (period,), exact=False) if period else None
+    day_then = moved(unit, -count, today.day)
+    if day_then is None:
+        return None
+    slack = _SLACK[unit]
+    if vague:
+        slack = max(2, 3 * slack)
+    return Reading(end, (days.around(day_then, slack),), exact=not slack)

@@ -1,0 +1,81 @@
+"""EvoClaw's keyword search of the category tree, to the digit.
+
+    share × weight × recency
+    share    the query's words that stand in the path or the description, of all of them
+    weight   1 + 0.1 × warm memories + 0.01 × cold ones, at most 2
+    recency  1.5 if the category was used within 7 days, 1.2 within 30, else 1
+
+A path is cut into words at `/`, `_`, `-` and blanks; a query and a description at blanks alone.
+Where that is odd, and kept: "deploy?" is another word than "deploy"; a query of "active_context"
+never meets the path of that name; a word is compared whole, so that "deploy" is not found in
+"deployment"; stop words count among the query's words and make the share of a long question
+small; one asked twice counts once; a category used in the future counts as just used; and a
+relevance may be as high as 3, where every other relevance ends at 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ..memory.scoring import DAY
+from ..memory.tree_nodes import ROOT, Node, ancestors
+
+_HEAVIEST: Final = 2.0
+_PATH_PARTS: Final = re.compile(r"[/_\-\s]")
+
+
+class TreeHit(msgspec.Struct, frozen=True):
+    """A category that the query's words lead to.
+
+    Attributes:
+        path: the category.
+        relevance: its score, rounded to 3 places.
+        words: the words of the query that stand in its path or description, in their order.
+        trace: the way to it from the root, the root and itself included, for explanations.
+        share, weight, recency: the factors of the score, not rounded.
+    """
+
+    path: str
+    relevance: float
+    words: tuple[str, ...]
+    trace: tuple[str, ...]
+    share: float
+    weight: float
+    recency: float
+
+
+def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:
+    """The best `top` categories that share a word with `query`; of equals, in the tree's order.
+
+    The root is no category and is never found.
+    """
+    words = tuple(dict.fromkeys(query.lower().split()))
+    hits = [
+        hit for path, node in nodes.items() if path != ROOT if (hit := _hit(path, node, words, now))
+    ]
+    return sorted(hits, key=lambda hit: -hit.relevance)[:top]
+
+
+def _hit(path: str, node: Node, words: tuple[str, ...], now: float) -> TreeHit | None:
+    told = {*_PATH_PARTS.split(path.lower()), *node.desc.lower().split()}
+    matched = tuple(word for word in words if word in told)
+    if not matched:
+        return None
+    share = len(matched) / len(words)
+    weight = min(1.0 + 0.1 * node.warm_count + 0.01 * node.cold_count, _HEAVIEST)
+    recency = _recency(node, now)
+    trace = (ROOT, *ancestors(path), path)
+    return TreeHit(path, round(share * weight * recency, 3), matched, trace, share, weight, recency)
+
+
+def _recency(node: Node, now: float) -> float:
+    if node.last_access <= 0.0:
+        return 1.0
+    days = (now - node.last_access) / DAY
+    if days < 7.0:
+        return 1.5
+    return 1.2 if days < 30.0 else 1.0
