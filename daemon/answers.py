@@ -51,6 +51,7 @@ class Memory(TypedDict):
     access_count: int
     expires_at: float | None
     merged_into: str | None
+    superseded_by: str | None
     archived: bool
     score: float
     tier: Tier
@@ -66,12 +67,60 @@ class Updated(Memory):
     updated: bool
 
 
+class Explanation(TypedDict):
+    """Why a memory stands where it does in a recall.
+
+    `match`, `recency` and `importance` make its relevance; the `signals` make its match. It has
+    the `words` itself, the `lenders` are neighbours that have some, and `path` is the category
+    that the query named, or "".
+    """
+
+    match: float
+    recency: float
+    importance: float
+    signals: dict[str, float]
+    words: list[str]
+    lenders: list[str]
+    path: str
+
+
 class Found(Memory):
     """A memory with its place in a recall; `parts` only when an explanation was asked for."""
 
     relevance: float
     search_method: str
-    parts: NotRequired[dict[str, Json]]
+    parts: NotRequired[Explanation]
+
+
+class FoundPair(TypedDict):
+    """A key-value pair that answers; its id is `kv:` and the key."""
+
+    id: str
+    key: str
+    value: str
+    relevance: float
+    words: list[str]
+
+
+class TreePath(TypedDict):
+    """A category that a query named, and the way to it from the root."""
+
+    path: str
+    relevance: float
+    words: list[str]
+    trace: list[str]
+
+
+class Understood(TypedDict):
+    """What was read in a query; dates are spans of seconds, their ends not included."""
+
+    words: list[str]
+    common_words: list[str]
+    phrases: list[list[str]]
+    excluded: list[list[str]]
+    people: list[str]
+    dates: list[tuple[float, float]]
+    tree: list[TreePath]
 
 
 class Fields(TypedDict, total=False):
@@ -136,17 +185,30 @@ class Filters(TypedDict, total=False):
 
 
 class RecallOptions(TypedDict, total=False):
-    """How to recall; the weights given override those of the configuration."""
+    """How to recall; the weights given override those of the configuration.
+
+    A `preset` ranks by a published formula in place of the weights. `now` is the time that the
+    question is asked at.
+    """
 
     limit: int
+    max_tokens: int
     types: Sequence[Type]
     events: Sequence[str]
     tags: Sequence[str]
     category: str
+    tier: Tier
+    source: str
+    actor: str
+    group: str
     since: Time
     until: Time
+    min_importance: float
+    include: Sequence[Literal["merged", "expired"]]
     weights: Mapping[Literal["match", "recency", "importance"], float]
-    mode: Literal["keyword"]
+    preset: Literal["tinyclaw", "scalyclaw"]
+    mode: Literal["keyword", "tree"]
+    now: Time
     explain: bool
     reinforce: bool
 
@@ -159,20 +221,61 @@ class Page(TypedDict):
 
 
 class Recall(TypedDict):
-    """The memories that fit best first; `why` says it when there are none."""
+    """The memories that fit best first, then the pairs; `why` says it when there are none.
+
+    `understood` is there only when an explanation was asked for.
+    """
 
     results: list[Found]
     searched: dict[str, int]
     took_ms: float
     mode: str
+    key_values: NotRequired[list[FoundPair]]
+    understood: NotRequired[Understood]
     why: NotRequired[str]
 
 
 class Deleted(TypedDict):
-    """What was deleted."""
+    """What was deleted; `unmerged` names the memories that were merged into it, and are back."""
 
     deleted: bool
     id: NotRequired[str]
+    unmerged: NotRequired[list[str]]
+
+
+class Merged(TypedDict):
+    """Both memories after a merge: the one that stays, and the one that left the search."""
+
+    kept: Memory
+    retired: Memory
+
+
+class Unmerged(TypedDict):
+    """The memory that is back, and the one that it was merged into, if that is still there."""
+
+    restored: Memory
+    kept: Memory | None
+
+
+class TidyPair(TypedDict):
+    """Two memories that say the same, or of which the newer contradicts the older, by id."""
+
+    older: str
+    newer: str
+    relation: Literal["duplicate", "contradiction"]
+    reasons: list[str]
+    older_text: str
+    newer_text: str
+
+
+class Tidied(TypedDict):
+    """What tidying did, or would do; of many pairs the first are named."""
+
+    merged: int
+    superseded: int
+    archived: int
+    examined: int
+    pairs: list[TidyPair]
 
 
 class Reinforced(TypedDict):

@@ -112,6 +112,29 @@ class Client:
         reinforced: answers.Reinforced = self.request("POST", path)
         return reinforced
 
+    def merge(self, memory_id: str, into: str) -> answers.Merged:
+        """Retire a memory into another, which gains its uses, tags and references."""
+        path = _path("/api/memory", memory_id) + "/merge"
+        merged: answers.Merged = self.request("POST", path, body={"into": into})
+        return merged
+
+    def unmerge(self, memory_id: str) -> answers.Unmerged:
+        """Bring a memory back that was merged into another, and undo what that gained."""
+        path = _path("/api/memory", memory_id) + "/unmerge"
+        unmerged: answers.Unmerged = self.request("POST", path)
+        return unmerged
+
+    def tidy(self, *, dry_run: bool = False) -> answers.Tidied:
+        """Merge repeated memories, mark contradicted ones, archive what has faded.
+
+        It takes seconds where there are many memories.
+
+        Args:
+            dry_run: change nothing, and tell what would be done.
+        """
+        tidied: answers.Tidied = self.request("POST", "/api/memory/tidy", body={"dry_run": dry_run})
+        return tidied
+
     def recall(self, query: str, **options: Unpack[answers.RecallOptions]) -> answers.Recall:
         """Search by meaning of the words: the memories that fit `query`, best first."""
         body = {"query": query, **options}

@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 
 from ..memory.records import Memory
-from ..recall.ranking import Weights
-from ..recall.recall import Tuning, recall
+from ..recall.recall import Request, Tuning, recall
 from ..store.selecting import Filters, page
 from .calls import Call, Reply, Route
 from .memories import Limit, Offset, Page, capped
@@ -50,15 +49,13 @@ async def index(call: Call) -> Reply:
 
         def matching(db: sqlite3.Connection) -> tuple[list[Memory], int]:
             tuning = Tuning()
-            answer = recall(
-                db,
-                query.query,
-                _ARCHIVED,
+            request = Request(
+                text=query.query,
+                filters=_ARCHIVED,
                 limit=max(tuning.candidates, query.offset + limit),
-                weights=Weights(),
-                tuning=tuning,
                 now=call.now,
             )
+            answer = recall(db, request, tuning)
             hits = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
             return hits, len(answer.hits)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Memory, Tier, Type
 from ..memory.scoring import Scoring, score_of, tier_of
@@ -17,6 +17,7 @@ from ..store.selecting import Filters, Order, page
 from ..store.transaction import Transaction
 from .calls import Call, Reply, Route
 from .json_body import convert
+from .merging import joined
 from .remembering import Changes, Limits, NewMemory, changed, remembered
 from .views import MemoryView, memory_view
 
@@ -72,10 +73,11 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(msgspec.Struct):
-    """The memory is forgotten."""
+    """The memory is forgotten. `unmerged` names those that were merged into it, and are back."""
 
     id: str
     deleted: bool = True
+    unmerged: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Reinforced(msgspec.Struct):
@@ -188,7 +190,7 @@ async def add_batch(call: Call) -> Reply:
 async def show(call: Call) -> Reply:
     """One memory."""
     async with call.store() as store:
-        memory = await store.read(lambda db: _living(db, call.params["id"], call.now))
+        memory = await store.read(lambda db: memories.find_living(db, call.params["id"], call.now))
         return Reply(memory_view(memory, call.now, store.rules.scoring))
 
 
@@ -200,13 +202,11 @@ async def update(call: Call) -> Reply:
     def apply(tx: Transaction) -> Memory:
         old = memories.find(tx.db, call.params["id"])
         new = changed(old, changes, now=call.now, limits=limits)
-        if new.merged_into is not None and new.merged_into != old.merged_into:
-            target = memories.find(tx.db, new.merged_into)
-            _refuse_circle(tx.db, old, target)
-            # What was merged away leaves the warm memories, too.
-            archived_at = old.archived_at or tx.now
-            new = msgspec.structs.replace(new, merged_into=target.id, archived_at=archived_at)
-        return memories.replace(tx, old, new)
+        if new != old:
+            new = memories.replace(tx, old, new)
+        if changes.merged_into is not msgspec.UNSET:
+            new = joined(tx, new, changes.merged_into)
+        return new
 
     async with call.store() as store:
         memory = await store.write(apply)
@@ -217,20 +217,19 @@ async def update(call: Call) -> Reply:
 async def remove(call: Call) -> Reply:
     """Forget a memory for good."""
 
-    def apply(tx: Transaction) -> str:
+    def apply(tx: Transaction) -> Deleted:
         memory = memories.find(tx.db, call.params["id"])
-        memories.delete(tx, memory)
-        return memory.id
+        return Deleted(memory.id, unmerged=memories.delete(tx, memory) or msgspec.UNSET)
 
     async with call.store() as store:
-        return Reply(Deleted(await store.write(apply)))
+        return Reply(await store.write(apply))
 
 
 async def reinforce(call: Call) -> Reply:
     """Count one use of a memory."""
 
     def apply(tx: Transaction) -> Memory:
-        memory = _living(tx.db, call.params["id"], call.now)
+        memory = memories.find_living(tx.db, call.params["id"], call.now)
         memories.reinforce(tx, [memory.id])
         return memories.find(tx.db, memory.id)
 
@@ -238,31 +237,6 @@ async def reinforce(call: Call) -> Reply:
         memory = await store.write(apply)
         scoring = store.rules.scoring
     return Reply(_reinforced(memory, call.now, scoring))
-
-
-def _living(db: sqlite3.Connection, key: str, now: float) -> Memory:
-    memory = memories.find(db, key)
-    if memory.expired(now):
-        raise NotFound(f"the memory '{memory.id}' has expired", field="id")
-    return memory
-
-
-def _refuse_circle(db: sqlite3.Connection, old: Memory, target: Memory) -> None:
-    """Refuse a merge that would hide all memories of a circle: none would be the one that stays."""
-    passed: set[str] = set()
-    while target.id not in passed:
-        if target.id == old.id:
-            raise Conflict(
-                f"cannot merge '{old.id}' into a memory that is merged into it",
-                field="merged_into",
-            )
-        passed.add(target.id)
-        if target.merged_into is None:
-            return
-        try:
-            target = memories.find(db, target.merged_into)
-        except NotFound:
-            return
 
 
 def _reinforced(memory: Memory, now: float, scoring: Scoring) -> Reinforced:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -10,9 +11,10 @@ from msgspec import Meta
 
 from ..errors import InvalidInput
 from ..memory import checks
-from ..memory.records import Type
-from ..recall.ranking import Weights
-from ..recall.recall import Answer, Tuning, recall
+from ..memory.records import Tier, Type
+from ..memory.scoring import Scoring
+from ..recall.ranking import Preset, Weights
+from ..recall.recall import Answer, Mode, Request, Tuning, recall
 from ..store.selecting import Filters
 from .calls import Call, Reply, Route
 from .views import HitView, hit_view
@@ -21,7 +23,7 @@ Limit = Annotated[int, Meta(ge=1, le=100)]
 Text = Annotated[str, Meta(max_length=8192)]
 Weight = Annotated[float, Meta(ge=0, le=100)]
 Time = str | float | int | None
-METHOD: Final = "keyword"
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class GivenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,18 +35,33 @@ class GivenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecallBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A question, and what the answer must fit."""
+    """A question, and what the answer must fit.
+
+    `mode` tree asks the categories alone. `preset` ranks by a published formula in place of the
+    weights. `now`, seconds or ISO 8601, is the time that "last week" is told from and by which
+    memories have aged. `include` takes `merged` and `expired`. `max_tokens` counts four
+    characters of text as one. `reinforce` false leaves no trace of the question.
+    """
 
     query: Text
     limit: Limit = 5
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     category: str | None = None
+    tier: Tier | None = None
+    source: str | None = None
+    actor: str | None = None
+    group: str | None = None
     since: Time = None
     until: Time = None
+    min_importance: Share | None = None
+    include: tuple[Literal["merged", "expired"], ...] = ()
     weights: GivenWeights = GivenWeights()
-    mode: Literal["keyword"] = "keyword"
+    preset: Preset | None = None
+    mode: Mode = "keyword"
+    now: Time = None
     explain: bool = False
     reinforce: bool = True
 
@@ -54,13 +71,22 @@ class RecallQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     query: Text
     limit: Limit = 5
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     category: str | None = None
+    tier: Tier | None = None
+    source: str | None = None
+    actor: str | None = None
+    group: str | None = None
     since: str | None = None
     until: str | None = None
-    mode: Literal["keyword"] = "keyword"
+    min_importance: Share | None = None
+    include: tuple[Literal["merged", "expired"], ...] = ()
+    preset: Preset | None = None
+    mode: Mode = "keyword"
+    now: str | None = None
     explain: bool = False
     reinforce: bool = True
 
@@ -80,6 +106,38 @@ class Searched(msgspec.Struct):
     """How many of each kind were searched."""
 
     memories: int
+    key_values: int
+
+
+class PairView(msgspec.Struct):
+    """A key-value pair that answers; `id` is `kv:` and the key."""
+
+    id: str
+    key: str
+    value: str
+    relevance: float
+    words: tuple[str, ...]
+
+
+class TreePath(msgspec.Struct):
+    """A category that the query named, and the way to it."""
+
+    path: str
+    relevance: float
+    words: tuple[str, ...]
+    trace: tuple[str, ...]
+
+
+class Understood(msgspec.Struct):
+    """What was read in the query. Dates are spans in seconds since the epoch."""
+
+    words: tuple[str, ...]
+    common_words: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+    people: tuple[str, ...]
+    dates: tuple[tuple[float, float], ...]
+    tree: tuple[TreePath, ...]
 
 
 class RecallAnswer(msgspec.Struct, omit_defaults=True):
@@ -89,8 +147,8 @@ class RecallAnswer(msgspec.Struct, omit_defaults=True):
     searched: Searched
     took_ms: float
     mode: str
-    words: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    common_words: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    key_values: list[PairView] = []
+    understood: Understood | msgspec.UnsetType = msgspec.UNSET
     why: str | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -124,43 +182,65 @@ async def search(call: Call) -> Reply:
 
 async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
     started = time.perf_counter()
-    filters = _filters(call, body)
-    weights = _weights(call, body.weights)
     settings = call.settings.recall
     tuning = Tuning(settings.candidates, settings.common_word_share)
     async with call.store() as store:
-        answer = await store.read(
-            lambda db: recall(
-                db,
-                body.query,
-                filters,
-                limit=body.limit,
-                weights=weights,
-                tuning=tuning,
-                now=call.now,
-            )
-        )
+        scoring = store.rules.scoring
+        request = _request(call, body, scoring)
+        answer = await store.read(lambda db: recall(db, request, tuning))
         if body.reinforce:
             store.note_answer([hit.memory.id for hit in answer.hits])
-        scoring = store.rules.scoring
     found = RecallAnswer(
-        results=[
-            hit_view(hit, call.now, scoring, method=METHOD, explain=body.explain)
-            for hit in answer.hits
-        ],
-        searched=Searched(answer.searched),
+        results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
+        searched=Searched(answer.memories, answer.key_values),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
+        key_values=[
+            PairView(
+                f"kv:{hit.pair.key}",
+                hit.pair.key,
+                hit.pair.value,
+                round(hit.relevance, 6),
+                hit.words,
+            )
+            for hit in answer.pairs
+        ],
     )
-    return _explained(found, answer, explain=body.explain)
-
-
-def _explained(found: RecallAnswer, answer: Answer, *, explain: bool) -> RecallAnswer:
     if answer.why:
         found.why = answer.why
-    if explain:
-        found.words, found.common_words = answer.words, answer.common_words
+    if body.explain:
+        found.understood = _understood(answer)
     return found
+
+
+def _understood(answer: Answer) -> Understood:
+    query = answer.query
+    return Understood(
+        words=query.words,
+        common_words=answer.common_words,
+        phrases=query.phrases,
+        excluded=query.excluded,
+        people=query.people,
+        dates=tuple((span.start, span.end) for span in query.dates),
+        tree=tuple(TreePath(hit.path, hit.relevance, hit.words, hit.trace) for hit in answer.tree),
+    )
+
+
+def _request(call: Call, body: RecallBody, scoring: Scoring) -> Request:
+    local = datetime.now().astimezone().tzinfo
+    assert local is not None
+    return Request(
+        text=body.query,
+        filters=_filters(call, body),
+        limit=body.limit,
+        max_tokens=body.max_tokens,
+        weights=_weights(call, body.weights),
+        preset=body.preset,
+        mode=body.mode,
+        scoring=scoring,
+        now=call.now if body.now is None else checks.check_time(body.now, field="now"),
+        local=local,
+    )
 
 
 def _filters(call: Call, body: RecallBody) -> Filters:
@@ -172,8 +252,15 @@ def _filters(call: Call, body: RecallBody) -> Filters:
         events=body.events,
         tags=body.tags,
         category=category,
+        tier=body.tier,
+        source=body.source,
+        actor=body.actor,
+        group=body.group,
         since=None if body.since is None else checks.check_time(body.since, field="since"),
         until=None if body.until is None else checks.check_time(body.until, field="until"),
+        min_importance=body.min_importance,
+        merged="merged" in body.include,
+        expired="expired" in body.include,
     )
 
 

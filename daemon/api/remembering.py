@@ -78,7 +78,7 @@ def remembered(new: NewMemory, *, now: float, limits: Limits, writer: str, at: s
 
 
 def changed(old: Memory, changes: Changes, *, now: float, limits: Limits) -> Memory:
-    """`old` with the changes.
+    """`old` with the changes, but for `merged_into`: joining memories is an operation of its own.
 
     References that a new text carries are added, those of the old text go with it unless the
     caller names them.
@@ -88,9 +88,10 @@ def changed(old: Memory, changes: Changes, *, now: float, limits: Limits) -> Mem
     """
     fields = _checked(changes, now, limits, "")
     if changes.merged_into is not UNSET:
-        fields["merged_into"] = changes.merged_into
         if changes.merged_into == old.id:
             raise InvalidInput("cannot merge a memory into itself", field="merged_into")
+        if not fields:
+            return old
     if not fields:
         raise InvalidInput("name at least one field to change")
     if "text" in fields:

@@ -9,6 +9,7 @@ from . import (
     hot,
     key_values,
     memories,
+    merging,
     metadata,
     openapi,
     recall,
@@ -22,6 +23,7 @@ def all_routes() -> tuple[Route, ...]:
     """The routes of every noun. A fixed path goes before one with a part that varies."""
     routes = (
         *recall.ROUTES,
+        *merging.ROUTES,
         *memories.ROUTES,
         *hot.ROUTES,
         *tree.ROUTES,

@@ -16,6 +16,7 @@ class MemoryView(msgspec.Struct, kw_only=True):
 
     `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
     of this moment; `archived` tells whether it has left the warm memories.
+    `superseded_by` names a newer memory that contradicts it.
     """
 
     id: str
@@ -41,24 +42,46 @@ class MemoryView(msgspec.Struct, kw_only=True):
     access_count: int
     expires_at: float | None
     merged_into: str | None
+    superseded_by: str | None
     archived: bool
     score: float
     tier: Tier
     writer: str
 
 
+class Explanation(msgspec.Struct):
+    """Why a memory stands where it does.
+
+    Attributes:
+        match, recency, importance: what the relevance is made of, each 0 to 1.
+        signals: what each signal added to the match, before it was set against the best.
+        words: those of the query that it has.
+        lenders: the ids of the neighbours whose words count for it.
+        path: the category of the tree that named it, or "".
+    """
+
+    match: float
+    recency: float
+    importance: float
+    signals: dict[str, float]
+    words: tuple[str, ...]
+    lenders: tuple[str, ...]
+    path: str
+
+
 class HitView(MemoryView, kw_only=True):
-    """A memory that answers a query; `relevance` is 0 to 1, and `parts` are what it is made of."""
+    """A memory that answers a query; `relevance` is 0 to 1, but in mode `tree` EvoClaw's."""
 
     relevance: float
     search_method: str
-    parts: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    parts: Explanation | msgspec.UnsetType = msgspec.UNSET
 
 
 _PLAIN = (
     "id", "text", "type", "event", "subject", "outcome", "category", "original_category", "tags",
     "importance", "source", "actor", "group", "position", "metadata", "data", "created_at",
-    "updated_at", "last_accessed_at", "access_count", "expires_at", "merged_into", "writer",
+    "updated_at", "last_accessed_at", "access_count", "expires_at", "merged_into",
+    "superseded_by", "writer",
 )  # fmt: skip
 
 
@@ -67,22 +90,24 @@ def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
     return MemoryView(**_fields(memory, now, scoring))
 
 
-def hit_view(
-    hit: Hit, now: float, scoring: Scoring, *, method: str, explain: bool = False
-) -> HitView:
-    """One hit of an answer; with `explain`, the parts of its relevance."""
+def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
+    """One hit of an answer; with `explain`, why it stands where it does."""
+    ranked = hit.ranked
     view = HitView(
         **_fields(hit.memory, now, scoring),
-        relevance=round(hit.ranked.relevance, 6),
-        search_method=method,
+        relevance=round(ranked.relevance, 6),
+        search_method=hit.method,
     )
     if explain:
-        ranked = hit.ranked
-        view.parts = {
-            "match": round(ranked.match, 6),
-            "recency": round(ranked.recency, 6),
-            "importance": round(ranked.importance, 6),
-        }
+        view.parts = Explanation(
+            match=round(ranked.match, 6),
+            recency=round(ranked.recency, 6),
+            importance=round(ranked.importance, 6),
+            signals=hit.signals,
+            words=hit.words,
+            lenders=hit.lenders,
+            path=hit.path,
+        )
     return view
 
 

@@ -39,4 +39,6 @@ def run(args: argparse.Namespace) -> int:
                 show_json(deleted, one_line=True)
             else:
                 print("forgot", short(visible(deleted.get("id", memory_id))))
+                for back in deleted.get("unmerged", ()):
+                    print(short(visible(back)), "was merged into it, and is back")
     return code

@@ -79,7 +79,7 @@ def _details(memory: Memory) -> Iterator[tuple[str, str]]:
     if memory["data"] is not None:
         yield "data", json.dumps(memory["data"], ensure_ascii=False)
     yield from _times(memory, now)
-    yield from _named(memory, ("merged_into", "writer"))
+    yield from _named(memory, ("merged_into", "superseded_by", "writer"))
 
 
 def _category(memory: Memory) -> str:

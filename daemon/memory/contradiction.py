@@ -63,7 +63,9 @@ def judge_statements(older: Statement, newer: Statement) -> Judgement:
         same = exact_key(older.text) == exact_key(newer.text)
         return Judgement("duplicate", ("the same signs",)) if same else UNRELATED
     if older.words == newer.words:
-        return Judgement("duplicate", ("the same words but for punctuation and spelling",))
+        exact = exact_key(older.text) == exact_key(newer.text)
+        but = "" if exact else " but for punctuation and spelling"
+        return Judgement("duplicate", (f"the same words{but}",))
     if _fronted(older.words, newer.words):
         return Judgement("duplicate", ("the same words, with a circumstance moved",))
     if older.asks or older.open or newer.open:

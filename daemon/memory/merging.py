@@ -6,7 +6,7 @@ holds what the newer one was before. The store keeps the record beside the retir
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -53,6 +53,13 @@ class MergeRecord(msgspec.Struct, frozen=True):
     archived_at: float | None
 
 
+class Retirement(msgspec.Struct, frozen=True):
+    """A memory that was merged into another, and the record of it."""
+
+    retired: Memory
+    record: MergeRecord
+
+
 class Merged(msgspec.Struct, frozen=True):
     """Both memories after a merge, and the record of it."""
 
@@ -62,10 +69,22 @@ class Merged(msgspec.Struct, frozen=True):
 
 
 class Unmerged(msgspec.Struct, frozen=True):
-    """Both memories after a merge was undone."""
+    """Both memories after a merge was undone, and the records of the later merges, brought in line.
+
+    `later` is in the order in which the later merges were given.
+    """
 
     kept: Memory
     retired: Memory
+    later: tuple[MergeRecord, ...] = ()
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """A kept memory after one that is merged into it has changed, and the records in line."""
+
+    kept: Memory
+    record: MergeRecord
+    later: tuple[MergeRecord, ...] = ()
 
 
 class Supersession(msgspec.Struct, frozen=True):
@@ -98,12 +117,16 @@ def merge(older: Memory, newer: Memory, now: float) -> Merged:
     )
 
 
-def unmerge(kept: Memory, retired: Memory, record: MergeRecord) -> Unmerged:
+def unmerge(
+    kept: Memory, retired: Memory, record: MergeRecord, later: Sequence[Retirement] = ()
+) -> Unmerged:
     """Undo a merge: exactly, but for what has happened to `kept` since then, which stays.
 
     A field that was edited since keeps its edit. Uses since then stay counted, and of tags,
     references, importance and access count only what the merge added is taken off again: so
-    that of several memories merged into one, any can be taken out first.
+    that of several memories merged into one, any can be taken out first. The merges into the
+    same memory since are given as `later`, in their order; they are as if this one had never
+    been, and nothing of `retired` is left in their records.
 
     Raises:
         Conflict: the record is not of these two, or `retired` is not merged into `kept`.
@@ -112,10 +135,26 @@ def unmerge(kept: Memory, retired: Memory, record: MergeRecord) -> Unmerged:
         raise Conflict(
             f"cannot undo the merge of '{retired.id}' into '{kept.id}': it is not the one recorded"
         )
+    state, records = _replayed(state_of(kept), record.before, record.after, later)
     return Unmerged(
-        kept=_with_state(kept, _parted(state_of(kept), record.before, record.after)),
+        kept=_with_state(kept, state),
         retired=msgspec.structs.replace(retired, merged_into=None, archived_at=record.archived_at),
+        later=records,
     )
+
+
+def follow(
+    kept: Memory, retired: Memory, record: MergeRecord, later: Sequence[Retirement] = ()
+) -> Followed:
+    """Let `kept` be as if `retired` had been as it is now when it was merged.
+
+    So a merge into a memory that was itself retired since can be undone: what that one loses,
+    the memory that took it up loses as well. `later` is as for `unmerge`.
+    """
+    after = _combined(record.before, state_of(retired))
+    state, records = _replayed(state_of(kept), after, record.after, later)
+    revised = msgspec.structs.replace(record, after=after)
+    return Followed(_with_state(kept, state), revised, records)
 
 
 def supersede(older: Memory, newer: Memory) -> Supersession:
@@ -126,6 +165,29 @@ def supersede(older: Memory, newer: Memory) -> Supersession:
     """
     _check_apart(older, newer, "supersede")
     return Supersession(older.id, newer.id)
+
+
+def stranded(merged: Mapping[str, str], living: Container[str]) -> list[str]:
+    """Which memories to free so that every merge ends at a memory that stays.
+
+    Args:
+        merged: what each memory that is merged into another points to.
+        living: the ids of those that are merged into none.
+    """
+    free: list[str] = []
+    sound: set[str] = set()
+    for start in sorted(merged):
+        path: dict[str, None] = {}
+        key = start
+        while key in merged and key not in sound and key not in path:
+            path[key] = None
+            key = merged[key]
+        if key in path:
+            free.append(key)
+        elif path and key not in sound and key not in living:
+            free.append(next(reversed(path)))
+        sound.update(path)
+    return free
 
 
 def state_of(memory: Memory) -> State:
@@ -149,6 +211,19 @@ def _combined(newer: State, older: State) -> State:
         access_count=newer.access_count + older.access_count,
         expires_at=_later_expiry(newer.expires_at, older.expires_at),
     )
+
+
+def _replayed(
+    current: State, before: State, after: State, later: Sequence[Retirement]
+) -> tuple[State, tuple[MergeRecord, ...]]:
+    """`current` as if `before` had stood where `after` stood when the `later` merges came."""
+    records: list[MergeRecord] = []
+    for retirement in later:
+        record = retirement.record
+        anew = _parted(record.before, before, after)
+        before, after = _combined(anew, state_of(retirement.retired)), record.after
+        records.append(msgspec.structs.replace(record, before=anew, after=before))
+    return _parted(current, before, after), tuple(records)
 
 
 def _parted(current: State, before: State, after: State) -> State:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from .claims import claim_of
-from .contradiction import Judgement, judge_statements, unkana
+from .contradiction import UNRELATED, Judgement, judge, judge_statements, unkana
 from .records import Memory
 from .scoring import DAY
 from .similarity import exact_key, jaccard, words
@@ -96,6 +96,25 @@ def find_clusters(
             taken.update(members)
             clusters.append([ordered[i] for i in members])
     return clusters
+
+
+def judge_pair(older: Memory, newer: Memory) -> Judgement:
+    """How `newer` relates to `older`, by the rules of `find_pairs`, whichever was said first."""
+    if not _eligible(older) or not _eligible(newer):
+        return UNRELATED
+    judgement = judge(older.text, newer.text)
+    return judgement if _related(older, newer, judgement) else UNRELATED
+
+
+def keys_of(memory: Memory) -> frozenset[int]:
+    """Numbers of which a memory shares one with every memory that it could be paired with.
+
+    They hold within one process. Memories that share none with any other can be left out before
+    `find_pairs`, which would keep all that it is given at hand.
+    """
+    if not _eligible(memory):
+        return frozenset()
+    return frozenset(map(hash, _keys(read(memory.text))))
 
 
 def comparable(older: Memory, newer: Memory) -> bool:

@@ -36,6 +36,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         group, position: the conversation it came from, and its place there.
         data: any JSON, such as the solution of an experience.
         merged_into: the id of the memory that replaced it; it then leaves the search.
+        superseded_by: the id of a newer memory that contradicts it; both stay.
         archived_at: when it left the warm memories for the cold archive, else None.
         writer: the user who stored it over the socket, as `uid:1000`, else the importer.
         clock, device: its version; the higher pair wins wherever two differ.
@@ -63,6 +64,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     access_count: int = 0
     expires_at: float | None = None
     merged_into: str | None = None
+    superseded_by: str | None = None
     archived_at: float | None = None
     writer: str = ""
     clock: int = 0

@@ -26,6 +26,7 @@ _FURTHER: Final = {
     "last_accessed_at": None,
     "expires_at": None,
     "merged_into": None,
+    "superseded_by": None,
     "writer": "",
     "clock": 0,
     "device": "",

@@ -23,7 +23,7 @@ choose chose chosen|cling clung|come came|creep crept|deal dealt|dig dug|dive do
 do did done does|draw drew drawn|dream dreamt|drink drank drunk|drive drove driven|eat ate eaten
 fall fell fallen|feed fed|feel felt|fight fought|find found|flee fled|fling flung|fly flew flown
 forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen
-get got gotten|give gave given|go went gone|grind ground|grow grew grown|hang hung
+get got gotten|give gave given|go went gone goes|grind ground|grow grew grown|hang hung
 have had has|hear heard|hide hid hidden|hold held|keep kept|kneel knelt|know knew known
 lay laid|lead led|leap leapt|learn learnt|leave left|lend lent|lie lay lain|light lit|lose lost
 make made|mean meant|meet met|mistake mistook mistaken|overcome overcame|pay paid

@@ -17,6 +17,7 @@ import msgspec
 
 from ..memory.indexing import index_text
 from .dates import Found, Span, find
+from .dates.words import MONTHS
 from .people import Roster, find_people, roster
 from .stop_words import STOP_WORDS
 
@@ -113,7 +114,11 @@ def parse(
         people=named.people,
         dates=times.spans,
         name_words=_once(_telling(_words(" ".join(named.words)))),
-        date_words=_once(_telling(_words(" ".join(span.text for span in times.spans)))),
+        date_words=_once(
+            word
+            for word in _words(" ".join(span.text for span in times.spans))
+            if word in MONTHS or word not in STOP_WORDS
+        ),
     )
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.scoring import DAY
-from .fulltext import Candidate
+from ..memory.scoring import DAY, Scoring, score
+from .pool import Entry, Pool
+from .presets import scalyclaw, tinyclaw
+from .signals import Signals
+from .tree_search import TreeHit
 
-# Tiny Claw's constants: a memory fades by 5 % a day since its last use, each use adds 2 %.
+# Tiny Claw's constant: a memory fades by 5 % a day since it was last used.
 _FADING_PER_DAY: Final = 0.05
-_GAIN_PER_USE: Final = 0.02
+# What is left of a memory's relevance once another has taken its place.
+_SUPERSEDED: Final = 0.6
+# Of what was asked a lone fact has at least so much, or it is noise.
+_LEAST_COVERAGE: Final = 0.12
+
+Preset: TypeAlias = Literal["tinyclaw", "scalyclaw"]
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -25,35 +33,118 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """A candidate with its relevance, 0 to 1, and the parts that make it, each 0 to 1."""
+    """A candidate with its relevance, 0 to 1, and the parts that make it, each 0 to 1.
 
-    row: int
+    `at` is its place in the pool.
+    """
+
+    at: int
     relevance: float
     match: float
     recency: float
     importance: float
 
 
-def rank(candidates: Sequence[Candidate], weights: Weights, now: float) -> list[Ranked]:
-    """The candidates, the most relevant first; of equals, the newer."""
-    best = max((candidate.match for candidate in candidates), default=0.0) or 1.0
-    total = (weights.match + weights.recency + weights.importance) or 1.0
+def rank(pool: Pool, signals: Signals, weights: Weights, now: float) -> list[Ranked]:
+    """The candidates that are no noise, the most relevant first; of equals, the newer.
+
+    The match is a candidate's score in parts of the best score there is.
+    """
+    best = max((0.0, *signals.scores)) or 1.0
     ranked: list[Ranked] = []
-    for candidate in candidates:
-        match = max(0.0, candidate.match / best)
-        recency = _recency(candidate, now)
-        relevance = (
-            weights.match * match
-            + weights.recency * recency
-            + weights.importance * candidate.importance
-        ) / total
-        ranked.append(Ranked(candidate.row, relevance, match, recency, candidate.importance))
-    ranked.sort(key=lambda found: (-found.relevance, -found.row))
-    return ranked
+    for at, entry in enumerate(pool.entries):
+        if _is_noise(pool, signals, at):
+            continue
+        match = max(0.0, signals.scores[at] / best)
+        recency = _recency(entry, now)
+        relevance = _blend(weights, match, recency, entry)
+        if entry.superseded:
+            relevance *= _SUPERSEDED
+        ranked.append(Ranked(at, relevance, match, recency, entry.importance))
+    return _ordered(pool, ranked)
 
 
-def _recency(candidate: Candidate, now: float) -> float:
-    used = max(candidate.created_at, candidate.last_accessed_at or 0.0)
-    days = max(0.0, now - used) / DAY
-    gained = 1.0 + _GAIN_PER_USE * candidate.access_count
-    return min(1.0, math.exp(-_FADING_PER_DAY * days) * gained)
+def _blend(weights: Weights, match: float, recency: float, entry: Entry) -> float:
+    """The weighted mean of the parts.
+
+    A turn of a conversation is a record of what was said then, and its age makes it no less
+    true; a fact may have been overtaken by a newer one. So recency counts for facts alone.
+    """
+    counted = weights.match * match + weights.importance * entry.importance
+    total = weights.match + weights.importance
+    if entry.position is None or not total:
+        counted += weights.recency * recency
+        total += weights.recency
+    return counted / total
+
+
+def rank_as(pool: Pool, signals: Signals, preset: Preset, now: float) -> list[Ranked]:
+    """The candidates as one of the published formulas ranks them, BM25 in parts of the best."""
+    judge = _JUDGES[preset]
+    ranked: list[Ranked] = []
+    for at, entry in enumerate(pool.entries):
+        if signals.bm25[at] > 0:
+            found = judge(entry, signals.bm25[at], now)
+            if found is not None:
+                ranked.append(msgspec.structs.replace(found, at=at))
+    return _ordered(pool, ranked)
+
+
+def rank_by_tree(
+    pool: Pool, paths: Sequence[TreeHit], scoring: Scoring, now: float
+) -> list[Ranked]:
+    """The candidates of the categories that the query names, as EvoClaw orders them.
+
+    The relevance is the category's, which may be above 1; within a category the memory's score
+    decides.
+    """
+    judged: list[tuple[float, Ranked]] = []
+    for at, entry in enumerate(pool.entries):
+        path = next((p for p in paths if f"{entry.category}/".startswith(f"{p.path}/")), None)
+        if path is not None:
+            worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
+            found = Ranked(at, path.relevance, path.share, _recency(entry, now), entry.importance)
+            judged.append((worth, found))
+    judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].row))
+    return [found for _, found in judged]
+
+
+def _tinyclaw(entry: Entry, match: float, now: float) -> Ranked | None:
+    used = max(entry.created_at, entry.last_accessed_at or 0.0)
+    parts = tinyclaw(match, max(0.0, now - used) / DAY, entry.access_count, entry.importance)
+    return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
+
+
+def _scalyclaw(entry: Entry, match: float, now: float) -> Ranked | None:
+    parts = scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance)
+    if parts is None:
+        return None
+    return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
+
+
+_JUDGES: Final[dict[Preset, Callable[[Entry, float, float], Ranked | None]]] = {
+    "tinyclaw": _tinyclaw,
+    "scalyclaw": _scalyclaw,
+}
+
+
+def _recency(entry: Entry, now: float) -> float:
+    used = max(entry.created_at, entry.last_accessed_at or 0.0)
+    return math.exp(-_FADING_PER_DAY * max(0.0, now - used) / DAY)
+
+
+def _is_noise(pool: Pool, signals: Signals, at: int) -> bool:
+    """Whether a lone fact has too little of what was asked. A turn has its neighbours' words."""
+    if pool.entries[at].position is not None or not signals.any_words:
+        return signals.scores[at] <= 0 and signals.any_words
+    if signals.added("phrase", at) or signals.added("category", at):
+        return False
+    return signals.coverage[at] < _LEAST_COVERAGE
+
+
+def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:
+    def key(found: Ranked) -> tuple[float, float, int]:
+        entry = pool.entries[found.at]
+        return -found.relevance, -entry.created_at, -entry.row
+
+    return sorted(ranked, key=key)

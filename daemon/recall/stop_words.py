@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+# Few on purpose: "go", "get", "before" or "about" tell something apart in a small memory, and in
+# a large one the limit on common words leaves them out.
 STOP_WORDS: Final = frozenset(
     {
-        "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at",
-        "be", "because", "been", "before", "being", "but", "by", "can", "could", "did",
-        "do", "does", "doing", "done", "for", "from", "get", "give", "go", "had", "has",
-        "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in",
-        "into", "is", "it", "its", "just", "let", "me", "more", "my", "no", "not", "of",
-        "off", "on", "or", "our", "out", "over", "please", "s", "she", "should", "so",
-        "some", "t", "tell", "than", "that", "the", "their", "them", "then", "there",
-        "these", "they", "this", "those", "to", "too", "under", "until", "up", "us", "very",
-        "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom",
-        "whose", "why", "will", "with", "would", "you", "your",
+        "a", "am", "an", "and", "are", "as", "at", "be", "been", "being", "by", "can",
+        "could", "d", "did", "do", "does", "doing", "done", "for", "from", "had", "has",
+        "have", "having", "he", "her", "hers", "him", "his", "how", "i", "in", "is", "it",
+        "its", "ll", "m", "may", "me", "might", "must", "my", "of", "on", "or", "our", "re",
+        "s", "she", "should", "t", "that", "the", "their", "them", "these", "they", "this",
+        "those", "to", "us", "ve", "was", "we", "were", "what", "when", "where", "which",
+        "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
     }
 )  # fmt: skip

@@ -9,8 +9,9 @@ import msgspec
 from ..memory import hot
 from ..memory import tree as trees
 from ..memory.hot import Entry
+from ..memory.merging import MergeRecord
 from ..memory.records import Memory
-from . import hot_rows, key_values, memories, tree_rows
+from . import hot_rows, key_values, memories, merge_rows, merging, tree_rows
 from .faces import STORED_METRICS
 from .salvage import Salvaged
 from .settling import archive_faded
@@ -29,6 +30,8 @@ def adopt(tx: Transaction, found: Found, salvaged: Salvaged | None) -> dict[str,
     # Before the memories, which else make their categories without a description.
     counts = {"categories": _adopt_tree(tx, found, salvaged)}
     counts["memories"] = _adopt_memories(tx, found, salvaged)
+    _adopt_merges(tx, found, salvaged)
+    merging.mend_links(tx)
     counts["hot_entries"] = _adopt_hot(tx, found, salvaged)
     counts["key_values"] = _adopt_pairs(tx, found, salvaged)
     _adopt_metrics(tx, found, salvaged)
@@ -65,6 +68,33 @@ def _prefer_database(found: Found, memory: Memory) -> None:
     shown = found.memories.get(memory.id)
     if shown is None or memory.clock >= shown.clock:
         found.memories[memory.id] = memory
+
+
+def _adopt_merges(tx: Transaction, found: Found, salvaged: Salvaged | None) -> None:
+    """Keep the records of the merges that still stand, each once, in the order of the merges."""
+    records = [merge for text, _ in salvaged.merges if (merge := _record(text))] if salvaged else []
+    records += sorted(found.merges, key=lambda record: record.merged_at)
+    for record in records:
+        standing = tx.db.execute(
+            "SELECT 1 FROM memories WHERE id = ? AND merged_into = ?"
+            " AND id NOT IN (SELECT id FROM merges)",
+            (record.retired, record.kept),
+        ).fetchone()
+        if standing is not None:
+            merge_rows.put(tx, record)
+    for (key,) in salvaged.kept_apart if salvaged else ():
+        tx.db.execute(
+            "INSERT OR IGNORE INTO kept_apart SELECT id FROM memories"
+            " WHERE id = ? AND merged_into IS NULL",
+            (key,),
+        )
+
+
+def _record(text: str) -> MergeRecord | None:
+    try:
+        return merge_rows.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def _known(tx: Transaction, key: str) -> bool:

@@ -104,7 +104,15 @@ def _merge_record(tx: Transaction, edited: Memory, clock: int) -> int:
     if found is None:
         if _deleted_since(tx, memories.KIND, edited.id, clock):
             return 0
-        fresh = msgspec.structs.replace(edited, clock=0, writer="hand", updated_at=tx.now)
+        # Links between memories are made by operations alone, which keep both ends true.
+        fresh = msgspec.structs.replace(
+            edited,
+            clock=0,
+            writer="hand",
+            updated_at=tx.now,
+            merged_into=None,
+            superseded_by=None,
+        )
         memories.insert(tx, fresh)
         return 1
     old = from_row(found)

@@ -5,6 +5,7 @@ They are rendered from one snapshot of the database. Nothing here writes to a di
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -15,10 +16,11 @@ import msgspec
 
 from ..memory import hot, markdown
 from ..memory import tree as trees
+from ..memory.merging import MergeRecord
 from ..memory.records import Memory
 from ..memory.warm import record
-from . import hot_rows, tree_rows
-from .rows import SELECT, from_row
+from . import hot_rows, merge_rows, tree_rows
+from .rows import FIELDS, SELECT, from_row
 from .transaction import SEGMENT_ROWS, Face, Rules
 
 HOT_FILE: Final = "hot-memory-state.json"
@@ -44,6 +46,24 @@ STORED_METRICS: Final = (
     "last_consolidation",
     "context_tokens_saved",
 )
+
+
+class ArchiveLine(Memory, frozen=True, kw_only=True, omit_defaults=True):
+    """A memory in a file of the archive.
+
+    Attributes:
+        merge: where it is merged into another, what undoing that needs.
+    """
+
+    merge: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """What a file of the archive holds, and how many of its lines could not be read."""
+
+    memories: tuple[Memory, ...]
+    merges: tuple[MergeRecord, ...]
+    bad: int
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -123,24 +143,38 @@ def segment_name(segment: int) -> str:
 def render_segment(db: sqlite3.Connection, segment: int) -> Rendered:
     """One file of the archive: a line of JSON for each memory. None when it has none left."""
     rows = db.execute(
-        f"{SELECT} WHERE row >= ? AND row < ? AND archived_at IS NOT NULL",
+        f"SELECT (SELECT record FROM merges WHERE merges.id = memories.id), {', '.join(FIELDS)}"
+        " FROM memories WHERE row >= ? AND row < ? AND archived_at IS NOT NULL",
         (segment * SEGMENT_ROWS, (segment + 1) * SEGMENT_ROWS),
     )
-    lines = [msgspec.json.encode(memory) for memory in map(from_row, rows)]
+    lines = [_line(record, from_row(row)) for record, *row in rows]
     content = b"\n".join([*lines, b""]) if lines else None
     return Rendered(segment_name(segment), content)
 
 
-def read_segment(content: bytes) -> tuple[list[Memory], int]:
-    """The memories in a file of the archive, and how many lines could not be read."""
-    found: list[Memory] = []
+def read_segment(content: bytes) -> Segment:
+    """Read a file of the archive, line by line. Of a bad record only the undoing is lost."""
+    memories: list[Memory] = []
+    merges: list[MergeRecord] = []
     bad = 0
-    for line in content.splitlines():
+    for text in content.splitlines():
         try:
-            found.append(msgspec.json.decode(line, type=Memory))
+            line = msgspec.json.decode(text, type=ArchiveLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             bad += 1
-    return found, bad
+            continue
+        memories.append(Memory(**{name: getattr(line, name) for name in Memory.__struct_fields__}))
+        if line.merge is not msgspec.UNSET:
+            with contextlib.suppress(msgspec.DecodeError):
+                merges.append(merge_rows.decode(line.merge))
+    return Segment(tuple(memories), tuple(merges), bad)
+
+
+def _line(record: str | None, memory: Memory) -> bytes:
+    if record is None:
+        return msgspec.json.encode(memory)
+    fields = {name: getattr(memory, name) for name in Memory.__struct_fields__}
+    return msgspec.json.encode(ArchiveLine(**fields, merge=msgspec.Raw(record)))
 
 
 def _json(document: Any, limit: int | None) -> bytes:

@@ -67,9 +67,9 @@ def save(tx: Transaction, state: HotState) -> HotState:
 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
-    """The warm memories that are hot now, the highest score first."""
+    """The warm memories that are hot now and hold still, the highest score first."""
     rows = db.execute(
-        f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL"
+        f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)",
         (now,),
     )

@@ -9,17 +9,16 @@ from typing import Final
 import msgspec
 
 from ..errors import Conflict, NotFound
-from ..memory.indexing import indexed_columns
+from ..memory.ageing import fit_for_archive
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from ..memory.warm import record_size
-from . import tree_rows
-from .rows import INSERT, SELECT, UPDATE, from_row, to_row
+from . import memory_rows, merge_rows, merging, tree_rows
+from .rows import SELECT, from_row
 from .transaction import SEGMENT_ROWS, Transaction
 
-KIND: Final = "memory"
+KIND: Final = memory_rows.KIND
 SHORTEST_PREFIX: Final = 4
-_UNMERGED: Final = "words_to_forget"
 # Pages of the index that one step merges, which keeps the writer busy for some milliseconds.
 _PAGES: Final = 64
 
@@ -31,17 +30,30 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
         NotFound: there is none.
         Conflict: several ids begin so.
     """
-    found = db.execute(f"{SELECT} WHERE id = ?", (key,)).fetchone()
+    found = memory_rows.fetch(db, key)
     if found is None and len(key) >= SHORTEST_PREFIX:
         rows = db.execute(
             f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (key, f"{key}\U0010ffff")
         ).fetchall()
         if len(rows) > 1:
             raise Conflict(f"cannot tell which memory '{key}' is: several begin so", field="id")
-        found = rows[0] if rows else None
+        found = from_row(rows[0]) if rows else None
     if found is None:
         raise NotFound(f"no memory has the id '{key}'", field="id")
-    return from_row(found)
+    return found
+
+
+def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
+    """The memory that `find` finds, unless its time has passed.
+
+    Raises:
+        NotFound: there is none, or it has expired.
+        Conflict: several ids begin so.
+    """
+    memory = find(db, key)
+    if memory.expired(now):
+        raise NotFound(f"the memory '{memory.id}' has expired", field="id")
+    return memory
 
 
 def insert(tx: Transaction, memory: Memory) -> Memory:
@@ -50,49 +62,56 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     Raises:
         Conflict: its id is taken.
     """
-    if not memory.clock:
-        memory = msgspec.structs.replace(memory, clock=tx.version(), device=tx.device)
-    memory = _filed(tx, memory)
-    try:
-        row = tx.db.execute(INSERT, to_row(memory)).lastrowid or 0
-    except sqlite3.IntegrityError as error:
-        raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id") from error
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (row, *indexed_columns(memory)),
-    )
-    tx.alive(KIND, memory.id)
-    _touched(tx, row, memory, was_archived=False)
+    memory = memory_rows.add(tx, memory)
+    tree_rows.touch(tx, memory.category)
     tx.count("total_stored")
     tx.tell("memory.stored", **_brief(tx, memory))
     return memory
 
 
 def replace(tx: Transaction, old: Memory, new: Memory) -> Memory:
-    """Put `new` in the place of `old`, under a fresh version and the same id."""
-    new = msgspec.structs.replace(new, id=old.id, clock=tx.version(), device=tx.device)
-    if new.category != old.category:
-        new = _filed(tx, msgspec.structs.replace(new, original_category=""))
-    row = _row_of(tx, old.id)
-    _reindex(tx, row, old, new)
-    tx.db.execute(UPDATE, [*to_row(new), old.id])
-    _touched(tx, row, new, was_archived=old.archived_at is not None)
+    """Put `new` in the place of `old`, under a fresh version and the same id.
+
+    Where the text is another, what it contradicted, and what contradicted it, is open again.
+    """
+    if new.text != old.text:
+        merging.unlink(tx, old.id)
+        new = msgspec.structs.replace(new, superseded_by=None)
+    new = memory_rows.rewrite(tx, old, new)
+    tree_rows.touch(tx, new.category)
     tx.tell("memory.updated", **_brief(tx, new))
     return new
 
 
-def delete(tx: Transaction, memory: Memory) -> None:
-    """Forget a memory: its text is overwritten on the disk, and a tombstone stays."""
-    row = _row_of(tx, memory.id)
-    _unindex(tx, row, memory)
-    tx.db.execute("DELETE FROM memories WHERE row = ?", (row,))
-    tx.deleted(KIND, memory.id)
-    if memory.archived_at is None:
-        tx.faces.add("warm")
-    else:
-        tx.archived(row)
-    tx.faces.add("tree")
+def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
+    """Forget a memory: its text is overwritten on the disk, and a tombstone stays.
+
+    Nothing of it is left in what it was merged into. Those that were merged into it come back,
+    so that forgetting one statement hides no other for ever.
+
+    Returns:
+        The ids of those that come back.
+    """
+    if memory.merged_into is not None:
+        memory = merging.part(tx, memory)
+    return _forget(tx, memory)
+
+
+def expire(tx: Transaction, memory: Memory) -> None:
+    """Forget a memory whose time has passed; what it was merged into keeps what it gained.
+
+    A merge gave that the later expiry of both.
+    """
+    _forget(tx, memory)
+
+
+def _forget(tx: Transaction, memory: Memory) -> tuple[str, ...]:
+    back = merging.release(tx, memory.id)
+    merging.unlink(tx, memory.id)
+    merge_rows.drop(tx, memory.id)
+    memory_rows.remove(tx, memory)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
+    return back
 
 
 def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
@@ -144,6 +163,12 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
     return moved
 
 
+def archive_unused(tx: Transaction, ids: Iterable[str]) -> int:
+    """Archive those of some memories that have faded unused; return how many."""
+    found = (memory_rows.fetch(tx.db, key) for key in ids)
+    return archive(tx, [m.id for m in found if m is not None and fit_for_archive(m, tx.now)])
+
+
 def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and remember where it was filed first."""
     clock = tx.version()
@@ -170,47 +195,15 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
     tx.tell("category.merged", category=old, into=new)
 
 
-def _filed(tx: Transaction, memory: Memory) -> Memory:
-    category = tree_rows.resolve(tx, memory.category)
-    tree_rows.ensure(tx, category)
-    if category == memory.category:
-        return memory
-    original = memory.original_category or memory.category
-    return msgspec.structs.replace(memory, category=category, original_category=original)
-
-
-def _row_of(tx: Transaction, key: str) -> int:
-    found = tx.db.execute("SELECT row FROM memories WHERE id = ?", (key,)).fetchone()
-    if found is None:
-        raise NotFound(f"no memory has the id '{key}'", field="id")
-    return int(found[0])
-
-
-def _reindex(tx: Transaction, row: int, old: Memory, new: Memory) -> None:
-    if indexed_columns(old) == indexed_columns(new):
-        return
-    _unindex(tx, row, old)
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (row, *indexed_columns(new)),
-    )
-
-
-def _unindex(tx: Transaction, row: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
-        " VALUES ('delete', ?, ?, ?, ?)",
-        (row, *indexed_columns(memory)),
-    )
-    tx.db.execute(f"INSERT OR REPLACE INTO meta VALUES ('{_UNMERGED}', '')")
-
-
 def remembers_words(db: sqlite3.Connection) -> bool:
     """Whether the index may still hold words of texts that were deleted or changed.
 
     It only marks their entries as deleted, until its parts are merged.
     """
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (_UNMERGED,)).fetchone() is not None
+    return (
+        db.execute("SELECT 1 FROM meta WHERE key = ?", (memory_rows.WORDS_TO_FORGET,)).fetchone()
+        is not None
+    )
 
 
 def forget_words(tx: Transaction) -> None:
@@ -219,17 +212,7 @@ def forget_words(tx: Transaction) -> None:
     tx.db.execute("INSERT INTO memory_fts(memory_fts, rank) VALUES ('merge', ?)", (-_PAGES,))
     # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
     if tx.db.total_changes - before < 2:
-        tx.db.execute("DELETE FROM meta WHERE key = ?", (_UNMERGED,))
-
-
-def _touched(tx: Transaction, row: int, memory: Memory, *, was_archived: bool) -> None:
-    tx.changed(KIND, memory.id, memory.clock)
-    if was_archived or memory.archived_at is not None:
-        tx.archived(row)
-    if memory.archived_at is None:
-        tx.settle_warm = True
-    tree_rows.touch(tx, memory.category)
-    tx.faces.update({"warm", "tree", "hot"})
+        tx.db.execute("DELETE FROM meta WHERE key = ?", (memory_rows.WORDS_TO_FORGET,))
 
 
 def _brief(tx: Transaction, memory: Memory) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -37,7 +37,7 @@ def to_row(memory: Memory) -> list[Any]:
     return row
 
 
-def from_row(row: sqlite3.Row | tuple[Any, ...]) -> Memory:
+def from_row(row: Sequence[Any]) -> Memory:
     """The memory in a row of `SELECT`."""
     values = list(row)
     tags = values[_TAGS]

@@ -31,11 +31,14 @@ class Salvaged(msgspec.Struct, frozen=True):
     tree: tuple[tuple[Any, ...], ...]
     metrics: tuple[tuple[Any, ...], ...]
     tombstones: tuple[tuple[Any, ...], ...]
+    merges: tuple[tuple[Any, ...], ...]
+    kept_apart: tuple[tuple[Any, ...], ...]
 
     def versions(self) -> Iterator[int]:
         """The versions of what is not a memory: no later one may fall behind them."""
         yield from (clock for _, _, _, _, clock in self.hot)
         yield from (clock for _, _, _, clock, _ in self.tombstones)
+        yield from (clock for _, clock in self.merges)
 
 
 def salvage(path: Path) -> Salvaged:
@@ -43,7 +46,7 @@ def salvage(path: Path) -> Salvaged:
     try:
         db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
     except sqlite3.Error:
-        return Salvaged((), (), (), (), (), ())
+        return Salvaged((), (), (), (), (), (), (), ())
     try:
         return Salvaged(
             memories=tuple(_memories(db, path)),
@@ -61,6 +64,12 @@ def salvage(path: Path) -> Salvaged:
                 f" WHERE clock < {TOO_HIGH}",
                 *(str, str, float, int, str),
             ),
+            merges=_table(
+                db,
+                f"SELECT record, clock FROM merges WHERE clock < {TOO_HIGH} ORDER BY row",
+                *(str, int),
+            ),
+            kept_apart=_table(db, "SELECT id FROM kept_apart", str),
         )
     finally:
         db.close()

@@ -42,6 +42,7 @@ _FIRST = Migration(
             access_count INTEGER NOT NULL,
             expires_at REAL,
             merged_into TEXT,
+            superseded_by TEXT,
             archived_at REAL,
             writer TEXT NOT NULL,
             clock INTEGER NOT NULL,
@@ -55,8 +56,14 @@ _FIRST = Migration(
         CREATE INDEX memories_by_original ON memories(original_category)
             WHERE original_category <> ''
         """,
+        "CREATE INDEX memories_by_actor ON memories(actor) WHERE actor <> ''",
         "CREATE INDEX memories_by_group ON memories(grp, position) WHERE grp <> ''",
         "CREATE INDEX memories_by_expiry ON memories(expires_at) WHERE expires_at IS NOT NULL",
+        "CREATE INDEX memories_merged ON memories(merged_into) WHERE merged_into IS NOT NULL",
+        """
+        CREATE INDEX memories_superseded ON memories(superseded_by)
+            WHERE superseded_by IS NOT NULL
+        """,
         # Covers all that the warm cap looks at, so that keeping it costs no row read.
         """
         CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count)
@@ -119,6 +126,21 @@ _FIRST = Migration(
                 WHERE path = NEW.path;
         END
         """,
+        # What undoing a merge needs, under the id of the memory that was retired. The numbers of
+        # the rows are the order of the merges.
+        """
+        CREATE TABLE merges (
+            row INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            kept TEXT NOT NULL,
+            record TEXT NOT NULL,
+            clock INTEGER NOT NULL,
+            device TEXT NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX merges_by_kept ON merges(kept, row)",
+        # Memories that somebody has taken out of a merge: none merges them again by itself.
+        "CREATE TABLE kept_apart (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
         """
         CREATE TABLE hot (
             section TEXT NOT NULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
-from .rows import SELECT, from_row
+from .rows import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
 
@@ -68,7 +69,7 @@ def page(
     """The memories that pass, a page of them, and how many there are in all."""
     if filters.tier is not None or order == "score":
         # Only these two need a score for each row, and they pay for it.
-        db.create_function("score", 3, lambda i, c, a: score(i, c, a, now, scoring))
+        teach_score(db, now, scoring)
     condition, arguments = where(filters, now)
     total = _total(db, filters, condition, arguments, now)
     rows = db.execute(
@@ -76,6 +77,28 @@ def page(
         (*arguments, limit, offset),
     )
     return [from_row(row) for row in rows], total
+
+
+def living_after(
+    db: sqlite3.Connection, row: int, *, now: float, limit: int
+) -> list[tuple[int, Memory]]:
+    """The first memories behind a row, each with its own row: a page of all that are live."""
+    rows = db.execute(
+        f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? AND merged_into IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY row LIMIT ?",
+        (row, now, limit),
+    )
+    return [(number, from_row(rest)) for number, *rest in rows]
+
+
+def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> list[Memory]:
+    """The live ones among the memories in these rows."""
+    found = db.execute(
+        f"{SELECT} WHERE row IN (SELECT value FROM json_each(?)) AND merged_into IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?)",
+        (msgspec.json.encode(rows).decode(), now),
+    )
+    return [from_row(row) for row in found]
 
 
 def _total(
@@ -93,6 +116,11 @@ def _total(
     ).fetchone()
     counted = {False: warm - expired_warm, True: cold - expired_cold}
     return int(sum(counted.values()) if filters.archived is None else counted[filters.archived])
+
+
+def teach_score(db: sqlite3.Connection, now: float, scoring: Scoring) -> None:
+    """Give `db` the function that a filter by tier needs."""
+    db.create_function("score", 3, lambda i, c, a: score(i, c, a, now, scoring))
 
 
 def where(filters: Filters, now: float) -> tuple[str, list[Any]]:

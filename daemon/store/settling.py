@@ -37,7 +37,7 @@ def forget_expired(tx: Transaction) -> int:
         (tx.now, _EXPIRED_AT_ONCE),
     ).fetchall()
     for (key,) in rows:
-        memories.delete(tx, memories.find(tx.db, key))
+        memories.expire(tx, memories.find(tx.db, key))
     return len(rows)
 
 

@@ -14,6 +14,7 @@ from thermocline.sync import TOO_HIGH
 
 from ..errors import InvalidInput
 from ..memory.hot import HotState
+from ..memory.merging import MergeRecord
 from ..memory.records import Memory
 from ..memory.tree import Node
 from ..memory.variants import hot_file, metrics_file, tree_file, warm_file
@@ -27,6 +28,7 @@ class Found(msgspec.Struct):
     """What the files hold, and a line about each. The first file to name a thing wins."""
 
     memories: dict[str, Memory] = {}
+    merges: list[MergeRecord] = []
     hot: list[HotState] = []
     tree: dict[str, Node] = {}
     metrics: dict[str, float] = {}
@@ -93,15 +95,16 @@ def gather(places: list[Path], now: float) -> Found:
 
 def _read_segment(path: Path, found: Found) -> None:
     try:
-        memories, bad = read_segment(path.read_bytes())
+        segment = read_segment(path.read_bytes())
     except OSError as error:
         found.faults.append(f"{path}: {error}")
         return
-    for memory in memories:
+    for memory in segment.memories:
         found.take(memory)
-    found.read.append({"file": str(path), "memories": len(memories)})
-    if bad:
-        found.faults.append(f"{path}: {bad} lines cannot be read")
+    found.merges.extend(segment.merges)
+    found.read.append({"file": str(path), "memories": len(segment.memories)})
+    if segment.bad:
+        found.faults.append(f"{path}: {segment.bad} lines cannot be read")
         found.damaged.append(path)
 
 

@@ -159,8 +159,63 @@ def test_retrieve_without_a_model_says_so_and_answers(shell: Shell) -> None:
 
 def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     shell.run("store", "The server runs Debian")
-    out = shell.out("retrieve", "debian", "--explain")
-    assert all(f"\n      {part}  " in out for part in ("match", "recency", "importance"))
+    shell.run("store", "Backups run at night", "--category", "technical/server")
+    shell.run("kv", "set", "debian", "bookworm")
+    out = shell.out("retrieve", "debian server in May 2023 -windows", "--explain")
+    assert "\n      relevance " in out
+    assert all(f"{part} " in out for part in ("match", "recency", "importance"))
+    assert all(f"\n      {reason}  " in out for reason in ("words  ", "signals"))
+    assert "  around +" in out
+    assert "kv:debian  debian  bookworm\n" in out
+    assert "      path     technical/server\n" in out
+    told = out.split("\nunderstood\n")[1]
+    assert "2023-05-01 to 2023-05-31\n" in told
+    assert "  excluded  windows\n" in told
+    assert "root > technical > technical/server" in told
+
+
+def test_retrieve_explains_in_json_as_the_api_does(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian")
+    (found,) = shell.json("retrieve", "debian", "--explain")
+    assert set(found) == RECORD | {"search_method", "relevance", "parts"}
+    assert found["parts"]["words"] == ["debian"]
+
+
+def test_retrieve_shows_the_lenders_by_their_short_ids(shell: Shell) -> None:
+    for position, text in enumerate(("Did you see the otter?", "Yes, in Kiel")):
+        memory = {"text": text, "group": "talk", "position": position}
+        with Client(shell.socket, agent=shell.agent) as client:
+            client.batch([memory])
+    first = shell.json("list", "--order", "oldest")["results"][0]["id"]
+    out = shell.out("retrieve", "otter", "--explain")
+    assert f"\n      lenders  {first[:8]}\n" in out
+
+
+def test_retrieve_narrows_by_every_field(shell: Shell) -> None:
+    shell.run("store", "a lantern", "--actor", "Ann", "--source", "chat", "--group", "g")
+    shell.run("store", "the old lantern", "--importance", "0.1", "--category", "lantern")
+
+    def texts(*options: str) -> list[str]:
+        return [found["text"] for found in shell.json("retrieve", "lantern", *options)]
+
+    assert len(texts()) == 2
+    for name, value in (("actor", "Ann"), ("source", "chat"), ("group", "g")):
+        assert texts(f"--{name}", value) == ["a lantern"]
+    assert texts("--min-importance", "0.4") == ["a lantern"]
+    assert texts("--tier", "cold") == ["the old lantern"]
+    assert texts("--mode", "tree") == ["the old lantern"]
+    assert len(texts("--max-tokens", "4")) == 1
+    assert len(texts("--include", "merged", "--include", "expired", "--now", "2001-01-01")) == 2
+    assert texts("--weights", "match=0,recency=0,importance=1")[0] == "a lantern"
+    assert texts("--preset", "tinyclaw", "--limit", "1") == ["a lantern"]
+
+
+def test_a_key_value_pair_is_an_answer(shell: Shell) -> None:
+    shell.run("store", "The server runs Debian")
+    shell.run("kv", "set", "wifi.password", "blue boat")
+    done = shell.run("retrieve", "wifi password")
+    assert done.stdout.endswith("kv:wifi.password  blue boat\n")
+    assert done.stderr == ""
 
 
 def test_an_empty_answer_says_why_on_standard_error(shell: Shell) -> None:
@@ -190,6 +245,40 @@ def test_update_changes_only_what_is_named(shell: Shell) -> None:
     assert (got["updated"], got["text"], got["tags"], got["subject"], got["importance"]) == (
         True, "new", [], "s", 0.9,
     )  # fmt: skip
+
+
+def test_tidying_shows_what_it_would_do_then_does_it_and_can_be_undone(shell: Shell) -> None:
+    stored = [
+        shell.json("store", text)["id"]
+        for text in ("Ana likes tea", "The gate code is 1", "Ana likes tea.", "The gate code is 2")
+    ]
+    ids = [key[:8] for key in stored]
+    dry = shell.out("tidy", "--dry-run").splitlines()
+    assert dry[0].split()[:4] == [ids[0], "merged", "into", ids[2]]
+    assert dry[0].endswith("Ana likes tea | Ana likes tea. (the same words)")
+    assert dry[1].split()[:4] == [ids[1], "superseded", "by", ids[3]]
+    assert dry[2:] == ["would merge 1, supersede 1, archive 0 of 4 memories"]
+    assert shell.json("list")["total"] == 4
+    done = shell.out("tidy").splitlines()
+    assert done == [*dry[:2], "merged 1, superseded 1, archived 0 of 4 memories"]
+    assert "superseded by" in shell.out("get", ids[1])
+    assert shell.out("unmerge", ids[0]) == f"unmerged {ids[0]} from {ids[2]}\n"
+    # What somebody has brought back stays.
+    assert shell.json("tidy")["merged"] == 0
+
+
+def test_a_merge_by_hand_is_told_when_the_memory_that_stayed_is_forgotten(shell: Shell) -> None:
+    older, newer = (shell.json("store", text)["id"] for text in ("one", "two"))
+    told = shell.out("merge", older[:8], newer[:8])
+    assert told == f"merged {older[:8]} into {newer[:8]}\n"
+    refused = shell.run("merge", older, newer, code=1).stderr
+    assert refused.startswith(f"thermocline: cannot merge '{older}': it is merged into '{newer}'")
+    told = shell.out("forget", newer)
+    assert told.splitlines() == [
+        f"forgot {newer[:8]}",
+        f"{older[:8]} was merged into it, and is back",
+    ]
+    assert "not merged" in shell.run("unmerge", older, code=1).stderr
 
 
 def test_forget_deletes_all_that_are_there_and_names_the_others(shell: Shell) -> None:

@@ -93,8 +93,9 @@ def _turns(conversation: dict[str, Any], name: str) -> Iterator[tuple[str, dict[
 
 
 def _said(turn: dict[str, Any]) -> str:
-    """What was said, and what the picture shows that was sent with it."""
-    return "\n".join(filter(None, (turn["text"], turn.get("blip_caption"))))
+    """What was said; of a picture sent with it, what it shows and the words it was found by."""
+    parts = (turn["text"], turn.get("blip_caption"), turn.get("query"))
+    return "\n".join(filter(None, parts))
 
 
 def _moment(text: str) -> float:

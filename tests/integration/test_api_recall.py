@@ -34,7 +34,7 @@ def house(call: Any) -> Any:
 
 def test_the_answer_tells_what_was_searched_and_how(house: Any) -> None:
     answer = house.ok("POST", "/api/recall", {"query": "green tea"})
-    assert answer["searched"] == {"memories": 4}
+    assert answer["searched"] == {"memories": 4, "key_values": 0}
     assert answer["mode"] == "keyword"
     assert answer["took_ms"] >= 0
     assert "why" not in answer
@@ -95,10 +95,15 @@ def test_an_empty_answer_says_why(house: Any) -> None:
 
 def test_explain_shows_the_parts_of_the_relevance(house: Any) -> None:
     answer = house.ok("POST", "/api/recall", {"query": "the green tea", "explain": True})
-    assert set(answer["words"]) == {"green", "tea"}
+    assert answer["understood"]["words"] == ["green", "tea"]
     for memory in answer["results"]:
-        assert set(memory["parts"]) == {"match", "recency", "importance"}
-        assert all(0 <= part <= 1 for part in memory["parts"].values())
+        parts = memory["parts"]
+        assert set(parts) == {
+            *("match", "recency", "importance", "signals", "words", "lenders", "path")
+        }
+        assert all(0 <= parts[name] <= 1 for name in ("match", "recency", "importance"))
+        assert set(parts["words"]) <= {"green", "tea"}
+        assert parts["signals"]["rare"] > 0
 
 
 def test_weights_of_the_call_decide_the_order(call: Any) -> None:

@@ -17,12 +17,22 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.hot import HotLimits
+from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import score_of
 from thermocline.daemon.memory.tree import TreeLimits
-from thermocline.daemon.recall.ranking import Weights
-from thermocline.daemon.recall.recall import Tuning, recall
-from thermocline.daemon.store import faces, hot_rows, key_values, memories, selecting, tree_rows
+from thermocline.daemon.recall.recall import Request, Tuning, recall
+from thermocline.daemon.store import (
+    faces,
+    hot_rows,
+    key_values,
+    memories,
+    memory_rows,
+    merge_rows,
+    merging,
+    selecting,
+    tree_rows,
+)
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.rows import SELECT, from_row
@@ -44,7 +54,7 @@ def ids(db: sqlite3.Connection, filters: Filters) -> set[str]:
 
 
 def recalled(db: sqlite3.Connection, query: str) -> list[Memory]:
-    answer = recall(db, query, Filters(), limit=20, weights=Weights(), tuning=Tuning(), now=NOW)
+    answer = recall(db, Request(text=query, limit=20, now=NOW), Tuning())
     return [hit.memory for hit in answer.hits]
 
 
@@ -216,12 +226,20 @@ class Operations(RuleBasedStateMachine):
 
     @rule(one=NUMBERS, other=NUMBERS)
     def merge(self, one: int, other: int) -> None:
-        keys = [f"id{one:04d}", f"id{other:04d}"]
-        if one != other and all(key in self.texts for key in keys):
-            old = memories.find(self.db, keys[0])
-            values = {name: getattr(old, name) for name in old.__struct_fields__}
-            merged = Memory(**{**values, "merged_into": keys[1]})
-            self.commit(lambda tx: memories.replace(tx, old, merged))
+        pair = [memory_rows.fetch(self.db, f"id{number:04d}") for number in (one, other)]
+        older, newer = pair
+        if one == other or older is None or newer is None:
+            return
+        if older.merged_into is None and newer.merged_into is None:
+            self.commit(lambda tx: merging.merge(tx, older, newer))
+            self.dirty |= {(memories.KIND, older.id), (merge_rows.KIND, older.id)}
+
+    @rule(number=NUMBERS)
+    def unmerge(self, number: int) -> None:
+        memory = memory_rows.fetch(self.db, f"id{number:04d}")
+        if memory is not None and memory.merged_into is not None:
+            self.commit(lambda tx: merging.unmerge(tx, memory))
+            assert memories.find(self.db, memory.id).merged_into is None
 
     @rule(category=CATEGORIES)
     def prune_and_add(self, category: str) -> None:
@@ -266,11 +284,23 @@ class Operations(RuleBasedStateMachine):
         if not hasattr(self, "db"):
             return
         nodes = tree_rows.load(self.db)
-        filed = {row[0] for row in self.db.execute("SELECT DISTINCT category FROM memories")}
+        living = "SELECT DISTINCT category FROM memories WHERE merged_into IS NULL"
+        filed = {row[0] for row in self.db.execute(living)}
         assert filed - {"root"} <= nodes.keys()
         assert len(nodes) + 1 <= SMALL.tree.max_nodes
         assert trees.size(faces.tree_document(self.db)) <= SMALL.tree.max_size_bytes
         assert trees.with_parents(nodes).keys() == nodes.keys()
+
+    @invariant()
+    def every_merge_can_be_undone_and_hides_nothing_for_ever(self) -> None:
+        if not hasattr(self, "db"):
+            return
+        merged = "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
+        pairs = set(self.db.execute(merged).fetchall())
+        assert set(self.db.execute("SELECT id, kept FROM merges").fetchall()) == pairs
+        apart = merging.kept_apart(self.db)
+        assert apart <= self.texts.keys() - dict(pairs).keys()
+        assert stranded(dict(pairs), self.texts.keys() - dict(pairs).keys()) == []
 
     @invariant()
     def warm_is_within_its_cap(self) -> None:

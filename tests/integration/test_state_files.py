@@ -162,9 +162,9 @@ async def test_the_archives_files_hold_every_archived_memory_and_no_other(
     await store.close()
     shown = set()
     for path in (store.place.folder / "cold").glob("*.jsonl"):
-        found, bad = faces.read_segment(path.read_bytes())
-        assert bad == 0
-        shown |= {memory.id for memory in found}
+        segment = faces.read_segment(path.read_bytes())
+        assert segment.bad == 0
+        shown |= {memory.id for memory in segment.memories}
     warm = {record["id"] for record in read(store, WARM_FILE)}
     assert shown.isdisjoint(warm)
     assert shown | warm == {f"m{number:05d}" for number in range(700)}

@@ -18,7 +18,8 @@ COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 ASKING = [verb for verb in VERBS if verb not in ("daemon", "config")]
 NEEDED = {
     "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],
-    "forget": ["abcd"], "kv": ["list"], "search-url": ["x"], "extract-metadata": ["--file", "-"],
+    "forget": ["abcd"], "merge": ["abcd", "efgh"], "unmerge": ["abcd"], "kv": ["list"],
+    "search-url": ["x"], "extract-metadata": ["--file", "-"],
 }  # fmt: skip
 
 
@@ -112,6 +113,10 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["hot", "--db-url", "x"], "no cloud"),
     (["cold", "--init", "--db-url", "x"], "no cloud"),
     (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
+    (["retrieve", "a", "--weights", "luck=1"], "each of match, recency, importance"),
+    (["retrieve", "a", "--weights", "match=1,match=2"], "once at most, got 'match=2'"),
+    (["retrieve", "a", "--weights", "match=much"], "expected a number, got 'much'"),
+    (["retrieve", "a", "--mode", "magic"], "invalid choice"),
     (["list", "--archived", "maybe"], "invalid choice"),
     (["update", "abcd"], "nothing to change"),
     (["forget"], "required: ID"),

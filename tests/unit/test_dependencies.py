@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "config": set(),
     "store": {"memory", "problems"},
     "recall": {"memory", "store"},
-    "api": {"memory", "store", "recall", "config", "problems"},
+    "upkeep": {"memory", "store"},
+    "api": {"memory", "store", "recall", "upkeep", "config", "problems"},
 }
 
 

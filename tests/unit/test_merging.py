@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import Conflict
-from thermocline.daemon.memory.merging import MergeRecord, Unmerged, merge, supersede, unmerge
+from thermocline.daemon.memory.merging import (
+    MergeRecord,
+    Retirement,
+    Unmerged,
+    follow,
+    merge,
+    stranded,
+    supersede,
+    unmerge,
+)
 from thermocline.daemon.memory.records import Memory, Metadata
 
 NOW = 1_800_000_000.0
@@ -178,3 +187,59 @@ def test_a_memory_is_neither_joined_with_itself_nor_with_a_retired_one(operation
 def test_a_supersession_names_both_and_changes_neither():
     link = supersede(stored("old"), stored())
     assert (link.older, link.newer) == ("old", "new")
+
+
+@given(memories("a"), memories("b"), memories("new"))
+def test_a_merge_undone_under_a_later_one_leaves_both_as_if_it_had_never_been(one, other, newer):
+    first = merge(one, newer, NOW)
+    second = merge(other, first.kept, NOW)
+    later = [Retirement(second.retired, second.record)]
+    back = unmerge(second.kept, first.retired, first.record, later)
+    alone = merge(other, newer, NOW)
+    assert (back.kept, back.retired, back.later) == (alone.kept, one, (alone.record,))
+    assert unmerge(back.kept, second.retired, back.later[0]) == Unmerged(newer, other)
+
+
+@given(memories("a"), memories("b"), memories("new"))
+def test_what_a_retired_memory_loses_is_lost_by_the_one_that_took_it_up(one, other, newer):
+    first = merge(one, other, NOW)
+    second = merge(first.kept, newer, NOW)
+    parted = unmerge(second.retired, first.retired, first.record)
+    followed = follow(second.kept, parted.kept, second.record)
+    alone = merge(other, newer, NOW)
+    assert (followed.kept, followed.record) == (alone.kept, alone.record)
+    assert unmerge(followed.kept, parted.kept, followed.record).kept == newer
+
+
+@pytest.mark.parametrize(
+    ("merged", "living", "free"),
+    [
+        ({}, "", []),
+        ({"a": "b", "b": "c"}, "c", []),
+        ({"a": "b", "b": "c"}, "", ["b"]),
+        ({"a": "b", "x": "b"}, "", ["a", "x"]),
+        ({"a": "a"}, "", ["a"]),
+        ({"a": "b", "b": "c", "c": "a", "x": "b"}, "", ["a"]),
+        ({"x": "b", "b": "c", "c": "b"}, "", ["b"]),
+    ],
+    ids=str,
+)
+def test_what_leads_to_no_memory_that_stays_is_freed_at_its_end(merged, living, free):
+    assert stranded(merged, living) == free
+
+
+names = st.sampled_from("abcdef")
+
+
+@given(st.dictionaries(names, names), st.sets(names))
+def test_once_freed_every_merge_ends_at_a_memory_that_stays(merged, present):
+    living = present - merged.keys()
+    freed = stranded(merged, living)
+    left = {key: into for key, into in merged.items() if key not in freed}
+    for start in left:
+        passed, key = [], start
+        while key in left:
+            assert key not in passed
+            passed.append(key)
+            key = left[key]
+        assert key in living | set(freed)

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.contradiction import judge
-from thermocline.daemon.memory.pairing import comparable, find_clusters, find_pairs
+from thermocline.daemon.memory.pairing import (
+    comparable,
+    find_clusters,
+    find_pairs,
+    judge_pair,
+    keys_of,
+)
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.similarity import overlap
@@ -115,6 +121,41 @@ def test_every_memory_that_has_a_duplicate_or_a_contradiction_is_found(lists):
         if judge(older.text, newer.text).relation != "unrelated"
     }
     assert {pair.older.id for pair in find_pairs(memories)} == expected
+
+
+@given(SMALL)
+def test_every_pair_shares_a_key_and_is_judged_the_same_alone(lists):
+    memories = dated(*(" ".join(parts) or "nothing" for parts in lists))
+    for pair in find_pairs(memories):
+        assert keys_of(pair.older) & keys_of(pair.newer)
+        assert judge_pair(pair.older, pair.newer) == pair.judgement
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("魚を食べます", "魚は食べません"),
+        ("他住在北京", "他搬到了上海"),
+        ("나는 차를 좋아한다", "나는 차를 좋아하지 않는다"),
+        ("Anna lives in Berlin", "Anna moved from Berlin to Lisbon"),
+        ("The gate is open", "The gate is closed"),
+        ("Meeting is on Monday", "On Monday meeting is"),
+    ],
+    ids=str,
+)
+def test_pairs_in_any_script_share_a_key(texts):
+    one, other = dated(*texts)
+    assert judge_pair(one, other).relation != "unrelated"
+    assert keys_of(one) & keys_of(other)
+
+
+@pytest.mark.parametrize("fields", [{"merged_into": "x"}, {"position": 4}], ids=str)
+def test_what_takes_no_part_has_no_keys_and_no_relation(fields):
+    one, other = dated("User likes tea", "User likes tea")
+    apart = msgspec.structs.replace(other, **fields)
+    assert keys_of(apart) == frozenset()
+    assert judge_pair(one, apart).relation == "unrelated"
+    assert judge_pair(one, other).relation == "duplicate"
 
 
 def test_ten_thousand_memories_are_paired_without_comparing_all():

@@ -1,71 +1,186 @@
-"""Ordering candidates by match, recency and importance."""
+"""Ordering candidates: by our parts, by a published formula, by the tree."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.recall.fulltext import Candidate
-from thermocline.daemon.recall.ranking import Weights, rank
+from thermocline.daemon.memory.scoring import DAY, Scoring, score
+from thermocline.daemon.recall.pool import Entry, Pool
+from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
+from thermocline.daemon.recall.ranking import Weights, rank, rank_as, rank_by_tree
+from thermocline.daemon.recall.signals import WEIGHTS, Signals
+from thermocline.daemon.recall.tree_search import TreeHit
 
 NOW = 1_790_000_000.0
 
 
-def candidate(row: int, **fields: float) -> Candidate:
-    given: dict[str, float] = {"match": 1.0, "importance": 0.5, "age": 0.0} | fields
-    return Candidate(
-        row,
-        given["match"],
-        given["importance"],
-        NOW - given["age"] * DAY,
-        None,
-        int(given.get("uses", 0)),
-    )
+def entry(row: int, *, age: float = 0.0, **fields: Any) -> Entry:
+    given: dict[str, Any] = {
+        "group": "",
+        "position": None,
+        "actor": "",
+        "category": "general",
+        "created_at": NOW - age * DAY,
+        "updated_at": NOW - age * DAY,
+        "last_accessed_at": None,
+        "access_count": 0,
+        "importance": 0.5,
+        "superseded": False,
+        "length": 40,
+    }
+    return Entry(row=row, **given | fields)
 
 
-@pytest.mark.parametrize("better", [{"match": 2.0}, {"importance": 0.9}, {"age": -1.0}])
+def pool(*entries: Entry) -> Pool:
+    places = {
+        (one.group, one.position): at
+        for at, one in enumerate(entries)
+        if one.group and one.position is not None
+    }
+    return Pool(entries, places)
+
+
+def signals(*scores: float, coverage: Any = None, bm25: Any = None, **columns: Any) -> Signals:
+    ones = (1.0,) * len(scores)
+    return Signals(columns, scores, coverage or ones, bm25 or ones)
+
+
+def rows(of: Pool, ranked: Any) -> list[int]:
+    return [of.entries[found.at].row for found in ranked]
+
+
+@pytest.mark.parametrize("better", [{"score": 2.0}, {"importance": 0.9}, {"age": 1.0}])
 def test_the_one_that_is_better_in_one_respect_comes_first(better: dict[str, float]) -> None:
-    worse = {"age": 10.0} if "age" in better else {}
-    ranked = rank([candidate(1, **better), candidate(2, **worse)], Weights(), NOW)
-    assert [found.row for found in ranked] == [1, 2]
+    fields = {name: value for name, value in better.items() if name != "score"}
+    entries = pool(entry(1, **{"age": 9.0} | fields), entry(2, age=9.0))
+    ranked = rank(entries, signals(better.get("score", 1.0), 1.0), Weights(), NOW)
+    assert rows(entries, ranked) == [1, 2]
     assert ranked[0].relevance > ranked[1].relevance
 
 
 def test_of_equals_the_newer_comes_first() -> None:
-    assert [r.row for r in rank([candidate(1), candidate(9), candidate(4)], Weights(), NOW)] == [
-        *(9, 4, 1)
-    ]
+    entries = pool(entry(1), entry(9), entry(4))
+    assert rows(entries, rank(entries, signals(1, 1, 1), Weights(), NOW)) == [9, 4, 1]
 
 
 def test_the_relevance_is_the_weighted_mean_of_the_parts() -> None:
-    [best, second] = rank(
-        [candidate(1, match=4.0), candidate(2, match=1.0)], Weights(3.0, 0.0, 1.0), NOW
-    )
+    entries = pool(entry(1), entry(2))
+    best, second = rank(entries, signals(4.0, 1.0), Weights(3.0, 0.0, 1.0), NOW)
     assert (best.match, second.match) == (1.0, 0.25)
     assert best.relevance == pytest.approx((3 * 1.0 + 0.5) / 4)
     assert second.relevance == pytest.approx((3 * 0.25 + 0.5) / 4)
 
 
-def test_recency_is_that_of_the_last_use_and_gains_by_uses() -> None:
-    [fresh] = rank([Candidate(1, 1.0, 0.5, NOW - 50 * DAY, NOW, 0)], Weights(), NOW)
-    assert fresh.recency == 1.0
-    [old] = rank([candidate(1, age=10.0)], Weights(), NOW)
-    [used] = rank([candidate(1, age=10.0, uses=10)], Weights(), NOW)
-    assert old.recency == pytest.approx(0.6065, abs=1e-4)
-    assert used.recency == pytest.approx(old.recency * 1.2)
+def test_recency_fades_from_the_last_use_or_else_from_the_making() -> None:
+    entries = pool(
+        entry(1, age=10.0), entry(2, age=50.0, last_accessed_at=NOW), entry(3, age=-10.0)
+    )
+    found = rank(entries, signals(1, 1, 1), Weights(), NOW)
+    recency = {entries.entries[one.at].row: one.recency for one in found}
+    assert recency == {1: pytest.approx(0.6065, abs=1e-4), 2: 1.0, 3: 1.0}
 
 
-def test_no_candidates_and_no_weights_are_no_trouble() -> None:
-    assert rank([], Weights(), NOW) == []
-    assert [r.relevance for r in rank([candidate(1)], Weights(0.0, 0.0, 0.0), NOW)] == [0.0]
+def test_a_superseded_memory_keeps_its_parts_and_loses_its_lead() -> None:
+    entries = pool(entry(1, superseded=True), entry(2))
+    new, old = rank(entries, signals(1.0, 0.9), Weights(), NOW)
+    assert (entries.entries[new.at].row, old.match) == (2, 1.0)
+    assert old.relevance < new.relevance
+
+
+def test_what_has_too_little_of_the_question_is_noise() -> None:
+    entries = pool(entry(1), entry(2), entry(3), entry(4))
+    told = signals(
+        *(1, 1, 1, 1), coverage=(0.5, 0.1, 0.1, 0.1), phrase=[0, 0, 1, 0], category=[0, 0, 0, 1]
+    )
+    assert sorted(rows(entries, rank(entries, told, Weights(), NOW))) == [1, 3, 4]
+
+
+def test_a_turn_that_anything_speaks_for_is_no_noise() -> None:
+    talk = [entry(row, group="g", position=row) for row in (1, 2, 9)]
+    entries = pool(*talk)
+    told = signals(1, 0.2, 0, coverage=(0.5, 0.0, 0.0))
+    assert sorted(rows(entries, rank(entries, told, Weights(), NOW))) == [1, 2]
+
+
+def test_where_no_word_tells_anything_nothing_is_noise() -> None:
+    entries = pool(entry(1), entry(2, importance=0.9))
+    told = signals(0, 0, coverage=(0.0, 0.0), bm25=(0.0, 0.0))
+    assert rows(entries, rank(entries, told, Weights(), NOW)) == [2, 1]
+
+
+def test_scores_below_0_are_no_match_however_they_compare() -> None:
+    entries = pool(entry(1), entry(2))
+    assert [one.match for one in rank(entries, signals(-0.2, -0.65), Weights(), NOW)] == [0, 0]
+
+
+def test_an_empty_pool_is_no_trouble() -> None:
+    assert rank(pool(), signals(), Weights(), NOW) == []
+    assert rank_as(pool(), signals(), "tinyclaw", NOW) == []
+    assert rank_by_tree(pool(), [], Scoring(), NOW) == []
+
+
+AGED = (
+    entry(1, age=30.0, importance=0.9),
+    entry(2, age=3.0, importance=0.3, last_accessed_at=NOW - DAY, access_count=4),
+    entry(3, age=300.0, updated_at=NOW - 2 * DAY, importance=0.1),
+    entry(4),
+)
+BM25 = (1.0, 0.7, 0.6, 0.0)
+
+
+def test_tinyclaws_numbers_are_those_of_its_formula() -> None:
+    entries = pool(*AGED)
+    ranked = rank_as(entries, signals(1, 2, 3, 4, bm25=BM25), "tinyclaw", NOW)
+    found = {entries.entries[one.at].row: one.relevance for one in ranked}
+    assert found == {
+        1: pytest.approx(tinyclaw(1.0, 30.0, 0, 0.9).relevance),
+        2: pytest.approx(tinyclaw(0.7, 1.0, 4, 0.3).relevance),
+        3: pytest.approx(tinyclaw(0.6, 300.0, 0, 0.1).relevance),
+    }
+    assert list(found) == sorted(found, key=lambda row: -found[row])
+
+
+def test_scalyclaws_numbers_are_those_of_its_formula_and_its_threshold_holds() -> None:
+    entries = pool(*AGED)
+    ranked = rank_as(entries, signals(1, 2, 3, 4, bm25=(1.0, 0.4, 0.6, 0.0)), "scalyclaw", NOW)
+    expected = {1: scalyclaw(1.0, 30.0, 0.9), 3: scalyclaw(0.6, 2.0, 0.1)}
+    found = {entries.entries[one.at].row: one for one in ranked}
+    assert found.keys() == expected.keys()
+    for row, parts in expected.items():
+        assert parts is not None
+        assert found[row].relevance == pytest.approx(parts.relevance)
+        assert found[row].importance == pytest.approx(parts.importance)
+
+
+def _path(path: str, relevance: float) -> TreeHit:
+    return TreeHit(path, relevance, ("x",), ("root", path), 0.5, 1.0, 1.0)
+
+
+def test_the_tree_ranks_by_its_categories_and_within_one_by_the_score() -> None:
+    entries = pool(
+        entry(1, category="a/b", importance=0.2),
+        entry(2, category="ab", importance=1.0),
+        entry(3, category="c", importance=0.1),
+        entry(4, category="a", importance=0.9, age=90.0),
+        entry(5, category="a", importance=0.5, access_count=3),
+    )
+    ranked = rank_by_tree(entries, [_path("c", 2.1), _path("a", 0.75)], Scoring(), NOW)
+    worth = [score(i, NOW - age * DAY, n, NOW, Scoring()) for i, age, n in (
+        (0.5, 0, 3), (0.2, 0, 0), (0.9, 90, 0),
+    )]  # fmt: skip
+    assert worth == sorted(worth, reverse=True)
+    assert rows(entries, ranked) == [3, 5, 1, 4]
+    assert [found.relevance for found in ranked] == [2.1, 0.75, 0.75, 0.75]
 
 
 @given(
     st.lists(
         st.tuples(
-            st.floats(0.0, 50.0), st.floats(0.0, 1.0), st.floats(-1e4, 1e4), st.integers(0, 10**6)
+            st.floats(-5.0, 50.0), st.floats(0.0, 1.0), st.floats(-1e4, 1e4), st.integers(0, 10**6)
         ),
         max_size=20,
     )
@@ -73,14 +188,25 @@ def test_no_candidates_and_no_weights_are_no_trouble() -> None:
 def test_every_relevance_and_every_part_is_from_0_to_1(
     given: list[tuple[float, float, float, int]],
 ) -> None:
-    candidates = [
-        candidate(row, match=match, importance=importance, age=age, uses=uses)
-        for row, (match, importance, age, uses) in enumerate(given)
-    ]
-    ranked = rank(candidates, Weights(), NOW)
-    assert {found.row for found in ranked} == set(range(len(given)))
-    for found in ranked:
-        for value in (found.relevance, found.match, found.recency, found.importance):
-            assert 0.0 <= value <= 1.0 + 1e-9
-    relevances = [found.relevance for found in ranked]
-    assert relevances == sorted(relevances, reverse=True)
+    entries = pool(*(
+        entry(row, importance=importance, age=age, access_count=uses)
+        for row, (_, importance, age, uses) in enumerate(given)
+    ))  # fmt: skip
+    told = signals(*(match for match, *_ in given))
+    for ranked in (
+        rank(entries, told, Weights(), NOW),
+        rank_as(entries, told, "tinyclaw", NOW),
+        rank_as(entries, told, "scalyclaw", NOW),
+    ):
+        assert sorted(rows(entries, ranked)) == list(range(len(given)))
+        for found in ranked:
+            for value in (found.relevance, found.match, found.recency, found.importance):
+                assert 0.0 <= value <= 1.0 + 1e-9
+        relevances = [found.relevance for found in ranked]
+        assert relevances == sorted(relevances, reverse=True)
+
+
+def test_a_signal_adds_its_weight_times_its_measure() -> None:
+    told = signals(1, 1, actor=[0.0, 1.0])
+    assert (told.added("actor", 0), told.added("actor", 1)) == (0.0, WEIGHTS["actor"])
+    assert told.added("subject", 1) == 0.0

@@ -72,7 +72,7 @@ def ask(text: str) -> Query:
 
 def test_words_are_kept_once_without_those_that_build_the_sentence():
     assert parse("What is the Garden like? A garden!").words == ("garden", "like")
-    assert parse("to be or not").words == ("to", "be", "or", "not")
+    assert parse("to be or").words == ("to", "be", "or")
     assert parse("  ?! ").empty
     assert len(parse(" ".join(f"w{i}" for i in range(99))).words) == MOST_WORDS
 
@@ -131,7 +131,7 @@ def test_an_exclusion_alone_looks_for_nothing():
 
 
 def test_people_are_kept_out_of_the_words_while_others_remain():
-    query = ask("What did caroline's brother tell MELANIE?")
+    query = ask("What did caroline's brother do with MELANIE?")
     assert query.people == ("Caroline", "Melanie")
     assert query.words == ("brother",)
     assert query.name_words == ("caroline", "melanie")
@@ -164,7 +164,7 @@ def test_dates_are_kept_out_of_the_words_while_others_remain():
     assert query.date_words == ("7", "may", "2023")
     (span,) = query.dates
     assert span.start == dt.datetime(2023, 5, 7, tzinfo=dt.UTC).timestamp()
-    assert ask("last May").words == ("last", "may")
+    assert ask("last May").date_words == ("last", "may")
 
 
 def test_a_person_and_a_month_of_one_name_are_both_understood():

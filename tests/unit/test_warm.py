@@ -73,6 +73,7 @@ def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
         "last_accessed_at": NOW,
         "expires_at": NOW + 1,
         "merged_into": "m",
+        "superseded_by": "n",
         "writer": "uid:1",
         "clock": 1,
         "device": "d",

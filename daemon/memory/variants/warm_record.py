@@ -74,6 +74,7 @@ class WarmRecord:
             access_count=self._count("access_count", 0) or 0,
             expires_at=self._time("expires_at"),
             merged_into=self._text("merged_into") or None,
+            superseded_by=self._text("superseded_by") or None,
             clock=self._count("clock", 0) or 0,
             device=self._text("device") or device,
             **known,

@@ -276,6 +276,7 @@ MEMORIES = st.builds(
     access_count=st.integers(0, 2**63 - 1),
     expires_at=st.none() | TIME,
     merged_into=st.none() | NAME,
+    superseded_by=st.none() | NAME,
     archived_at=st.none() | TIME,
     writer=TEXT,
     clock=st.integers(0, 2**63 - 1),

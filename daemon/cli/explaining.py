@@ -1,0 +1,92 @@
+"""Why a memory answers, and what was read in the question, as people read it."""
+
+from __future__ import annotations
+
+import time
+
+from .memories import short
+from .terminal import cut, visible, width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
+
+    from ..answers import Explanation, Found, Understood
+
+_INDENT: Final = " " * 6
+# Years 1 and 9999: where a span has no beginning or no end.
+_ALWAYS: Final = -62_135_596_800.0
+_FOREVER: Final = 253_402_300_800.0
+
+
+def show_explained(found: Found) -> None:
+    """Print what speaks for a memory, a line for each kind of reason."""
+    parts = found.get("parts")
+    if parts is None:
+        return
+    _print(f"{_INDENT}{_sum(found['relevance'], parts)}")
+    _show(_reasons(found, parts), _INDENT)
+
+
+def show_understood(understood: Understood) -> None:
+    """Print what was read in the question, without what it has none of."""
+    print("understood")
+    _show(_understood(understood), "  ")
+
+
+def _sum(relevance: float, parts: Explanation) -> str:
+    shares = (f"{name} {parts[name]:.3f}" for name in ("match", "recency", "importance"))
+    return f"relevance {relevance:.3f} = {', '.join(shares)}"
+
+
+def _reasons(found: Found, parts: Explanation) -> Iterator[tuple[str, str]]:
+    yield "words", ", ".join(parts["words"])
+    by_size = sorted(parts["signals"].items(), key=lambda signal: -abs(signal[1]))
+    yield "signals", "  ".join(f"{name} {added:+.2f}" for name, added in by_size)
+    yield "lenders", ", ".join(map(short, parts["lenders"]))
+    yield "path", parts["path"]
+    yield "superseded by", short(found["superseded_by"] or "")
+
+
+def _understood(understood: Understood) -> Iterator[tuple[str, str]]:
+    yield "words", ", ".join(understood["words"])
+    yield "common words", ", ".join(understood["common_words"])
+    yield "phrases", _phrases(understood["phrases"])
+    yield "excluded", _phrases(understood["excluded"])
+    yield "people", ", ".join(understood["people"])
+    yield "dates", ", ".join(_days(start, end) for start, end in understood["dates"])
+    for path in understood["tree"]:
+        matched = ", ".join(path["words"])
+        yield "tree", f"{' > '.join(path['trace'])}  {path['relevance']:.3f} ({matched})"
+
+
+def _phrases(phrases: Iterable[Sequence[str]]) -> str:
+    return ", ".join(
+        f'"{" ".join(phrase)}"' if len(phrase) > 1 else phrase[0] for phrase in phrases
+    )
+
+
+def _days(start: float, end: float) -> str:
+    """A span as local days, its last day included."""
+    if start <= _ALWAYS:
+        return f"until {_day(end - 1)}"
+    if end >= _FOREVER:
+        return f"from {_day(start)}"
+    first, last = _day(start), _day(end - 1)
+    return first if first == last else f"{first} to {last}"
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+
+
+def _show(rows: Iterable[tuple[str, str]], indent: str) -> None:
+    told = [(name, text) for name, text in rows if text]
+    size = max((len(name) for name, _ in told), default=0)
+    for name, text in told:
+        _print(f"{indent}{name:<{size}}  {visible(text)}")
+
+
+def _print(line: str) -> None:
+    print(cut(line, width()))

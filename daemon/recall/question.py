@@ -1,0 +1,134 @@
+"""What the form of a question says about its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+
+from .query import Query
+
+_WORD: Final = re.compile(r"[^\W_]+")
+# A word written large that begins no sentence.
+_NAME: Final = re.compile(r"[^.!?\s]\s+([A-Z][a-z]+)")
+_YOU: Final = re.compile(r"\b[Yy]our?\b")
+# What asks for a place, a person or a title, and what for a number.
+_ASKS_NAME: Final = frozenset(
+    {
+        "where", "who", "whom", "city", "cities", "country", "countries", "state", "states",
+        "place", "places", "book", "books", "movie", "movies", "film", "films", "song", "songs",
+        "band", "bands", "game", "games", "show", "shows", "series", "name", "names", "called",
+        "author", "artist", "artists",
+    }
+)  # fmt: skip
+_ASKS_NUMBER: Final = frozenset({"many", "much", "long", "old"})
+_NUMBERS: Final = frozenset(
+    {
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "once",
+        "twice", "couple", "few", "several", "dozen", "first", "second", "third",
+    }
+)  # fmt: skip
+_ASKS_WHEN: Final = frozenset({"when", "date", "month", "year", "wann", "quand", "cuándo", "когда"})
+_SINGULAR: Final = frozenset({"does", "has", "was", "is", "his", "its", "this", "us"})
+_TIMES: Final = frozenset(
+    {
+        "yesterday", "today", "tonight", "tomorrow", "ago", "last", "next", "week", "weekend",
+        "month", "year", "recently", "day", "monday", "tuesday", "wednesday", "thursday",
+        "friday", "saturday", "sunday", "january", "february", "march", "april", "june", "july",
+        "august", "september", "october", "november", "december", "morning", "night", "summer",
+        "spring", "fall", "winter", "soon",
+    }
+)  # fmt: skip
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The form of a question.
+
+    Attributes:
+        asks_when: it asks for a time, so that a memory which names one may answer it.
+        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
+        asks_several: it asks for several things, which may stand in several conversations.
+        one: the one person that it is about, or "".
+        subject: of two people that it names, the one who acts, or "".
+    """
+
+    asks_when: bool
+    asks_name: bool
+    asks_number: bool
+    asks_several: bool
+    one: str
+    subject: str
+
+
+def read(text: str, query: Query) -> Question:
+    """The form of the question `text`, whose words `query` holds."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    together = "both" in words or _joined(text, query.people)
+    return Question(
+        asks_when=bool(_ASKS_WHEN.intersection(words)),
+        asks_name=not _ASKS_NAME.isdisjoint(words),
+        asks_number=not _ASKS_NUMBER.isdisjoint(words),
+        asks_several=_asks_several(words),
+        one=query.people[0] if len(query.people) == 1 else "",
+        subject=query.people[0] if len(query.people) == 2 and not together else "",
+    )
+
+
+def names_time(text: str) -> bool:
+    """Whether a text names a time, in words."""
+    return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
+
+
+def names_number(text: str) -> bool:
+    """Whether a text has a number, in digits or in words."""
+    words = _WORD.findall(text.lower())
+    return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
+
+
+def proper_names(text: str, known: Collection[str]) -> float:
+    """Proper names within the sentences of a text, but for those in `known`: none, one or more.
+
+    Given as 0, 0.5 and 1.
+    """
+    return min(2, sum(name.lower() not in known for name in _NAME.findall(text))) / 2
+
+
+def enumerates(text: str) -> float:
+    """How much a text lists: its commas and "and"s, five at most, as a share of five."""
+    return min(5, text.count(",") + text.count(" and ")) / 5
+
+
+def addresses(text: str) -> float:
+    """How often a text says "you", three times at most, as a share of three."""
+    return min(3, len(_YOU.findall(text))) / 3
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
+    asked = max(text.rfind("?"), text.rfind("？"))
+    told = max(text.rfind(mark) for mark in ".!。！")
+    return asked >= 0 and asked > told
+
+
+def _asks_several(words: list[str]) -> bool:
+    if "both" in words or words[:2] == ["what", "has"] or {"how", "many"} <= set(words):
+        return True
+    return any(
+        word in {"what", "which"} and any(map(_is_plural, words[at + 1 : at + 4]))
+        for at, word in enumerate(words[:6])
+    )
+
+
+def _is_plural(word: str) -> bool:
+    ends = word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return len(word) > 3 and ends and word not in _SINGULAR
+
+
+def _joined(text: str, people: tuple[str, ...]) -> bool:
+    if len(people) != 2:
+        return False
+    first, second = (re.escape(name.split()[0]) for name in people)
+    pattern = rf"{first}\W+(?:and|und|et|y)\W+{second}"
+    return re.search(pattern, text, re.IGNORECASE) is not None

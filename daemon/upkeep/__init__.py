@@ -1,0 +1,1 @@
+"""What happens by itself: looking through a memory for what repeats, contradicts and fades."""

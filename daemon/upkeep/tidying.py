@@ -1,0 +1,180 @@
+"""Looking through a whole memory for what repeats, what is contradicted, and what has faded.
+
+The search reads on the readers and reckons on a thread; the writer only gets the little that is to
+be done, in small groups between the stores of others. It may be broken off at any moment, and
+begun again: each pair is judged anew at the moment that it is joined.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final, Literal
+
+import msgspec
+
+from ..memory.ageing import fit_for_archive
+from ..memory.pairing import Pair, find_pairs, keys_of
+from ..memory.records import Memory
+from ..store import memories, merging
+from ..store.agent_store import AgentStore
+from ..store.selecting import living_after, living_at
+from ..store.transaction import Transaction
+
+_READ_AT_ONCE: Final = 500
+# Some ten milliseconds of the writer's time, which a store may have to wait for.
+_PAIRS_AT_ONCE: Final = 16
+_ARCHIVED_AT_ONCE: Final = 64
+# So many short lists are sorted, since nobody else can run while one is.
+_SHELVES: Final = 64
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Two memories that were joined, or would be, and why."""
+
+    older: Memory
+    newer: Memory
+    relation: Literal["duplicate", "contradiction"]
+    reasons: tuple[str, ...]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was done, or would be: duplicates first, each kind in the order of time."""
+
+    merged: int
+    superseded: int
+    archived: int
+    examined: int
+    findings: tuple[Finding, ...]
+
+
+class Survey:
+    """What is kept of each memory on the way through all of them: numbers, not texts.
+
+    Attributes:
+        examined: how many there were.
+        faded: the ids of those that only the archive should hold.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
+        self.examined = 0
+        self.faded: list[str] = []
+
+    def add(self, page: Sequence[tuple[int, Memory]]) -> None:
+        """Take note of some memories, each given with its row."""
+        self.examined += len(page)
+        for row, memory in page:
+            for key in keys_of(memory):
+                keys, rows = self._shelves[key % _SHELVES]
+                keys.append(key)
+                rows.append(row)
+            if fit_for_archive(memory, self._now):
+                self.faded.append(memory.id)
+
+    def suspects(self) -> list[int]:
+        """The rows of the memories that could be paired with another of those noted."""
+        found: set[int] = set()
+        for keys, rows in self._shelves:
+            shared = {one for one, other in pairwise(sorted(keys)) if one == other}
+            found.update(row for key, row in zip(keys, rows, strict=True) if key in shared)
+        return sorted(found)
+
+
+async def tidy(store: AgentStore, *, dry_run: bool = False) -> Report:
+    """Merge duplicates, mark what is superseded, archive what has faded.
+
+    Nothing is forgotten, and every merge can be undone. Done twice in a row, the second finds
+    nothing to do.
+
+    Args:
+        store: the agent's memory.
+        dry_run: change nothing, and report what would be done.
+
+    Raises:
+        ThermoclineError: the database refuses; what was done before stays.
+    """
+    survey = await _surveyed(store)
+    pairs = await _pairs(store, await asyncio.to_thread(survey.suspects))
+    retiring = {pair.older.id for pair in pairs if pair.judgement.relation == "duplicate"}
+    if dry_run:
+        findings = [_finding(pair, pair.newer) for pair in pairs]
+        archived = len(set(survey.faded) - retiring)
+    else:
+        findings = await _join(store, pairs)
+        archived = await _archive(store, survey.faded)
+    merged = sum(finding.relation == "duplicate" for finding in findings)
+    return Report(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
+
+
+async def _surveyed(store: AgentStore) -> Survey:
+    now = store.now
+    survey = Survey(now)
+    last = 0
+    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
+        await asyncio.to_thread(survey.add, page)
+        last = page[-1][0]
+    return survey
+
+
+async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[Pair]:
+    """The pairs among some memories that are not joined yet, duplicates first."""
+    now = store.now
+    suspects: list[Memory] = []
+    for start in range(0, len(rows), _READ_AT_ONCE):
+        part = rows[start : start + _READ_AT_ONCE]
+        suspects += await store.read(partial(living_at, rows=part, now=now))
+    found = await asyncio.to_thread(find_pairs, suspects)
+    apart = await store.read(merging.kept_apart)
+    duplicates = [
+        pair
+        for pair in found
+        if pair.judgement.relation == "duplicate" and pair.older.id not in apart
+    ]
+    retiring = {pair.older.id for pair in duplicates}
+    contradictions = [
+        pair
+        for pair in found
+        if pair.judgement.relation == "contradiction"
+        # Where the newer one is about to be retired, what it is merged into supersedes instead.
+        and (pair.older.superseded_by != pair.newer.id or pair.newer.id in retiring)
+    ]
+    return [*duplicates, *contradictions]
+
+
+async def _join(store: AgentStore, pairs: Sequence[Pair]) -> list[Finding]:
+    findings: list[Finding] = []
+    for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+        group = pairs[start : start + _PAIRS_AT_ONCE]
+        findings += await store.write(partial(_joined, pairs=group))
+    return findings
+
+
+def _joined(tx: Transaction, pairs: Sequence[Pair]) -> list[Finding]:
+    findings = []
+    for pair in pairs:
+        repeats = pair.judgement.relation == "duplicate"
+        join = merging.merge_duplicate if repeats else merging.supersede
+        newer = join(tx, pair.older.id, pair.newer.id)
+        if newer is not None:
+            findings.append(_finding(pair, newer))
+    return findings
+
+
+def _finding(pair: Pair, newer: Memory) -> Finding:
+    relation: Literal["duplicate", "contradiction"] = (
+        "duplicate" if pair.judgement.relation == "duplicate" else "contradiction"
+    )
+    return Finding(pair.older, newer, relation, pair.judgement.reasons)
+
+
+async def _archive(store: AgentStore, ids: Sequence[str]) -> int:
+    archived = 0
+    for start in range(0, len(ids), _ARCHIVED_AT_ONCE):
+        group = ids[start : start + _ARCHIVED_AT_ONCE]
+        archived += await store.write(partial(memories.archive_unused, ids=group))
+    return archived

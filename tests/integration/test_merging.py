@@ -1,0 +1,757 @@
+"""Joining memories and parting them again, on a real database and over the socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.errors import Conflict, NotFound
+from thermocline.daemon.memory import tree as trees
+from thermocline.daemon.memory.merging import state_of
+from thermocline.daemon.memory.records import Memory, Metadata
+from thermocline.daemon.store import (
+    faces,
+    hot_rows,
+    memories,
+    memory_rows,
+    merge_rows,
+    merging,
+    tree_rows,
+)
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.settling import settle
+from thermocline.daemon.store.transaction import Event, Rules, Transaction
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakeMemory: TypeAlias = Callable[..., Memory]
+MakePlace: TypeAlias = Callable[..., Place]
+NOW = 1_790_000_000.0
+OLD, NEW = "m00001", "m00002"
+# So little warm room that most of the memories stand in the archive.
+CROWDED = Rules(warm_max_bytes=3_000)
+
+
+def found_by(db: sqlite3.Connection, word: str) -> set[str]:
+    """The ids of the live memories that the index finds."""
+    rows = db.execute(
+        "SELECT id FROM memory_fts JOIN memories ON row = memory_fts.rowid"
+        " WHERE memory_fts MATCH ? AND merged_into IS NULL",
+        (f'"{word}"',),
+    )
+    return {key for (key,) in rows}
+
+
+def everything(db: sqlite3.Connection) -> dict[str, Any]:
+    """All that can be seen of a memory, but for versions and the order of writing."""
+    found = [from_row(row) for row in db.execute(SELECT)]
+    plain = {m.id: msgspec.structs.replace(m, clock=0, device="") for m in found}
+    rules = Rules()
+    return {
+        "memories": plain,
+        "records": dict(db.execute("SELECT id, record FROM merges").fetchall()),
+        "tree": {p: (n.warm_count, n.cold_count) for p, n in tree_rows.load(db).items()},
+        "totals": tree_rows.totals(db),
+        "warm": {r["id"] for r in faces.warm_document(db, NOW, rules)},
+        "hot": [memory.id for memory in hot_rows.promoted(db, NOW, rules)],
+        "apart": merging.kept_apart(db),
+        "found": {word: found_by(db, word) for word in ("coffee", "beans", "Ana", "kitchen")},
+    }
+
+
+def coffee(make_memory: MakeMemory) -> tuple[Memory, Memory]:
+    """Two memories that say the same, each with something that the other lacks."""
+    times = {"created_at": NOW - 90, "updated_at": NOW - 80}
+    older = make_memory(
+        1,
+        text="Ana drinks coffee",
+        subject="Ana",
+        outcome="awake",
+        category="people/ana",
+        tags=("beans", "morning"),
+        importance=0.5,
+        metadata=Metadata(urls=("https://coffee.example/a",), paths=("/cups",)),
+        data={"cups": 3},
+        access_count=7,
+        last_accessed_at=NOW - 50,
+        **times,
+    )
+    newer = make_memory(
+        2, text="Ana drinks coffee.", category="kitchen", importance=0.8, access_count=2, **times
+    )
+    return older, newer
+
+
+async def told(store: AgentStore, make_memory: MakeMemory) -> None:
+    """Store both, oldest first."""
+    for memory in coffee(make_memory):
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+
+
+def get(tx: Transaction, key: str) -> Memory:
+    return memories.find(tx.db, key)
+
+
+async def merged(store: AgentStore, older: str = OLD, newer: str = NEW) -> Memory:
+    _, kept = await store.write(lambda tx: merging.merge(tx, get(tx, older), get(tx, newer)))
+    return kept
+
+
+async def unmerged(store: AgentStore, key: str = OLD) -> Memory:
+    return await store.write(lambda tx: merging.unmerge(tx, get(tx, key)))
+
+
+async def test_a_merge_shows_at_once_everywhere_and_undoing_it_gives_everything_back(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await told(store, make_memory)
+    before = await store.read(everything)
+    assert before["tree"]["people/ana"] == before["tree"]["kitchen"] == (1, 0)
+
+    kept = await merged(store)
+    assert (kept.access_count, kept.importance) == (9, pytest.approx(0.9))
+    assert (kept.subject, kept.outcome, kept.data) == ("Ana", "awake", {"cups": 3})
+    assert kept.tags == ("beans", "morning")
+    between = await store.read(everything)
+    assert (between["totals"], between["warm"]) == ((1, 0), {NEW})
+    assert between["tree"]["people/ana"] == (0, 0)
+    assert between["found"] == {
+        "coffee": {NEW}, "beans": {NEW}, "Ana": {NEW}, "kitchen": set(),
+    }  # fmt: skip
+    assert between["memories"][OLD].merged_into == NEW
+    assert between["records"].keys() == {OLD}
+
+    await unmerged(store)
+    assert await store.read(everything) == before | {"apart": {OLD}}
+
+
+async def test_undoing_keeps_the_edits_and_uses_that_came_after(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await told(store, make_memory)
+    kept = await merged(store)
+    edits = {"text": "Ana drinks tea", "tags": ("beans", "green"), "outcome": "calm"}
+    edited = msgspec.structs.replace(kept, **edits)
+    await store.write(lambda tx: memories.replace(tx, kept, edited))
+    await store.write(lambda tx: memories.reinforce(tx, [NEW, NEW, OLD]))
+    await unmerged(store)
+    after = (await store.read(everything))["memories"]
+    assert (after[NEW].text, after[NEW].outcome, after[NEW].tags) == (
+        "Ana drinks tea", "calm", ("green",),
+    )  # fmt: skip
+    assert (after[NEW].access_count, after[OLD].access_count) == (4, 8)
+    assert after[NEW].importance == pytest.approx(0.8)
+    assert after[NEW].metadata == Metadata()
+
+
+async def test_a_merge_goes_to_the_replica_and_to_those_who_listen(
+    open_store: OpenStore,
+    make_memory: MakeMemory,
+    published: list[tuple[str, Event]],
+) -> None:
+    store = await open_store()
+    await told(store, make_memory)
+
+    def waiting(db: sqlite3.Connection) -> dict[tuple[str, str], int]:
+        return {(k, i): clock for k, i, clock in db.execute("SELECT kind, id, clock FROM outbox")}
+
+    def buried(db: sqlite3.Connection) -> list[tuple[str, str]]:
+        return db.execute("SELECT kind, id FROM tombstones").fetchall()
+
+    before = await store.read(waiting)
+    published.clear()
+    await merged(store)
+    after = await store.read(waiting)
+    assert {key for key in after if after[key] != before.get(key)} == {
+        ("memory", OLD), ("memory", NEW), ("merge", OLD),
+    }  # fmt: skip
+    assert await store.read(buried) == []
+    await unmerged(store)
+    assert await store.read(buried) == [("merge", OLD)]
+    await merged(store)
+    assert await store.read(buried) == []
+    events = [(event.type, event.data) for _, event in published]
+    assert [kind for kind, _ in events] == ["memory.merged", "memory.unmerged", "memory.merged"]
+    assert events[0][1] == {"id": OLD, "into": NEW, "category": "kitchen"}
+    assert events[1][1] == {"id": OLD, "kept": NEW, "category": "people/ana"}
+
+
+async def test_what_cannot_be_joined_or_parted_is_refused_and_changes_nothing(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await told(store, make_memory)
+    await store.write(lambda tx: memories.insert(tx, make_memory(3)))
+    with pytest.raises(Conflict, match="not merged"):
+        await unmerged(store)
+    with pytest.raises(Conflict, match="give two"):
+        await merged(store, OLD, OLD)
+    await merged(store)
+    before = await store.read(everything)
+    for older, newer in ((OLD, "m00003"), ("m00003", OLD), (NEW, OLD)):
+        with pytest.raises(Conflict, match=f"'{OLD}': it is merged into '{NEW}'"):
+            await merged(store, older, newer)
+    with pytest.raises(NotFound):
+        await merged(store, "nobody", NEW)
+    assert await store.read(everything) == before
+
+
+# Many merges
+
+
+class Bench:
+    """A database without a store around it, for many short histories."""
+
+    def __init__(self, folder: str) -> None:
+        path = Path(folder) / "memory.db"
+        self.db = connect_writer(path, 512)
+        migrate(self.db, path, MIGRATIONS)
+        self.clock = 0
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def commit(self, operation: Callable[[Transaction], Any]) -> None:
+        self.db.execute("BEGIN")
+        tx = Transaction(self.db, now=NOW, device="d", rules=Rules(), tick=self.tick)
+        operation(tx)
+        settle(tx)
+        self.db.execute("COMMIT")
+
+    def merge(self, older: str, newer: str) -> bool:
+        """Merge the two, if they can be."""
+        pair = [memory_rows.fetch(self.db, key) for key in (older, newer)]
+        older_one, newer_one = pair
+        assert older_one is not None
+        assert newer_one is not None
+        if older == newer or any(one is not None and one.merged_into for one in pair):
+            return False
+        self.commit(lambda tx: merging.merge(tx, older_one, newer_one))
+        return True
+
+    def states(self) -> dict[str, Any]:
+        """What can be seen of each memory, its lists without their order."""
+        found = {}
+        for memory in map(from_row, self.db.execute(SELECT)):
+            state = msgspec.structs.asdict(state_of(memory))
+            state["tags"] = set(memory.tags)
+            state["importance"] = round(memory.importance, 9)
+            found[memory.id] = (memory.merged_into, memory.archived_at, state)
+        return found
+
+
+def small(number: int) -> Memory:
+    return Memory(
+        id=f"m{number}",
+        text=f"number {number}",
+        subject="s" * (number % 2),
+        tags=(f"t{number}", f"t{number % 3}"),
+        importance=0.01 * (number + 1),
+        data=number if number % 3 else None,
+        access_count=10**number,
+        last_accessed_at=NOW + number if number % 2 else None,
+        expires_at=None if number % 4 == 3 else NOW + 1000 + number,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
+def test_whichever_merge_is_undone_all_is_as_if_it_had_never_been(
+    wanted: list[tuple[str, str]], chosen: int
+) -> None:
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        real, expected = Bench(one), Bench(other)
+        for bench in (real, expected):
+            bench.commit(lambda tx: [memories.insert(tx, small(number)) for number in range(6)])
+        done = [pair for pair in wanted if real.merge(*pair)]
+        if done:
+            undone = done[chosen % len(done)][0]
+            for older, newer in done:
+                assert older == undone or expected.merge(older, newer)
+            real.commit(lambda tx: merging.unmerge(tx, get(tx, undone)))
+            assert real.states() == expected.states()
+            # And so of all that are left, in any order.
+            for older, _ in sorted(done):
+                if older != undone:
+                    real.commit(lambda tx, key=older: merging.unmerge(tx, get(tx, key)))
+            assert real.db.execute("SELECT count(*) FROM merges").fetchone() == (0,)
+            fresh = {small(n).id: set(small(n).tags) for n in range(6)}
+            assert {key: state["tags"] for key, (_, _, state) in real.states().items()} == fresh
+        real.db.close()
+        expected.db.close()
+
+
+# Forgetting
+
+
+async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
+    open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await told(store, make_memory)
+    await merged(store)
+    published.clear()
+    back = await store.write(lambda tx: memories.delete(tx, get(tx, NEW)))
+    assert back == (OLD,)
+    after = await store.read(everything)
+    older, _ = coffee(make_memory)
+    assert after["memories"] == {OLD: older}
+    assert (after["totals"], after["warm"], after["found"]["coffee"]) == ((1, 0), {OLD}, {OLD})
+    assert after["records"] == {}
+    assert [event.type for _, event in published] == ["memory.unmerged", "memory.deleted"]
+
+
+async def test_forgetting_the_middle_of_a_chain_hides_none_and_counts_none_twice(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    for number in (1, 2, 3):
+        memory = make_memory(number, access_count=10**number, importance=0.5)
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    await merged(store, OLD, NEW)
+    assert (await merged(store, NEW, "m00003")).access_count == 1110
+    await store.write(lambda tx: memories.delete(tx, get(tx, NEW)))
+    after = (await store.read(everything))["memories"]
+    assert {key: (m.merged_into, m.access_count) for key, m in after.items()} == {
+        OLD: (None, 10),
+        "m00003": (None, 1000),
+    }
+    assert after["m00003"].importance == pytest.approx(0.5)
+
+
+async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(rules=CROWDED)
+    secret = make_memory(
+        1,
+        text="the passphrase is xylophoneq",
+        subject="xylophoneq",
+        outcome="xylophoneq",
+        tags=("xylophoneq",),
+        metadata=Metadata(urls=("https://xylophoneq.example",)),
+        data={"xylophoneq": 1},
+    )
+    await store.write(lambda tx: memories.insert(tx, secret))
+    await store.write(
+        lambda tx: [memories.insert(tx, make_memory(number)) for number in range(2, 40)] and None
+    )
+    # Merges before, after and above it, all of whose records have seen what it gave.
+    for older, newer in (("m00003", NEW), (OLD, NEW), ("m00004", NEW), (NEW, "m00009")):
+        await merged(store, older, newer)
+    await merged(store, "m00008", "m00009")
+    await store.flush_faces()
+    await store.write(lambda tx: memories.delete(tx, get(tx, OLD)))
+    await store.tend()
+    await store.close()
+    db = sqlite3.connect(store.place.database)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    holding = [
+        path.name
+        for path in store.place.folder.rglob("*")
+        if path.is_file() and b"xylophone" in path.read_bytes()
+    ]
+    assert holding == []
+    again = await open_store(store.place, rules=CROWDED)
+    for key in ("m00003", "m00004", NEW, "m00008"):
+        await unmerged(again, key)
+
+
+async def test_a_retired_memory_expires_by_itself_and_what_it_gave_stays(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    clock = [NOW]
+    store = await open_store(now=lambda: clock[0])
+    older, newer = coffee(make_memory)
+    short = msgspec.structs.replace(older, expires_at=NOW + 10)
+    for memory in (short, newer):
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    kept = await merged(store)
+    assert kept.expires_at is None
+    clock[0] += 11
+    await store.tend()
+    after = await store.read(everything)
+    assert after["memories"] == {NEW: msgspec.structs.replace(kept, clock=0, device="")}
+    assert after["records"] == {}
+
+
+async def test_a_kept_memory_that_expires_hides_none_for_ever(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    clock = [NOW]
+    store = await open_store(now=lambda: clock[0])
+    await told(store, make_memory)
+    kept = await merged(store)
+    expiring = msgspec.structs.replace(kept, expires_at=NOW + 10)
+    await store.write(lambda tx: memories.replace(tx, kept, expiring))
+    clock[0] += 11
+    await store.tend()
+    assert (await store.read(everything))["memories"] == {OLD: coffee(make_memory)[0]}
+
+
+# Coming back
+
+
+async def test_what_comes_back_is_filed_again_where_its_category_has_gone(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await told(store, make_memory)
+    await merged(store)
+
+    def prune(tx: Transaction) -> None:
+        before = tree_rows.load(tx.db)
+        tree_rows.save(tx, before, trees.remove(before, "people"))
+
+    await store.write(prune)
+    assert (await unmerged(store)).category == "people/ana"
+    after = await store.read(everything)
+    assert after["tree"]["people/ana"] == (1, 0)
+    assert after["totals"] == (2, 0)
+
+
+async def test_what_comes_back_into_a_full_warm_memory_leaves_it_within_its_cap(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW, rules=CROWDED)
+    await told(store, make_memory)
+    await merged(store)
+    await store.write(
+        lambda tx: [memories.insert(tx, make_memory(n)) for n in range(3, 60)] and None
+    )
+    await unmerged(store)
+    document = await store.read(lambda db: faces.warm_document(db, NOW, CROWDED))
+    assert 0 < faces.compact_size(document) <= CROWDED.warm_max_bytes
+
+
+# What supersedes
+
+
+async def contradicting(store: AgentStore, make_memory: MakeMemory) -> None:
+    """Two gate codes, the later of which is known to hold."""
+    for number, code in ((1, 4711), (2, 9902)):
+        memory = make_memory(number, text=f"The gate code is {code}", importance=1.0)
+        memory = msgspec.structs.replace(memory, created_at=NOW + number)
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    assert await store.write(lambda tx: merging.supersede(tx, OLD, NEW)) is not None
+
+
+async def links(store: AgentStore) -> dict[str, str | None]:
+    found = (await store.read(everything))["memories"]
+    return {key: memory.superseded_by for key, memory in found.items()}
+
+
+async def test_a_contradicted_memory_stays_and_names_the_newer_and_leaves_the_hot_state(
+    open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await contradicting(store, make_memory)
+    after = await store.read(everything)
+    assert await links(store) == {OLD: NEW, NEW: None}
+    assert (after["totals"], after["warm"], after["hot"]) == ((2, 0), {OLD, NEW}, [NEW])
+    assert found_ids(after["memories"]) == {OLD, NEW}
+    assert published[-1][1].type == "memory.superseded"
+    assert published[-1][1].data == {"id": OLD, "by": NEW, "category": "general"}
+    assert await store.write(lambda tx: merging.supersede(tx, OLD, NEW)) is None
+    await store.flush_faces()
+    shown = json.loads((store.place.folder / faces.WARM_FILE).read_text())
+    assert {r["id"]: r.get("superseded_by") for r in shown} == {OLD: NEW, NEW: None}
+
+
+def found_ids(found: dict[str, Memory]) -> set[str]:
+    return {key for key, memory in found.items() if memory.merged_into is None}
+
+
+@pytest.mark.parametrize("key", [OLD, NEW])
+async def test_a_new_text_on_either_side_opens_the_question_again(
+    open_store: OpenStore, make_memory: MakeMemory, key: str
+) -> None:
+    store = await open_store()
+    await contradicting(store, make_memory)
+
+    def edit(tx: Transaction, **fields: Any) -> None:
+        old = get(tx, key)
+        memories.replace(tx, old, msgspec.structs.replace(old, **fields))
+
+    await store.write(lambda tx: edit(tx, importance=0.3, tags=("a",)))
+    assert await links(store) == {OLD: NEW, NEW: None}
+    await store.write(lambda tx: edit(tx, text="The garden is large"))
+    assert await links(store) == {OLD: None, NEW: None}
+
+
+async def test_forgetting_the_newer_one_lets_the_older_hold_again(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await contradicting(store, make_memory)
+    assert await store.write(lambda tx: memories.delete(tx, get(tx, NEW))) == ()
+    assert await links(store) == {OLD: None}
+
+
+async def test_a_memory_is_superseded_only_by_what_contradicts_it_at_that_moment(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await told(store, make_memory)
+    for older, newer in ((OLD, NEW), (OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
+        assert await store.write(lambda tx, o=older, n=newer: merging.supersede(tx, o, n)) is None
+    for older, newer in ((OLD, OLD), ("nobody", NEW), (OLD, "nobody")):
+        joined = await store.write(lambda tx, o=older, n=newer: merging.merge_duplicate(tx, o, n))
+        assert joined is None
+    assert await links(store) == {OLD: None, NEW: None}
+
+
+async def test_two_memories_never_supersede_each_other(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await contradicting(store, make_memory)
+    await store.write(lambda tx: merging.supersede(tx, NEW, OLD))
+    assert await links(store) == {OLD: None, NEW: OLD}
+
+
+async def test_a_hand_edit_makes_no_link_and_a_new_text_by_hand_takes_one_back(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await contradicting(store, make_memory)
+    await store.flush_faces()
+    path = store.place.folder / faces.WARM_FILE
+    shown = json.loads(path.read_text())
+    for record in shown:
+        record.pop("superseded_by", None)
+    shown.append(shown[0] | {"id": "byhand", "superseded_by": OLD, "merged_into": NEW})
+    path.write_text(json.dumps(shown))
+    await store.look()
+    assert await links(store) == {OLD: NEW, NEW: None, "byhand": None}
+    assert found_ids((await store.read(everything))["memories"]) == {OLD, NEW, "byhand"}
+    shown = json.loads(path.read_text())
+    for record in shown:
+        record["text"] = f"{record['text']} in the garden"
+    path.write_text(json.dumps(shown))
+    await store.look()
+    assert await links(store) == {OLD: None, NEW: None, "byhand": None}
+
+
+# Second copies
+
+
+async def linked(open_store: OpenStore, make_memory: MakeMemory, place: Place) -> dict[str, Any]:
+    """A closed memory with two merges in a chain and a contradiction; what can be seen of it."""
+    store = await open_store(place, now=lambda: NOW, rules=CROWDED)
+    await told(store, make_memory)
+    for number in range(3, 30):
+        text = f"The code of door {number // 2} is {number}"
+        memory = make_memory(number, text=text, created_at=NOW - 60 + number)
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    await merged(store)
+    await merged(store, NEW, "m00029")
+    assert await store.write(lambda tx: merging.supersede(tx, "m00004", "m00005")) is not None
+    await merged(store, "m00010", "m00012")
+    await unmerged(store, "m00010")
+    seen = await store.read(everything)
+    await store.close()
+    return seen
+
+
+def ruin(place: Place, index: str) -> None:
+    """Fill the first page of an index with zeros."""
+    db = sqlite3.connect(place.database)
+    query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+    page = db.execute(query, (index,)).fetchone()[0]
+    size = db.execute("PRAGMA page_size").fetchone()[0]
+    db.close()
+    with place.database.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+
+
+async def repaired() -> None:
+    """Wait until the check of the whole database, and the repair that it began, are over."""
+    deadline = time.monotonic() + 20
+    while any(
+        task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
+    ):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+async def test_a_rebuilt_memory_keeps_its_links_and_every_merge_can_still_be_undone(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory, damage: str
+) -> None:
+    place = make_place()
+    before = await linked(open_store, make_memory, place)
+    if damage == "missing":
+        for path in place.folder.glob("memory.db*"):
+            path.unlink()
+    else:
+        ruin(place, "memories_by_time")
+        for path in place.folder.glob("cold/*.jsonl"):
+            path.unlink()
+    store = await open_store(place, now=lambda: NOW, rules=CROWDED)
+    await repaired()
+    assert list(place.folder.glob("memory.db.corrupt-*")) or damage == "missing"
+    after = await store.read(everything)
+    parts = ("memories", "records", "totals", "found")
+    # Who stays apart is in the database alone.
+    for part in (*parts, "apart") if damage == "damaged" else parts:
+        assert after[part] == before[part], part
+    await unmerged(store)
+    kept = await unmerged(store, NEW)
+    older, newer = coffee(make_memory)
+    back = (await store.read(everything))["memories"]
+    assert back[OLD].access_count == older.access_count
+    assert state_of(kept) == state_of(newer)
+
+
+async def test_files_of_different_moments_leave_no_memory_hidden_behind_one_that_is_gone(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    lost = [
+        make_memory(1, merged_into="gone", archived_at=NOW),
+        make_memory(2, merged_into="m00003", archived_at=NOW),
+        make_memory(3, merged_into="m00002", archived_at=NOW),
+        make_memory(4, superseded_by="gone", archived_at=NOW),
+        make_memory(5, merged_into="m00006", archived_at=NOW),
+        make_memory(6, superseded_by="m00004", archived_at=NOW),
+    ]
+    folder = place.folder / faces.COLD_FOLDER
+    folder.mkdir(parents=True)
+    lines = [msgspec.json.encode(memory) for memory in lost]
+    # One has a record that says nothing: of it only the undoing is lost.
+    lines[4] = lines[4][:-1] + b',"merge":{"kept":7}}'
+    (folder / "000000.jsonl").write_bytes(b"\n".join(lines))
+    store = await open_store(place)
+    after = (await store.read(everything))["memories"]
+    assert {m.id: (m.merged_into, m.superseded_by) for m in after.values()} == {
+        "m00001": (None, None),
+        "m00002": (None, None),
+        "m00003": ("m00002", None),
+        "m00004": (None, None),
+        "m00005": ("m00006", None),
+        "m00006": (None, "m00004"),
+    }
+    # Without a record it alone changes.
+    assert (await unmerged(store, "m00005")).merged_into is None
+
+
+async def test_the_archive_shows_a_merge_as_it_stands(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await told(store, make_memory)
+    await merged(store)
+    await store.flush_faces()
+    path = store.place.folder / faces.COLD_FOLDER / "000000.jsonl"
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["merge"]["kept"] == NEW
+    segment = faces.read_segment(path.read_bytes())
+    assert [memory.id for memory in segment.memories] == [OLD]
+    assert [record.kept for record in segment.merges] == [NEW]
+    assert await store.read(lambda db: merge_rows.find(db, OLD)) == segment.merges[0]
+    await unmerged(store)
+    await store.flush_faces()
+    assert not path.exists()
+
+
+# Over the socket
+
+
+def test_a_merge_over_the_socket_answers_with_both_and_can_be_undone(call: Any) -> None:
+    older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
+    newer = call.store("Ana drinks coffee!", importance=0.6)
+    call.ok("POST", f"/api/memory/{older['id']}/reinforce")
+    done = call.ok("POST", f"/api/memory/{older['id'][:10]}/merge", {"into": newer["id"][:10]})
+    assert (done["retired"]["id"], done["retired"]["merged_into"]) == (older["id"], newer["id"])
+    assert (done["kept"]["access_count"], done["kept"]["tags"]) == (1, ["beans"])
+    assert done["kept"]["importance"] == pytest.approx(0.7)
+    assert call.ok("GET", "/api/memory")["results"] == [done["kept"]]
+    back = call.ok("POST", f"/api/memory/{older['id']}/unmerge")
+    for shown, stored in ((back["kept"], newer), (back["restored"], older)):
+        changing = {"score", "access_count", "last_accessed_at"}
+        assert {k: shown[k] for k in stored.keys() - changing} == {
+            k: stored[k] for k in stored.keys() - changing
+        }
+    assert (back["restored"]["access_count"], back["kept"]["access_count"]) == (1, 0)
+
+
+def test_a_merge_that_cannot_be_is_refused_by_its_field(
+    call: Any, eventually: Callable[..., None]
+) -> None:
+    one, two, three = (call.store(text)["id"] for text in ("one", "two", "three"))
+    expired = call.store("four", expires=time.time() + 0.3)["id"]
+    eventually(lambda: call("GET", f"/api/memory/{expired}").status == 404, "it expires")
+    target = f"/api/memory/{one}"
+    assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")
+    assert call("POST", f"{target}/merge", {"into": one}).refusal() == (409, "conflict", "into")
+    for into in ("0123456789abcdef", expired):
+        refused = call("POST", f"{target}/merge", {"into": into})
+        assert refused.refusal()[:2] == (404, "not_found")
+    for body in ({}, {"into": 7}, {"into": two, "more": 1}):
+        assert call("POST", f"{target}/merge", body).refusal()[:2] == (400, "invalid")
+    call.ok("POST", f"{target}/merge", {"into": two})
+    for path, into in ((target, three), (f"/api/memory/{three}", one)):
+        refused = call("POST", f"{path}/merge", {"into": into})
+        assert refused.refusal() == (409, "conflict", "into")
+    assert call("POST", "/api/memory/nobody/merge", {"into": two}).status == 404
+    assert call("POST", "/api/memory/nobody/unmerge").status == 404
+
+
+def test_a_merge_by_a_change_of_the_memory_is_undone_by_taking_it_back(call: Any) -> None:
+    older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
+    newer, third = call.store("Ana drinks coffee!", importance=0.6), call.store("third")
+    target = f"/api/memory/{older['id']}"
+    changed = call.ok("PUT", target, {"merged_into": newer["id"], "tags": ["cups"]})
+    assert (changed["merged_into"], changed["tags"]) == (newer["id"], ["cups"])
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == ["cups"]
+    again = call.ok("PUT", target, {"merged_into": newer["id"][:12]})
+    assert again["merged_into"] == newer["id"]
+    elsewhere = call.ok("PUT", target, {"merged_into": third["id"]})
+    assert elsewhere["merged_into"] == third["id"]
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["tags"] == []
+    back = call.ok("PUT", target, {"merged_into": None})
+    assert (back["merged_into"], back["archived"]) == (None, False)
+    assert call.ok("GET", f"/api/memory/{third['id']}")["tags"] == []
+    assert call.ok("PUT", target, {"merged_into": None})["updated_at"] == back["updated_at"]
+
+
+def test_forgetting_says_which_memories_are_back(call: Any) -> None:
+    older, newer = call.store("one")["id"], call.store("two")["id"]
+    call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
+    gone = call.ok("DELETE", f"/api/memory/{newer}")
+    assert gone == {"id": newer, "deleted": True, "unmerged": [older]}
+    assert call.ok("DELETE", f"/api/memory/{older}") == {"id": older, "deleted": True}
+
+
+def test_no_caller_can_say_what_supersedes(call: Any) -> None:
+    stored = call.store("one")
+    assert stored["superseded_by"] is None
+    body = {"text": "two", "superseded_by": stored["id"]}
+    assert call("POST", "/api/memory", body).refusal() == (400, "invalid", "superseded_by")
+    refused = call("PUT", f"/api/memory/{stored['id']}", {"superseded_by": None})
+    assert refused.refusal() == (400, "invalid", "superseded_by")

@@ -1,0 +1,347 @@
+"""Recall over the socket: filters, limits, ways of ranking, and what it tells of itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
+
+DAY = 86_400.0
+SHELF: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "episode": {"type": "episodic", "event": "correction", "importance": 0.5},
+    "project": {"category": "proj", "tags": ["red", "tall"]},
+    "below": {"category": "proj/x", "tags": ["red"]},
+    "other": {"category": "projects2"},
+    "said": {"source": "chat", "actor": "Ann", "group": "talk", "position": 7},
+    "worthy": {"importance": 0.95},
+    "faded": {"importance": 0.2, "days": 300},
+}
+
+
+def asked(call: Any, query: str, **options: Any) -> Any:
+    return call.ok("POST", "/api/recall", {"query": query, "reinforce": False} | options)
+
+
+def texts(answer: Any) -> list[str]:
+    return [memory["text"] for memory in answer["results"]]
+
+
+def names(call: Any, **options: Any) -> set[str]:
+    """Which of the shelf a search for `lantern` finds."""
+    answer = asked(call, "lantern", limit=20, **options)
+    return {text.removesuffix(" lantern") for text in texts(answer)}
+
+
+@pytest.fixture
+def shelf(call: Any) -> Any:
+    """Lanterns that differ by one field each."""
+    now = time.time()
+    for name, fields in SHELF.items():
+        given = dict(fields)
+        created = now - DAY * given.pop("days", 0.01)
+        call.store(f"{name} lantern", created_at=created, **given)
+    return call
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, set(SHELF)),
+        ({"types": ["episodic"]}, {"episode"}),
+        ({"types": ["episodic", "semantic"]}, set(SHELF)),
+        ({"events": ["correction"]}, {"episode"}),
+        ({"category": "proj"}, {"project", "below"}),
+        ({"category": "proj/x"}, {"below"}),
+        ({"tags": ["red"]}, {"project", "below"}),
+        ({"tags": ["red", "tall"]}, {"project"}),
+        ({"source": "chat"}, {"said"}),
+        ({"actor": "Ann"}, {"said"}),
+        ({"actor": "ann"}, set()),
+        ({"group": "talk"}, {"said"}),
+        ({"min_importance": 0.9}, {"worthy"}),
+        ({"tier": "frozen"}, {"faded"}),
+        ({"tier": "hot"}, {"worthy"}),
+        ({"tags": ["red"], "category": "proj/x"}, {"below"}),
+        ({"actor": "Ann", "source": "mail"}, set()),
+    ],
+)
+def test_each_filter_leaves_what_fits_it(
+    shelf: Any, filters: dict[str, Any], expected: set[str]
+) -> None:
+    assert names(shelf, **filters) == expected
+
+
+def test_a_span_of_time_is_a_filter(shelf: Any) -> None:
+    edge = time.time() - 10 * DAY
+    assert names(shelf, until=edge) == {"faded"}
+    assert names(shelf, since=edge) == set(SHELF) - {"faded"}
+    assert names(shelf, since=edge, until=edge) == set()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tier": "tepid"}, {"preset": "other"}, {"mode": "magic"}, {"include": ["dead"]},
+        {"min_importance": 2}, {"max_tokens": 0}, {"limit": 0}, {"limit": 101}, {"now": "soon"},
+        {"weights": {"match": 0, "recency": 0, "importance": 0}}, {"weights": {"luck": 1}},
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(call: Any, wrong: dict[str, Any]) -> None:
+    call.store("x")
+    answered = call("POST", "/api/recall", {"query": "x"} | wrong)
+    assert answered.refusal()[:2] == (400, "invalid")
+
+
+def test_merged_memories_answer_only_if_they_are_included(call: Any) -> None:
+    old, new = call.store("the lantern is lit"), call.store("the lantern is lit at night")
+    call.ok("POST", f"/api/memory/{old['id']}/merge", {"into": new["id"]})
+    assert texts(asked(call, "lantern")) == ["the lantern is lit at night"]
+    both = asked(call, "lantern", include=["merged"])["results"]
+    assert {memory["id"]: memory["merged_into"] for memory in both} == {
+        old["id"]: new["id"],
+        new["id"]: None,
+    }
+
+
+def test_now_decides_what_has_expired_and_what_yesterday_is(call: Any) -> None:
+    call.store("the lantern is lent", ttl="1h")
+    later = time.time() + 7_200
+    assert texts(asked(call, "lantern")) == ["the lantern is lent"]
+    assert texts(asked(call, "lantern", now=later)) == []
+    assert texts(asked(call, "lantern", now=later, include=["expired"])) == ["the lantern is lent"]
+    told = asked(call, "lantern yesterday", now="2024-03-05T12:00:00", explain=True)["understood"]
+    [(start, end)] = told["dates"]
+    assert time.strftime("%F %T", time.localtime(start)) == "2024-03-04 00:00:00"
+    assert time.strftime("%F %T", time.localtime(end)) == "2024-03-05 00:00:00"
+
+
+def test_now_decides_how_old_a_memory_is(call: Any) -> None:
+    call.store("the lantern", created_at=time.time() - DAY)
+    young, old = (
+        asked(call, "lantern", explain=True, now=time.time() + later)["results"][0]
+        for later in (0.0, 100 * DAY)
+    )
+    assert young["parts"]["recency"] > 0.9
+    assert old["parts"]["recency"] < 0.01
+    assert old["relevance"] < young["relevance"]
+    assert old["score"] < young["score"]
+
+
+def test_an_answer_keeps_to_its_limits(shelf: Any) -> None:
+    assert len(asked(shelf, "lantern")["results"]) == 5
+    assert len(asked(shelf, "lantern", limit=3)["results"]) == 3
+    within = texts(asked(shelf, "lantern", limit=20, max_tokens=9))
+    assert 2 <= len(within) < len(SHELF)
+    assert sum(-(-len(text) // 4) for text in within) <= 9
+
+
+def test_the_tree_answers_alone_with_evoclaws_scores(call: Any) -> None:
+    for number in range(3):
+        call.store(f"beds {number}", category="home/garden", importance=0.3 * (number + 1))
+    call.store("the garden gate", category="places")
+    call.store("garden notes", category="home/gardening")
+    by_words = asked(call, "garden")
+    assert by_words["mode"] == "keyword"
+    assert "the garden gate" in texts(by_words)
+    answer = asked(call, "garden shed", mode="tree", explain=True)
+    assert answer["mode"] == "tree"
+    assert texts(answer) == ["beds 2", "beds 1", "beds 0"]
+    # Half of the words, three warm memories, used of late.
+    relevance = round(1 / 2 * 1.3 * 1.5, 3)
+    assert [memory["relevance"] for memory in answer["results"]] == [relevance] * 3
+    assert {memory["search_method"] for memory in answer["results"]} == {"keyword-tree"}
+    assert {memory["parts"]["path"] for memory in answer["results"]} == {"home/garden"}
+    [path] = answer["understood"]["tree"]
+    assert path == {
+        "path": "home/garden",
+        "relevance": relevance,
+        "words": ["garden"],
+        "trace": ["root", "home", "home/garden"],
+    }
+
+
+def test_a_category_that_the_question_names_adds_what_has_none_of_its_words(call: Any) -> None:
+    call.store("beds are dug in March", category="home/garden")
+    call.store("the shed is locked")
+    answer = asked(call, "garden shed", explain=True)
+    [beds] = [memory for memory in answer["results"] if memory["category"] == "home/garden"]
+    assert (beds["search_method"], beds["parts"]["words"]) == ("keyword-tree", [])
+    assert beds["parts"]["signals"]["category"] > 0
+
+
+def _days(memory: Any, now: float) -> float:
+    return max(0.0, now - memory["created_at"]) / DAY
+
+
+def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
+    now = time.time() + DAY
+    for memory in asked(shelf, "lantern", limit=20, preset="tinyclaw", now=now, explain=True)[
+        "results"
+    ]:
+        match, importance = memory["parts"]["match"], memory["importance"]
+        expected = tinyclaw(match, _days(memory, now), memory["access_count"], importance)
+        assert memory["relevance"] == pytest.approx(expected.relevance, abs=1e-5)
+        assert memory["parts"]["recency"] == pytest.approx(expected.recency, abs=1e-5)
+    found = asked(shelf, "lantern", limit=20, preset="scalyclaw", now=now, explain=True)["results"]
+    assert found
+    for memory in found:
+        days = max(0.0, now - memory["updated_at"]) / DAY
+        judged = scalyclaw(memory["parts"]["match"], days, memory["importance"])
+        assert judged is not None
+        assert memory["relevance"] == pytest.approx(judged.relevance, abs=1e-5)
+
+
+def test_a_presets_order_is_that_of_its_numbers(shelf: Any) -> None:
+    for preset in ("tinyclaw", "scalyclaw"):
+        found = asked(shelf, "lantern", limit=20, preset=preset)["results"]
+        relevances = [memory["relevance"] for memory in found]
+        assert relevances == sorted(relevances, reverse=True)
+        assert found[0]["text"] == "worthy lantern"
+
+
+@pytest.fixture
+def talk(call: Any) -> Any:
+    """A conversation of two about an otter, between others."""
+    said = [
+        "Hello Bo", "Did you see the otter?", "Yes, in Kiel last May", "Lovely", "It swam away",
+        "Shall we have lunch?", "Gladly", "Soup again",
+    ]  # fmt: skip
+    turns = [
+        {"text": text, "actor": ("Ann", "Bo")[at % 2], "group": "talk", "position": at}
+        for at, text in enumerate(said)
+    ]
+    call.ok("POST", "/api/memory/batch", {"memories": [*turns, {"text": "otters eat fish"}]})
+    return call
+
+
+def test_an_explanation_adds_up_to_what_ranks(talk: Any) -> None:
+    answer = asked(talk, "when did Bo see the otter?", limit=20, explain=True)
+    only_match = {"match": 1, "recency": 0, "importance": 0}
+    found = asked(talk, "when did Bo see the otter?", limit=20, explain=True, weights=only_match)[
+        "results"
+    ]
+    best = sum(found[0]["parts"]["signals"].values())
+    assert len(found) > 2
+    for memory in found:
+        parts = memory["parts"]
+        assert parts["match"] == pytest.approx(
+            max(0.0, sum(parts["signals"].values()) / best), abs=1e-3
+        )
+        assert memory["relevance"] == pytest.approx(parts["match"], abs=1e-5)
+    assert {memory["id"] for memory in found} == {memory["id"] for memory in answer["results"]}
+
+
+def test_an_explanation_names_words_lenders_and_what_was_understood(talk: Any) -> None:
+    answer = asked(talk, 'Bo saw the otter in May 2023 -zebra "the otter"', limit=20, explain=True)
+    by_text = {memory["text"]: memory for memory in answer["results"]}
+    asking = by_text["Did you see the otter?"]
+    assert set(asking["parts"]["words"]) >= {"otter", "saw"}
+    assert asking["parts"]["signals"]["phrase"] > 0
+    told = answer["understood"]
+    assert told["people"] == ["Bo"]
+    assert told["excluded"] == [["zebra"]]
+    assert told["phrases"] == [["the", "otter"]]
+    assert len(told["dates"]) == 1
+    plain = asked(talk, "who saw an otter?", limit=20, explain=True)
+    by_text = {memory["text"]: memory for memory in plain["results"]}
+    reply = by_text["Yes, in Kiel last May"]
+    assert reply["parts"]["words"] == []
+    assert asking["id"] in reply["parts"]["lenders"]
+    assert "understood" not in asked(talk, "otter")
+
+
+def test_what_is_superseded_follows_its_successor_and_says_so(call: Any) -> None:
+    now = time.time()
+    old = call.store("Ana lives in Berlin", subject="Ana", created_at=now - 40 * DAY)
+    new = call.store("Ana no longer lives in Berlin", subject="Ana", created_at=now - DAY)
+    assert call.ok("POST", "/api/memory/tidy", {})["superseded"] == 1
+    only_match = {"match": 1, "recency": 0, "importance": 0}
+    for weights in ({}, only_match):
+        found = asked(call, "Ana lives in Berlin", weights=weights)["results"]
+        assert [memory["id"] for memory in found] == [new["id"], old["id"]]
+        assert [memory["superseded_by"] for memory in found] == [None, new["id"]]
+
+
+def test_key_values_answer_beside_the_memories(call: Any) -> None:
+    call.ok("PUT", "/api/kv/wifi.password", {"value": "blue lantern 7"})
+    call.ok("PUT", "/api/kv/door", {"value": "1234"})
+    call.store("the lantern is green")
+    answer = asked(call, "what is the wifi password?")
+    [pair] = answer["key_values"]
+    assert (pair["id"], pair["key"]) == ("kv:wifi.password", "wifi.password")
+    assert pair["value"] == "blue lantern 7"
+    assert set(pair["words"]) == {"wifi", "password"}
+    assert 0 < pair["relevance"] <= 1
+    assert answer["searched"] == {"memories": 1, "key_values": 2}
+    assert (answer["results"], "why" in answer) == ([], False)
+    both = asked(call, "lantern")
+    assert (len(both["results"]), len(both["key_values"])) == (1, 1)
+    assert "key_values" not in asked(call, "lantern", actor="Ann")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"query": "zebra"}, "none of the words stands in a memory: zebra"),
+        ({"query": "lantern", "actor": "Nobody"}, "the filters leave none"),
+        ({"query": "zebra", "actor": "Ann"}, "none of the words"),
+        ({"query": "?!"}, "no words to look for"),
+        ({"query": "-lantern"}, "no words to look for"),
+        ({"query": ""}, "no words to look for"),
+        ({"query": "lantern", "mode": "tree"}, "no category of the tree"),
+    ],
+)
+def test_an_empty_answer_says_why_in_a_sentence(
+    shelf: Any, options: dict[str, Any], reason: str
+) -> None:
+    answer = asked(shelf, **options)
+    assert answer["results"] == []
+    assert reason in answer["why"]
+
+
+def test_what_shares_one_word_of_a_dozen_with_the_question_is_noise(call: Any) -> None:
+    call.store("the lantern")
+    answer = asked(call, "lantern a1 b2 c3 d4 e5 f6 g7 h8 i9 j1 k2 l3")
+    assert answer["results"] == []
+    assert "too little of it" in answer["why"]
+
+
+def test_an_empty_memory_says_that_it_is_empty(call: Any) -> None:
+    call.ok("PUT", "/api/kv/door", {"value": "1234"})
+    assert asked(call, "lantern")["why"] == "nothing is stored yet"
+
+
+def test_a_call_counts_once_what_it_returned_and_nothing_if_told_so(
+    call: Any, eventually: Any
+) -> None:
+    talk = [{"text": f"the otter {n}", "group": "g", "position": n} for n in range(4)]
+    stored = call.ok("POST", "/api/memory/batch", {"memories": talk})["results"]
+
+    def uses() -> list[int]:
+        return [call.ok("GET", f"/api/memory/{m['id']}")["access_count"] for m in stored]
+
+    asked(call, "otter otter", limit=3)
+    returned = asked(call, "the otter 1 otter", limit=3, reinforce=True)["results"]
+    ids = {memory["id"] for memory in returned}
+    expected = [int(memory["id"] in ids) for memory in stored]
+    eventually(lambda: uses() == expected, "each that was returned is counted once")
+    assert call.ok("GET", "/api/metrics")["retrieval_count"] == 1
+    assert uses() == expected
+    assert sum(expected) == 3
+
+
+def test_scalyclaws_search_takes_the_same_way(shelf: Any) -> None:
+    found = shelf.ok("GET", "/api/memory/search?q=lantern&topK=20&tags=red,tall")["results"]
+    assert [memory["content"] for memory in found] == ["project lantern"]
+    assert all(0 < memory["relevance"] <= 1 for memory in found)
+    assert len(shelf.ok("GET", "/api/memory/search?q=lantern&topK=2")["results"]) == 2
+
+
+def test_the_url_takes_what_the_body_takes(shelf: Any) -> None:
+    options = "tier=frozen&mode=keyword&preset=tinyclaw&min_importance=0.1&include=merged"
+    answer = shelf.ok("GET", f"/api/recall?query=lantern&{options}&max_tokens=50&reinforce=false")
+    assert texts(answer) == ["faded lantern"]

@@ -1,0 +1,373 @@
+"""Looking through a whole memory for what repeats, contradicts and has faded."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+from thermocline.daemon.memory.pairing import find_pairs
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.store import memories, merging
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.upkeep.tidying import Report, Survey, tidy
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakeMemory: TypeAlias = Callable[..., Memory]
+NOW = 1_790_000_000.0
+SAME = [
+    ("User prefers dark mode", "user prefers the dark mode!"),
+    ("Anna mag Tee", "Anna mag Tee."),
+    ("El código es rojo", "el código es rojo"),
+    ("Мама любит чай", "мама любит чай."),
+    ("我喜欢喝茶。", "我喜欢喝茶"),
+    ("彼女は東京に住んでいます", "彼女は東京に住んでいます。"),
+    ("나는 커피를 마신다", "나는 커피를 마신다."),
+    ("मुझे चाय पसंद है", "मुझे चाय पसंद है।"),
+    ("أحب القهوة", "أحب القهوة."),
+]
+DIFFERENT = [
+    ("The gate code is 4711", "The gate code is 9902"),
+    ("Ben lives in Berlin", "Ben moved from Berlin to Lisbon"),
+    ("Carla likes olives", "Carla never likes olives"),
+    ("我喜欢咖啡", "我不喜欢咖啡"),
+]
+
+
+def dated(texts: Sequence[str], **fields: Any) -> list[Memory]:
+    return [
+        Memory(id=f"t{n:05d}", text=text, created_at=NOW - 1000 + n, updated_at=NOW, **fields)
+        for n, text in enumerate(texts)
+    ]
+
+
+async def stored(store: AgentStore, new: Sequence[Memory]) -> None:
+    for start in range(0, len(new), 200):
+        part = new[start : start + 200]
+        await store.write(lambda tx, part=part: [memories.insert(tx, m) for m in part] and None)
+
+
+async def seen(store: AgentStore) -> dict[str, Memory]:
+    """Every memory, but for its version."""
+
+    def read(db: sqlite3.Connection) -> dict[str, Memory]:
+        found = map(from_row, db.execute(SELECT))
+        return {m.id: msgspec.structs.replace(m, clock=0, device="") for m in found}
+
+    return await store.read(read)
+
+
+def counts(report: Report) -> tuple[int, int, int, int]:
+    return report.merged, report.superseded, report.archived, report.examined
+
+
+async def test_what_repeats_in_any_script_becomes_one_and_what_contradicts_is_linked(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    texts = [pair[0] for pair in SAME + DIFFERENT] + [pair[1] for pair in SAME + DIFFERENT]
+    await stored(store, dated(texts, access_count=1))
+    report = await tidy(store)
+    assert counts(report) == (len(SAME), len(DIFFERENT), 0, len(texts))
+    after = await seen(store)
+    half = len(texts) // 2
+    for number in range(half):
+        older, newer = after[f"t{number:05d}"], after[f"t{number + half:05d}"]
+        if number < len(SAME):
+            assert (older.merged_into, newer.access_count) == (newer.id, 2), older.text
+        else:
+            assert (older.merged_into, older.superseded_by) == (None, newer.id), older.text
+        assert (newer.merged_into, newer.superseded_by) == (None, None)
+    assert [f.relation for f in report.findings] == ["duplicate"] * len(SAME) + [
+        "contradiction"
+    ] * len(DIFFERENT)
+    assert all(finding.reasons for finding in report.findings)
+
+
+async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    texts = ["Anna lives in Berlin", "Anna lives in Lisbon", "Anna lives in Berlin"]
+    texts += ["The gate code is 1", "The gate code is 2", "The gate code is 2."] * 3
+    await stored(store, dated(texts))
+    assert (await tidy(store)).merged == 8
+    rows = await store.read(lambda db: db.execute("SELECT id, clock FROM memories").fetchall())
+    again = await tidy(store)
+    assert counts(again) == (0, 0, 0, len(texts) - 8)
+    assert again.findings == ()
+    assert rows == await store.read(
+        lambda db: db.execute("SELECT id, clock FROM memories").fetchall()
+    )
+
+
+async def test_a_dry_run_changes_nothing_and_tells_what_would_be_done(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await stored(store, dated(["Tea is fine", "The gate code is 1", "Tea is fine.", "x"]))
+    later = Memory(id="later", text="The gate code is 2", created_at=NOW, updated_at=NOW)
+    faded = Memory(id="faded", text="y", importance=0.2, created_at=NOW - 60 * DAY, updated_at=NOW)
+    await stored(store, [later, faded])
+    before = await seen(store)
+    dry = await tidy(store, dry_run=True)
+    assert await seen(store) == before
+    done = await tidy(store)
+    assert counts(dry) == counts(done) == (1, 1, 1, 6)
+    brief = [(f.older.id, f.newer.id, f.relation, f.reasons) for f in dry.findings]
+    assert brief == [(f.older.id, f.newer.id, f.relation, f.reasons) for f in done.findings]
+    assert brief == [
+        ("t00000", "t00002", "duplicate", ("the same words",)),
+        ("t00001", "later", "contradiction", ("'1' became '2'",)),
+    ]
+
+
+async def test_what_the_superseding_memory_is_merged_into_supersedes_in_its_place(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await stored(store, dated(["Ben lives in Berlin", "Ben lives in Lisbon"]))
+    assert (await tidy(store)).superseded == 1
+    again = Memory(id="again", text="Ben lives in Lisbon.", created_at=NOW, updated_at=NOW)
+    await stored(store, [again])
+    report = await tidy(store)
+    assert (report.merged, report.superseded) == (1, 1)
+    assert (await seen(store))["t00000"].superseded_by == "again"
+    assert counts(await tidy(store))[:3] == (0, 0, 0)
+
+
+async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(
+    open_store: OpenStore,
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    await stored(store, dated(["Tea is fine", "Tea is fine.", "Tea is fine!"]))
+
+    async def tidied() -> tuple[int, int]:
+        dry, done = await tidy(store, dry_run=True), await tidy(store)
+        return dry.merged, done.merged
+
+    def write(tx: Transaction, text: str) -> None:
+        old = memories.find(tx.db, "t00000")
+        memories.replace(tx, old, msgspec.structs.replace(old, text=text))
+
+    def join(tx: Transaction) -> None:
+        merging.merge(tx, *(memories.find(tx.db, f"t0000{n}") for n in (0, 2)))
+
+    async def bring_back() -> None:
+        await store.write(lambda tx: merging.unmerge(tx, memories.find(tx.db, "t00000")))
+
+    assert await tidied() == (2, 2)
+    await bring_back()
+    assert await tidied() == (0, 0)
+    await store.write(join)
+    await bring_back()
+    assert await tidied() == (0, 0)
+    # Others may still be merged into it, and it may be edited.
+    late = Memory(id="early", text="Tea is fine", created_at=NOW - 5000, updated_at=NOW)
+    await stored(store, [late])
+    assert await tidied() == (1, 1)
+    await store.write(lambda tx: write(tx, "Tea is good"))
+    await store.write(lambda tx: write(tx, "tea is fine"))
+    assert await tidied() == (1, 1)
+
+
+async def test_what_has_faded_unused_is_archived_and_nothing_else_is(
+    open_store: OpenStore,
+) -> None:
+    # Without the warm memories' own retention, which would archive it first.
+    store = await open_store(now=lambda: NOW, rules=Rules(warm_retention_days=36_500))
+    old: dict[str, Any] = {"importance": 0.3, "created_at": NOW - 40 * DAY, "updated_at": NOW}
+    await stored(
+        store,
+        [
+            Memory(id="faded", text="nobody asked", **old),
+            Memory(id="used", text="somebody asked", access_count=1, **old),
+            Memory(id="young", text="recent", importance=0.05, created_at=NOW, updated_at=NOW),
+        ],
+    )
+    report = await tidy(store)
+    assert counts(report) == (0, 0, 1, 3)
+    after = await seen(store)
+    assert {key for key, memory in after.items() if memory.archived_at} == {"faded"}
+    assert after["faded"].importance == 0.3
+
+
+async def test_conversations_and_expired_memories_take_no_part(open_store: OpenStore) -> None:
+    store = await open_store(now=lambda: NOW)
+    turns = [msgspec.structs.replace(m, position=n) for n, m in enumerate(dated(["yes"] * 4))]
+    await stored(store, turns)
+    assert counts(await tidy(store)) == (0, 0, 0, 4)
+
+
+async def test_it_can_be_broken_off_at_any_moment_and_done_again(
+    open_store: OpenStore, make_place: Callable[..., Any]
+) -> None:
+    texts = [f"User likes tea number {n % 60}" for n in range(180)]
+    texts += [f"The code of door {n % 40} is {n}" for n in range(80)]
+    whole = await open_store(make_place("whole"), now=lambda: NOW)
+    await stored(whole, dated(texts))
+    expected = await tidy(whole)
+    assert (expected.merged, expected.superseded) == (120, 40)
+
+    class Tired(Exception):
+        """It is enough."""
+
+    broken = await open_store(make_place("broken"), now=lambda: NOW)
+    await stored(broken, dated(texts))
+    merged = superseded = 0
+    for patience in range(1, 40):
+        left = patience
+
+        class Watched:
+            """A store that breaks off after so many writes."""
+
+            now = NOW
+            read = staticmethod(broken.read)
+
+            @staticmethod
+            async def write(operation: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Tired
+                return await broken.write(operation)
+
+        watched: Any = Watched()
+        try:
+            await tidy(watched)
+        except Tired:
+            continue
+        break
+    else:
+        pytest.fail("it never came to its end")
+    after, wanted = await seen(broken), await seen(whole)
+    assert after == wanted
+    for memory in after.values():
+        merged += memory.merged_into is not None
+        superseded += memory.superseded_by is not None
+    assert (merged, superseded) == (120, 40)
+
+
+async def test_what_was_changed_meanwhile_is_judged_anew(open_store: OpenStore) -> None:
+    store = await open_store(now=lambda: NOW)
+    await stored(store, dated(["Tea is fine", "Tea is fine.", "The code is 1", "The code is 2"]))
+    [duplicate, contradiction] = [
+        (finding.older.id, finding.newer.id)
+        for finding in (await tidy(store, dry_run=True)).findings
+    ]
+
+    def edit(tx: Transaction, key: str) -> None:
+        old = memories.find(tx.db, key)
+        memories.replace(tx, old, msgspec.structs.replace(old, text="something else"))
+
+    await store.write(lambda tx: edit(tx, duplicate[1]))
+    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, contradiction[0])))
+    before = await seen(store)
+    assert await store.write(lambda tx: merging.merge_duplicate(tx, *duplicate)) is None
+    assert await store.write(lambda tx: merging.supersede(tx, *contradiction)) is None
+    assert await seen(store) == before
+
+
+async def test_ten_thousand_memories_are_tidied_while_stores_go_on(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    texts = [
+        f"the {n} word{n * 7919 % 3001} of part{n % 977} and word{n % 1009}" for n in range(9_400)
+    ]
+    texts += [f"User {n} likes tea" for n in range(300)] * 2
+    await stored(store, dated(texts))
+    tidying = asyncio.create_task(tidy(store))
+    answered = 0
+    slowest = 0.0
+    while not tidying.done():
+        began = time.monotonic()
+        new = make_memory(answered, text=f"meanwhile{answered}", created_at=NOW)
+        await store.write(lambda tx, new=new: memories.insert(tx, new))
+        slowest = max(slowest, time.monotonic() - began)
+        answered += 1
+        await asyncio.sleep(0.002)
+    report = await tidying
+    assert report.merged == 300
+    assert report.examined >= 10_000
+    # Were a store held up until the end, one or two would have been answered.
+    assert answered > 20
+    print(f"{answered} stores meanwhile, the slowest in {slowest * 1000:.0f} ms")
+
+
+def test_only_memories_that_share_a_key_are_looked_at_again() -> None:
+    texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in DIFFERENT]
+    new = dated([*texts, *(b for _, b in DIFFERENT)])
+    survey = Survey(NOW)
+    for start in range(0, len(new), 100):
+        survey.add(list(enumerate(new))[start : start + 100])
+    rows = survey.suspects()
+    assert survey.examined == len(new)
+    assert len(rows) < 20
+    assert find_pairs([new[row] for row in rows]) == find_pairs(new)
+    assert len(find_pairs(new)) == len(DIFFERENT)
+
+
+# Over the socket
+
+
+def test_tidying_over_the_socket_tells_the_pairs_and_their_reasons(call: Any) -> None:
+    older = call.store("The gate code is 4711")
+    newer = call.store("The gate code is 9902")
+    same = [call.store(text)["id"] for text in ("Ana likes tea", "ana likes tea.")]
+    expected = {
+        "merged": 1,
+        "superseded": 1,
+        "archived": 0,
+        "examined": 4,
+        "pairs": [
+            {
+                "older": same[0],
+                "newer": same[1],
+                "relation": "duplicate",
+                "reasons": ["the same words"],
+                "older_text": "Ana likes tea",
+                "newer_text": "ana likes tea.",
+            },
+            {
+                "older": older["id"],
+                "newer": newer["id"],
+                "relation": "contradiction",
+                "reasons": ["'4711' became '9902'"],
+                "older_text": "The gate code is 4711",
+                "newer_text": "The gate code is 9902",
+            },
+        ],
+    }
+    assert call.ok("POST", "/api/memory/tidy", {"dry_run": True}) == expected
+    assert call.ok("GET", "/api/memory")["total"] == 4
+    assert call.ok("POST", "/api/memory/tidy") == expected
+    shown = {memory["id"]: memory for memory in call.ok("GET", "/api/memory")["results"]}
+    assert shown.keys() == {older["id"], newer["id"], same[1]}
+    assert shown[older["id"]]["superseded_by"] == newer["id"]
+    assert shown[newer["id"]]["superseded_by"] is None
+    nothing = {"merged": 0, "superseded": 0, "archived": 0, "examined": 3, "pairs": []}
+    assert call.ok("POST", "/api/memory/tidy", {}) == nothing
+
+
+def test_tidying_takes_its_wish_strictly(call: Any) -> None:
+    call.store("x")
+    for body in ({"dry_run": 1}, {"dry": True}, [], "x"):
+        assert call("POST", "/api/memory/tidy", body).refusal()[:2] == (400, "invalid")
+
+
+def test_of_many_pairs_the_first_are_named_and_all_are_counted(call: Any) -> None:
+    for _ in range(2):
+        for start in (0, 300):
+            batch = [{"text": f"User {n} likes tea"} for n in range(start, start + 300)]
+            call.ok("POST", "/api/memory/batch", {"memories": batch})
+    tidied = call.ok("POST", "/api/memory/tidy", {"dry_run": True})
+    assert (tidied["merged"], len(tidied["pairs"])) == (600, 500)

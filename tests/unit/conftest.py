@@ -1,0 +1,40 @@
+"""What tests of the store's and the recall's parts share: memories in a real database."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import memories, tree_rows
+from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.schema import MIGRATIONS
+from thermocline.daemon.store.transaction import Rules, Transaction
+
+
+@pytest.fixture
+def remembered(tmp_path: Path) -> Iterator[Callable[..., sqlite3.Connection]]:
+    """`remembered(memories)` is a database that holds them, the first in row 1."""
+    opened: list[sqlite3.Connection] = []
+
+    def make(stored: Iterable[Memory], now: float = 1_790_000_000.0) -> sqlite3.Connection:
+        path = tmp_path / f"memory{len(opened)}.db"
+        db = connect_writer(path, 512)
+        opened.append(db)
+        migrate(db, path, MIGRATIONS)
+        tick = itertools.count(1).__next__
+        db.execute("BEGIN IMMEDIATE")
+        tx = Transaction(db, now=now, device="d", rules=Rules(), tick=tick)
+        for memory in stored:
+            tree_rows.ensure(tx, memory.category)
+            memories.insert(tx, memory)
+        db.execute("COMMIT")
+        return db
+
+    yield make
+    for db in opened:
+        db.close()

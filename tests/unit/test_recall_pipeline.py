@@ -1,0 +1,164 @@
+"""The whole of recall on a database, without a daemon."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.recall.recall import Answer, Mode, Request, Tuning, recall
+from thermocline.daemon.store.selecting import Filters
+
+NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
+WORDS = st.sampled_from(
+    (
+        "otter", "Ann", "Ann's", "-otter", '"the otter"', "“the", "last May", "7 May 2023", "東京",
+        "-", '"', "*", "NEAR(", "AND", "OR", "NOT", "text:", "home/otters", "\0", "é", "^",
+        "🦦", "'; DROP TABLE memories; --", "the", "may", "1e999", "99/99/9999", "%", "_",
+    )
+)  # fmt: skip
+ANY_TEXT = st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=8).map(" ".join))
+
+
+def memory(number: int, text: str, **fields: Any) -> Memory:
+    given: dict[str, Any] = {"created_at": NOW - number, "updated_at": NOW - number} | fields
+    return Memory(id=f"{number:016x}", text=text, **given)
+
+
+@pytest.fixture
+def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
+    """A conversation about an otter, and a few facts."""
+    said = ["Hello Bo", "Did you see the otter?", "Yes, last May in 東京", "Lovely", "It swam"]
+    talk = [
+        memory(number, text, group="g", position=number, actor=("Ann", "Bo")[number % 2])
+        for number, text in enumerate(said, 1)
+    ]
+    facts = [
+        memory(10, "otters eat fish", category="home/otters", tags=("otter",)),
+        memory(11, "the otter sleeps", merged_into=f"{10:016x}"),
+        memory(12, "the garden has a hedge", category="home/garden", importance=0.9),
+        memory(13, "the garden fence is red", category="home/garden", importance=0.2),
+    ]
+    return remembered([*talk, *facts], NOW)
+
+
+def ask(db: sqlite3.Connection, text: str, tuning: Tuning | None = None, **given: Any) -> Answer:
+    return recall(db, Request(text=text, now=NOW, **given), tuning or Tuning())
+
+
+def texts(answer: Answer) -> list[str]:
+    return [hit.memory.text for hit in answer.hits]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(ANY_TEXT, st.sampled_from(("keyword", "tree")))
+@example('"', "keyword")
+@example('-"', "keyword")
+@example("\ud800", "keyword")
+@example('"otter" -"otter"', "keyword")
+def test_any_text_is_a_query_and_none_is_an_error(
+    db: sqlite3.Connection, text: str, mode: Mode
+) -> None:
+    answer = ask(db, text, mode=mode)
+    assert bool(answer.why) == (not answer.hits and not answer.pairs)
+    assert all(hit.memory.merged_into is None for hit in answer.hits)
+    assert answer.memories == 8
+
+
+def steps(db: sqlite3.Connection, text: str) -> int:
+    """How many instructions SQLite takes for a recall, in tens: so many for each row it visits."""
+    count = 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    db.set_progress_handler(tick, 10)
+    ask(db, text, Tuning(candidates=20))
+    db.set_progress_handler(None, 0)
+    return count
+
+
+def test_a_common_word_visits_no_more_rows_in_a_larger_memory(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    small, large = (
+        remembered(memory(n, f"river {'otter' if n % 9 == 0 else 'x'}") for n in range(1, size))
+        for size in (300, 1500)
+    )
+    assert steps(large, "river") <= 1.2 * steps(small, "river")
+    rare = steps(large, "otter")
+    assert steps(large, "river") <= 2 * rare
+    assert steps(large, "river otter") <= 2 * rare
+
+
+def test_of_what_only_common_words_name_the_newest_and_most_important_come_first(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered(
+        memory(n, f"river {n}", importance=0.9 if n == 3 else 0.5) for n in range(300, 0, -1)
+    )
+    answer = ask(db, "river")
+    assert texts(answer) == ["river 3", "river 1", "river 2", "river 4", "river 5"]
+    assert answer.common_words == ("river",)
+
+
+def test_a_phrase_alone_is_demanded_of_neighbours_and_categories_too(
+    db: sqlite3.Connection,
+) -> None:
+    assert texts(ask(db, '"see the otter"')) == ["Did you see the otter?"]
+    assert texts(ask(db, '"garden fence"')) == ["the garden fence is red"]
+    assert set(texts(ask(db, "garden"))) == {"the garden fence is red", "the garden has a hedge"}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "tree"])
+def test_what_is_excluded_comes_back_by_no_way(db: sqlite3.Connection, mode: Mode) -> None:
+    assert texts(ask(db, "garden -fence", mode=mode)) == ["the garden has a hedge"]
+    assert not any("otter" in text for text in texts(ask(db, "swam -otter", mode=mode)))
+
+
+def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Connection) -> None:
+    answer = ask(db, "who saw the otter?", limit=10)
+    [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
+    assert reply.words == ()
+    assert reply.signals["around"] > 0
+    assert f"{2:016x}" in reply.lenders
+
+
+def test_a_narrow_filter_finds_what_stands_low_in_a_category(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    many = [memory(n, f"note {n}", category="garden", importance=0.9) for n in range(1, 90)]
+    low = memory(99, "hedge", category="garden", importance=0.1, actor="Ann")
+    db = remembered([*many, low], NOW)
+    answer = ask(db, "garden", mode="tree", filters=Filters(actor="Ann"))
+    assert texts(answer) == ["hedge"]
+
+
+def test_days_are_those_of_the_one_who_asks(db: sqlite3.Connection) -> None:
+    east = dt.timezone(dt.timedelta(hours=9))
+    [span] = ask(db, "what was yesterday?", local=east).query.dates
+    assert dt.datetime.fromtimestamp(span.start, east).time() == dt.time()
+    assert span.start != ask(db, "what was yesterday?").query.dates[0].start
+
+
+def test_a_date_in_the_question_makes_no_noise_of_what_has_its_words(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered([memory(1, "the server runs Debian"), memory(2, "backups run at night")])
+    assert texts(ask(db, "debian server on 7 May 2021"))[:1] == ["the server runs Debian"]
+
+
+def test_the_first_answer_is_whole_and_the_tokens_bound_the_rest(db: sqlite3.Connection) -> None:
+    assert len(ask(db, "garden otter", limit=9).hits) > 2
+    assert len(ask(db, "garden otter", limit=9, max_tokens=1).hits) == 1
+    some = ask(db, "garden otter", limit=9, max_tokens=12).hits
+    assert len(some) > 1
+    assert sum(-(-len(hit.memory.text) // 4) for hit in some) <= 12

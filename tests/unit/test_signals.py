@@ -1,0 +1,335 @@
+"""What speaks for a candidate, each signal by itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.recall import question
+from thermocline.daemon.recall.pool import Entry, Pool
+from thermocline.daemon.recall.postings import Posting, Postings
+from thermocline.daemon.recall.query import parse
+from thermocline.daemon.recall.signals import WEIGHTS, Signals, measure
+
+NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
+PEOPLE = ("Ann", "Bo")
+OF_TURNS = ("behind", "answer", "follows", "addresses", "asks", "names", "details", "opens")
+
+
+def entry(row: int, **fields: Any) -> Entry:
+    given: dict[str, Any] = {
+        "group": "",
+        "position": None,
+        "actor": "",
+        "category": "general",
+        "created_at": NOW,
+        "updated_at": NOW,
+        "last_accessed_at": None,
+        "access_count": 0,
+        "importance": 0.5,
+        "superseded": False,
+        "length": 40,
+    }
+    return Entry(row=row, **given | fields)
+
+
+def turns(number: int, group: str = "g", first: int = 1) -> list[Entry]:
+    return [entry(row, group=group, position=row) for row in range(first, first + number)]
+
+
+def measured(
+    entries: Sequence[Entry],
+    words: Mapping[str, Iterable[int]] | None = None,
+    text: str = "",
+    *,
+    said: Mapping[int, str] | None = None,
+    kin: Iterable[int] = (),
+    phrased: Iterable[int] = (),
+    naming: Iterable[int] = (),
+    categories: Mapping[str, float] | None = None,
+) -> Signals:
+    """The signals of `entries`, in which each word of `words` stands in the rows given."""
+    rare = tuple(
+        Posting(word, frozenset(rows), 1.0, frozenset(kin), 0.5 if kin else 0.0)
+        for word, rows in (words or {}).items()
+    )
+    places = {
+        (one.group, one.position): at
+        for at, one in enumerate(entries)
+        if one.group and one.position is not None
+    }
+    query = parse(text, NOW, dt.UTC, PEOPLE)
+    return measure(
+        query,
+        question.read(text, query),
+        Postings(rare, (), (), (), frozenset(phrased), frozenset(naming), 2.0),
+        Pool(tuple(entries), places),
+        categories or {},
+        lambda rows: {row: (said or {}).get(row, "") for row in rows},
+    )
+
+
+def column(signals: Signals, name: str) -> list[float]:
+    return [round(value, 4) for value in signals.columns[name]]
+
+
+def day(*date: int) -> float:
+    year, month, number = date
+    return dt.datetime(year, month, number, 12, tzinfo=dt.UTC).timestamp()
+
+
+def test_the_score_is_the_sum_of_what_the_signals_add() -> None:
+    entries = [
+        *turns(6),
+        entry(9, actor="Ann", category="a/b"),
+        entry(10, created_at=day(2023, 5, 7)),
+    ]
+    told = measured(
+        entries,
+        {"otter": {2, 9}, "swims": {2, 3}},
+        "When did Ann see the otter on 7 May 2023?",
+        said={row: f"Is Carl there {'x ' * row}?" for row in range(11)},
+        kin={4},
+        phrased={2},
+        categories={"a": 0.5},
+    )
+    for at in range(len(entries)):
+        added = sum(told.added(name, at) for name in WEIGHTS)
+        assert told.scores[at] == pytest.approx(added)
+
+
+def test_more_of_the_words_are_better_and_a_short_text_is_than_a_long_one() -> None:
+    entries = [entry(1), entry(2), entry(3, length=4_000), entry(4)]
+    told = measured(entries, {"red": {1, 2, 3}, "boat": {1}})
+    assert told.bm25[0] == 1.0
+    assert told.bm25[0] > told.bm25[1] > told.bm25[2] > told.bm25[3] == 0.0
+    assert told.coverage == (1.0, 0.5, 0.5, 0.0)
+    assert column(told, "rare") == [1.0, 0.5, 0.5, 0.0]
+    assert told.any_words
+
+
+def test_unknown_words_are_part_of_what_was_asked() -> None:
+    told = measured([entry(1), entry(2)], {"red": {1}}, kin={2})
+    assert told.coverage == (1.0, 0.25)
+    assert column(told, "kin")[1] == 0.5
+
+
+def test_a_match_lends_to_its_neighbours_the_less_the_farther_they_are() -> None:
+    told = measured([*turns(11), entry(99)], {"otter": {6}})
+    around = column(told, "around")
+    assert around[5] == 1.0
+    assert around[:6] == sorted(around[:6])
+    assert around[5:11] == sorted(around[5:11], reverse=True)
+    assert around[1] > 0
+    assert (around[0], around[10], around[11]) == (0, 0, 0)
+
+
+def test_of_several_neighbours_with_one_word_the_best_lends() -> None:
+    one = column(measured(turns(5), {"otter": {1}}), "around")
+    both = column(measured(turns(5), {"otter": {1, 5}}), "around")
+    assert both[2] == one[2]
+    assert both[3] > one[3]
+
+
+def test_different_words_of_different_neighbours_add_up() -> None:
+    told = measured([*turns(3), entry(9)], {"otter": {1}, "swims": {3}})
+    around = column(told, "around")
+    alone = column(measured(turns(3), {"otter": {1}}), "around")
+    assert around[1] > alone[1]
+    assert told.coverage[1] == 0.0
+
+
+def test_neighbours_in_another_conversation_do_not_lend() -> None:
+    told = measured([*turns(2), *turns(2, group="h", first=3)], {"otter": {2}})
+    assert column(told, "around")[2:] == [0.0, 0.0]
+
+
+def test_a_conversation_speaks_for_all_in_it_but_not_where_several_things_are_asked() -> None:
+    entries = [*turns(30), entry(99)]
+    told = measured(entries, {"otter": {1, 2, 3}}, "what is said of the otter")
+    assert set(column(told, "group")) == {1.0, 0.0}
+    assert column(told, "group")[29:] == [1.0, 0.0]
+    several = measured(entries, {"otter": {1, 2, 3}}, "which otters swim?")
+    assert set(column(several, "group")) == {0.0}
+
+
+def test_two_places_behind_a_match_the_same_speaker_goes_on() -> None:
+    assert column(measured(turns(5), {"otter": {2}}), "behind")[3] > 0
+    assert column(measured(turns(5), {"otter": {2}}), "behind")[2] == 0
+
+
+def test_what_the_one_named_person_said_is_boosted_and_nothing_is_shut_out() -> None:
+    entries = [entry(1, actor="Ann"), entry(2, actor="Bo"), entry(3)]
+    told = measured(entries, {"otter": {1, 2, 3}}, "what did Ann say of the otter?")
+    assert column(told, "actor") == [1, 0, 0]
+    assert "subject" not in told.columns
+    assert told.scores[0] == pytest.approx(told.scores[1] + WEIGHTS["actor"])
+
+
+def test_of_two_people_the_one_who_acts_is_the_subject() -> None:
+    entries = [entry(1, actor="Ann"), entry(2, actor="Bo")]
+    told = measured(entries, {"otter": {1, 2}}, "What did Bo give Ann?")
+    assert column(told, "subject") == [0, 1]
+    assert "actor" not in told.columns
+
+
+@pytest.mark.parametrize("text", ["What do Ann and Bo both like?", "What do Bo and Ann like?"])
+def test_of_two_people_together_neither_is_the_subject(text: str) -> None:
+    told = measured([entry(1, actor="Ann")], {"otter": {1}}, text)
+    assert not {"actor", "subject"} & told.columns.keys()
+
+
+def test_an_exact_day_counts_most_and_fades_faster_before_than_after() -> None:
+    days = [day(2023, 5, 7), day(2023, 5, 8), day(2023, 5, 6), day(2023, 5, 20), day(2022, 5, 7)]
+    entries = [entry(at, created_at=when) for at, when in enumerate(days)]
+    told = column(measured(entries, {}, "what happened on 7 May 2023?"), "day")
+    assert told[0] == 1.0
+    assert told[0] > told[1] > told[2] > 0
+    assert told[3] < 0.1
+    assert told[4] == 0.0
+
+
+def test_a_day_also_names_its_month() -> None:
+    entries = [entry(1, created_at=day(2023, 5, 30)), entry(2, created_at=day(2023, 6, 1))]
+    told = measured(entries, {}, "what happened on 7 May 2023?")
+    assert column(told, "date") == [1.0, 0.0]
+
+
+def test_a_month_counts_whole_and_a_year_less() -> None:
+    entries = [entry(at, created_at=when) for at, when in enumerate(
+        [day(2023, 5, 1), day(2023, 5, 31), day(2023, 4, 30), day(2022, 5, 9)]
+    )]  # fmt: skip
+    assert column(measured(entries, {}, "what was in May 2023?"), "date") == [1, 1, 0, 0]
+    assert column(measured(entries, {}, "what was in May 2023?"), "day") == [0, 0, 0, 0]
+    year = column(measured(entries, {}, "what was in 2023?"), "date")
+    assert 0 < year[0] < 1
+    assert year == [year[0]] * 3 + [0]
+
+
+def test_a_month_whose_year_was_guessed_is_that_of_the_year_nearest_to_the_memory() -> None:
+    whens = [day(2021, 5, 9), day(2023, 5, 9), day(2019, 6, 20)]
+    entries = [entry(at, created_at=when) for at, when in enumerate(whens)]
+    assert column(measured(entries, {}, "what was in May?"), "date") == [1, 1, 0]
+    assert column(measured(entries, {}, "what was in May 2023?"), "date") == [0, 1, 0]
+
+
+def test_a_question_without_a_date_measures_none() -> None:
+    assert not {"day", "date"} & measured([entry(1)], {"x": {1}}, "what is x?").columns.keys()
+
+
+def test_a_question_is_less_of_an_answer_and_what_follows_it_is_more_of_one() -> None:
+    said = {2: "Where is the otter?", 3: "By the river.", 4: "I see."}
+    told = measured(turns(3, first=2), {"otter": {2}}, "where is the otter", said=said)
+    assert column(told, "asks") == [1, 0, 0]
+    assert told.added("asks", 0) < 0
+    answer = column(told, "answer")
+    assert answer[1] > 0
+    assert (answer[0], answer[2]) == (0, 0)
+
+
+def test_who_asks_when_is_answered_by_what_names_a_time() -> None:
+    said = {1: "the otter came last week", 2: "the otter came"}
+    entries = [entry(1), entry(2)]
+    when = measured(entries, {"otter": {1, 2}}, "when did the otter come?", said=said)
+    assert column(when, "when") == [1, 0]
+    where = measured(entries, {"otter": {1, 2}}, "where did the otter come?", said=said)
+    assert column(where, "when") == [0, 0]
+
+
+def test_a_turn_that_tells_more_counts_more() -> None:
+    said = {2: "ok", 3: "the otter swam, dived and met Carl, Dora and Emil"}
+    told = measured(turns(3), {"otter": {2, 3}}, said=said)
+    for name in ("names", "details"):
+        assert column(told, name)[1] == 0 < column(told, name)[2] <= 1
+
+
+def test_a_conversation_opens_with_its_first_turns() -> None:
+    talk = [entry(row, group="g", position=row) for row in range(4)]
+    assert column(measured(talk, {"otter": {0}}), "opens") == [1, 1, 0, 0]
+
+
+def test_who_speaks_to_another_tells_less_of_themselves() -> None:
+    talk = [entry(row, group="g", position=row, actor="Ann") for row in (1, 2)]
+    said = {1: "I love otters", 2: "you love otters"}
+    told = measured(talk, {"otter": {1, 2}}, "what does Ann love?", said=said)
+    assert column(told, "addresses")[0] == 0 < column(told, "addresses")[1]
+    assert told.added("addresses", 1) < 0
+
+
+@pytest.mark.parametrize(
+    ("text", "signal", "answer"),
+    [
+        ("where does the otter live", "name", "the otter lives near Kiel"),
+        ("how many otters are there", "number", "there are 7 otters"),
+    ],
+)
+def test_the_kind_of_thing_that_is_asked_for_speaks_for_what_has_one(
+    text: str, signal: str, answer: str
+) -> None:
+    said = {1: answer, 2: "otters, otters"}
+    told = measured([entry(1), entry(2)], {"otter": {1, 2}}, text, said=said)
+    assert column(told, signal)[0] > 0 == column(told, signal)[1]
+    plain = measured([entry(1), entry(2)], {"otter": {1, 2}}, "otters swim", said=said)
+    assert column(plain, signal) == [0, 0]
+
+
+def test_isolated_facts_are_not_touched_by_what_is_told_of_turns() -> None:
+    said = {1: "You, Carl, Dora and Emil swam with the otter?", 2: "otter"}
+    told = measured([entry(1), entry(2)], {"otter": {1, 2}}, "the otter", said=said)
+    assert all(set(column(told, name)) == {0.0} for name in OF_TURNS)
+    assert told.scores[0] == told.scores[1]
+
+
+def test_a_fact_that_nobody_said_is_about_a_person_whom_it_names() -> None:
+    facts = [entry(1, actor=""), entry(2, actor=""), entry(3, actor="Bo")]
+    found = measured(facts, {"like": [1, 2, 3]}, "what does Ann like", naming=[2, 3])
+    assert column(found, "actor") == [0.0, 1.0, 0.0]
+
+
+def test_a_phrase_outweighs_the_words_apart() -> None:
+    told = measured([entry(1), entry(2)], {"red": {1, 2}, "boat": {1, 2}, "x": {2}}, phrased={1})
+    assert told.scores[0] > told.scores[1]
+
+
+def test_a_category_counts_for_all_below_it_and_for_no_other_of_a_like_name() -> None:
+    entries = [entry(at, category=name) for at, name in enumerate(("a", "a/b", "ab", "c"))]
+    told = measured(entries, {"otter": {0, 1, 2, 3}}, categories={"a": 0.5, "a/b": 0.75})
+    assert column(told, "category") == [0.5, 0.75, 0, 0]
+
+
+def test_nothing_to_measure_is_no_trouble() -> None:
+    told = measured([], {"otter": {1}}, "When did Ann come on 7 May?")
+    assert (told.scores, told.coverage, told.any_words) == ((), (), False)
+    bare = measured([entry(1)])
+    assert (bare.any_words, bare.coverage) == (False, (0.0,))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("gh"), st.integers(0, 12)), max_size=12, unique=True),
+    st.dictionaries(st.sampled_from(("red", "boat", "sea")), st.sets(st.integers(0, 14))),
+    st.sampled_from(("when in May 2023 did Ann?", "7 May", "what?", "Bo and Ann")),
+)
+def test_every_measure_is_finite_and_none_but_context_leaves_0_to_1(
+    where: list[tuple[str, int]], words: dict[str, set[int]], text: str
+) -> None:
+    entries = [
+        entry(row, group=group, position=position) for row, (group, position) in enumerate(where)
+    ]
+    told = measured(entries, words, text, said=dict.fromkeys(range(15), "Carl?"))
+    for name, values in told.columns.items():
+        assert len(values) == len(entries)
+        assert all(math.isfinite(value) and value >= 0 for value in values)
+        assert name == "context" or all(value <= 1 + 1e-9 for value in values), name
+    assert all(0 <= share <= 1 + 1e-9 for share in (*told.bm25, *told.coverage))
+
+
+def test_a_guessed_day_is_sought_in_every_year() -> None:
+    entries = [entry(at, created_at=day(year, 5, 7)) for at, year in enumerate((2019, 2021, 2023))]
+    told = column(measured(entries, {}, "what was on 7 May?"), "day")
+    assert all(value > math.exp(-0.3) for value in told), told
