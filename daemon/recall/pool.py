@@ -14,7 +14,7 @@ from .postings import Postings
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
 REACH: Final = 4
 _DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
-_SURROUNDED: Final = 96
+_SURROUNDED: Final = 40
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200

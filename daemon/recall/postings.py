@@ -17,6 +17,8 @@ _ALWAYS_RARE: Final = 200
 # Kin are words that share so many first letters, or all of a shorter word's.
 _KIN_LETTERS: Final = 5
 _KIN_AT_LEAST: Final = 4
+# A word that stands in so many memories needs no kin to be found.
+_FEW: Final = 20
 
 
 class Posting(msgspec.Struct, frozen=True, gc=False):
@@ -129,7 +131,7 @@ def _posting(
     db: sqlite3.Connection, query: Query, word: str, rows: frozenset[int], size: int, most: int
 ) -> Posting:
     kin: frozenset[int] = frozenset()
-    if len(word) >= _KIN_AT_LEAST and word.isascii() and word.isalpha():
+    if len(rows) < _FEW and len(word) >= _KIN_AT_LEAST and word.isascii() and word.isalpha():
         prefix = f'"{word[:_KIN_LETTERS]}"*'
         found = _rows(db, _within(query, prefix), most + 1)
         if len(found) <= most:

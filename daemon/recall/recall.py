@@ -30,7 +30,7 @@ Mode: TypeAlias = Literal["keyword", "tree"]
 class Tuning(msgspec.Struct, frozen=True):
     """How wide to search, from the configuration."""
 
-    candidates: int = 250
+    candidates: int = 120
     common_word_share: float = 0.02
 
 
