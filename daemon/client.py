@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Self, Unpack
 
-    from . import answers
+    from . import answers, status_answers
     from ._channel import Query
     from .answers import Json
 
@@ -237,20 +237,20 @@ class Client:
         found: answers.Extracted = self.request("POST", "/api/metadata", body={"text": text})
         return found
 
-    def agents(self) -> answers.Agents:
+    def agents(self) -> status_answers.Agents:
         """The agents that this daemon keeps."""
-        agents: answers.Agents = self.request("GET", "/api/agents")
+        agents: status_answers.Agents = self.request("GET", "/api/agents")
         return agents
 
-    def status(self) -> answers.Status:
+    def status(self) -> status_answers.Status:
         """The daemon's state, its problems, and the sizes of the open agents."""
-        status: answers.Status = self.request("GET", "/api/status")
+        status: status_answers.Status = self.request("GET", "/api/status")
         return status
 
-    def health(self) -> answers.Health:
+    def health(self) -> status_answers.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
         status, parsed = self._channel.call("GET", "/api/health", None, None)
-        health: answers.Health = parsed
+        health: status_answers.Health = parsed
         if not isinstance(parsed, dict) or "status" not in parsed:
             raise refusal(status, parsed)
         return health

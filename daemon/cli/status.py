@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from ..answers import AgentStatus, Problem, Status
+    from ..status_answers import AgentStatus, Problem, Status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

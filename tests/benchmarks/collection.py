@@ -37,7 +37,7 @@ class Collection:
         memories: bodies for the API by their keys, in the order of loading.
         unresolved: references to answers that name nothing in the collection.
         unanswerable: questions left out because no answer of theirs could be resolved.
-        asked_at: when the questions are asked, in seconds since 1970; None for now.
+        asked_at: when the questions are asked, in seconds since 1970; None if it does not matter.
     """
 
     name: str
