@@ -148,7 +148,7 @@ def _explained(error: Exception) -> str:
 def _way_in(error: DaemonUnreachable) -> str:
     if isinstance(error.__cause__, PermissionError):
         return "its owner can let your user or group in"
-    return 'start it with "thermocline daemon", "make run" or "systemctl start thermocline"'
+    return 'start it with "thermocline daemon", or "make run" in a checkout'
 
 
 def _print_anything() -> None:
