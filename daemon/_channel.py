@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
+# Before the first piece of a backup the daemon copies and checks its whole database.
+_PREPARING_SECONDS: Final = 600.0
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
@@ -120,13 +122,26 @@ class Channel:
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         request = _request("GET", path + self._query_text(query), headers, None)
-        connection = self._open(max(self._timeout, _SILENCE_SECONDS))
+        yield from _events(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+
+    def download(self, path: str, query: Query) -> Iterator[bytes]:
+        """The body of an answer of any length, in pieces, over a connection of its own.
+
+        Raises:
+            ApiError, DaemonUnreachable: as a call does.
+            AnswerLost: it broke off or fell silent.
+        """
+        request = _request("GET", path + self._query_text(query), {}, None)
+        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+
+    def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
+        connection = self._open(timeout)
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
                 whole = Answer(status, answered, connection.body(status, answered))
                 raise refusal(status, self._parsed(whole))
-            yield from _events(connection.chunks(answered))
+            yield from connection.chunks(answered)
         except BadAnswer as error:
             raise DaemonUnreachable(self._path, str(error)) from error
         except Broken as error:
@@ -239,7 +254,7 @@ def _header_value(value: str) -> str:
 def _events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, Any]]:
     """Parse server-sent events: fields by line, a blank line ends an event."""
     fields: dict[str, str] = {}
-    for line in _lines(chunks):
+    for line in lines_of(chunks):
         name, _, value = line.partition(":")
         if name:
             value = value.removeprefix(" ")
@@ -252,7 +267,8 @@ def _events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, Any]]:
             fields = {}
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces; a last one without its end is left out."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

@@ -67,62 +67,6 @@ class Updated(Memory):
     updated: bool
 
 
-class Explanation(TypedDict):
-    """Why a memory stands where it does in a recall.
-
-    `match`, `recency` and `importance` make its relevance; the `signals` make its match. It has
-    the `words` itself, the `lenders` are neighbours that have some, and `path` is the category
-    that the query named, or "".
-    """
-
-    match: float
-    recency: float
-    importance: float
-    signals: dict[str, float]
-    words: list[str]
-    lenders: list[str]
-    path: str
-
-
-class Found(Memory):
-    """A memory with its place in a recall; `parts` only when an explanation was asked for."""
-
-    relevance: float
-    search_method: str
-    parts: NotRequired[Explanation]
-
-
-class FoundPair(TypedDict):
-    """A key-value pair that answers; its id is `kv:` and the key."""
-
-    id: str
-    key: str
-    value: str
-    relevance: float
-    words: list[str]
-
-
-class TreePath(TypedDict):
-    """A category that a query named, and the way to it from the root."""
-
-    path: str
-    relevance: float
-    words: list[str]
-    trace: list[str]
-
-
-class Understood(TypedDict):
-    """What was read in a query; dates are spans of seconds, their ends not included."""
-
-    words: list[str]
-    common_words: list[str]
-    phrases: list[list[str]]
-    excluded: list[list[str]]
-    people: list[str]
-    dates: list[tuple[float, float]]
-    tree: list[TreePath]
-
-
 class Fields(TypedDict, total=False):
     """What a caller may say about a memory besides its text.
 
@@ -184,35 +128,6 @@ class Filters(TypedDict, total=False):
     order: Order
 
 
-class RecallOptions(TypedDict, total=False):
-    """How to recall; the weights given override those of the configuration.
-
-    A `preset` ranks by a published formula in place of the weights. `now` is the time that the
-    question is asked at.
-    """
-
-    limit: int
-    max_tokens: int
-    types: Sequence[Type]
-    events: Sequence[str]
-    tags: Sequence[str]
-    category: str
-    tier: Tier
-    source: str
-    actor: str
-    group: str
-    since: Time
-    until: Time
-    min_importance: float
-    include: Sequence[Literal["merged", "expired"]]
-    weights: Mapping[Literal["match", "recency", "importance"], float]
-    preset: Literal["tinyclaw", "scalyclaw"]
-    mode: Literal["keyword", "tree"]
-    now: Time
-    explain: bool
-    reinforce: bool
-
-
 class Page(TypedDict):
     """One page of a listing, and how many there are in all."""
 
@@ -220,19 +135,43 @@ class Page(TypedDict):
     total: int
 
 
-class Recall(TypedDict):
-    """The memories that fit best first, then the pairs; `why` says it when there are none.
+class Remote(TypedDict):
+    """The memories that are on the replica alone; `why` says why they were not searched."""
 
-    `understood` is there only when an explanation was asked for.
-    """
-
-    results: list[Found]
-    searched: dict[str, int]
+    memories: int
+    asked: bool
+    answered: bool
     took_ms: float
-    mode: str
-    key_values: NotRequired[list[FoundPair]]
-    understood: NotRequired[Understood]
     why: NotRequired[str]
+
+
+class ColdPage(Page):
+    """A page of the archive; `remote` is there while the replica alone holds a part of it."""
+
+    remote: NotRequired[Remote]
+
+
+class Database(TypedDict, total=False):
+    """Another database than the agent's own replica; the token of that one may be left out."""
+
+    url: str
+    token: str
+
+
+class Initialized(TypedDict):
+    """The tables of a database are there."""
+
+    initialized: bool
+
+
+class Synced(TypedDict):
+    """How many rows were sent and were new; `refused` ones came in, and made no sense."""
+
+    synced: bool
+    sent: int
+    received: int
+    refused: int
+    took_ms: float
 
 
 class Deleted(TypedDict):

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import platform
 import resource
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from thermocline.sync import Device, Timing, Waiting
 
 from .api import server
 from .api.access import Gate
@@ -23,26 +28,48 @@ from .api.routes import all_routes
 from .client import default_socket
 from .config import Settings, load
 from .errors import ConfigInvalid, ThermoclineError
-from .heap import share_heap
+from .heap import give_back, share_heap
 from .live_settings import LiveSettings
+from .llm.asking import LiveModel
+from .llm.building import Around, build_model
 from .log import configure
-from .memory.hot import HotLimits
-from .memory.scoring import Scoring
-from .memory.tree import TreeLimits
+from .memory import secrets
+from .model_plan import model_plan
 from .places import default_state_dir, socket_places
 from .problems import Problems
+from .replication.account import Account, account_of
+from .replication.connecting import connect
+from .replication.once import OneOffs
+from .replication.replicas import Plan, Replicas
+from .replication.thinning import Thinning
+from .restoring import rehearsing
+from .restoring.rehearsing import Rehearsals
+from .rules import rules_of
 from .signals import Signals
+from .store import atomic
 from .store.agents import Agents, Keeping
 from .store.device import device_id
 from .store.engine import Surroundings
 from .store.lock import StateLock
+from .store.snapshot import remove_leftovers
 from .store.transaction import Rules
+from .thinking.advising import Advice
+from .thinking.listening import Rhythm
+from .thinking.parts import Thinking, build_thinking
+from .upkeep.cleaning import Cleaning
+from .upkeep.keeper import Clock, Upkeep
+from .upkeep.local_zone import LocalZone
+from .upkeep.tending import Tending
+from .upkeep_plan import upkeep_plan
 from .version import version
 from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
+_REPLICA_THREADS: Final = 2
+_GIVE_BACK_SECONDS: Final = 60.0
 _OPEN_FILES: Final = 16_384
+_TEND_SECONDS: Final = 60.0
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -106,11 +133,32 @@ async def run(start: Start, live: LiveSettings) -> None:
     with StateLock(start.state_dir, start.socket):
         bus, problems = Bus(), Problems()
         device = device_id(start.state_dir)
+        remove_leftovers(start.state_dir)
+        rehearsing.remove_leftovers(start.state_dir)
         signals = Signals(asyncio.get_running_loop())
         threads = ThreadPoolExecutor(_READING_THREADS, thread_name_prefix="reader")
-        agents = _agents(start, live, bus, problems, threads, device)
+        files = ThreadPoolExecutor(_REPLICA_THREADS, thread_name_prefix="replica")
+        agents = _agents(
+            start,
+            live,
+            bus,
+            problems,
+            threads,
+            device,
+            # Each needs the other, and this one is not called before both are there.
+            lambda agent, kinds: replicas.changed(agent, kinds),  # noqa: PLW0108
+        )
+        replicas = _replicas(live, agents, problems, device, files)
+        model = _model(start, live, problems)
+        thinking = _thinking(live, model, agents, problems)
         services = Services(
             agents=agents,
+            model=model,
+            thinking=thinking,
+            replicas=replicas,
+            one_offs=OneOffs(agents, connect, device),
+            rehearsals=_rehearsals(start, live, agents, replicas, problems),
+            upkeep=_upkeep(live, agents, bus, problems, device, thinking),
             settings=lambda: live.settings,
             problems=problems,
             bus=bus,
@@ -123,6 +171,7 @@ async def run(start: Start, live: LiveSettings) -> None:
         edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
         await _serve(start, live, services, edge, signals)
         threads.shutdown()
+        files.shutdown()
 
 
 def _allow_files() -> None:
@@ -142,7 +191,13 @@ async def _serve(
     inode = start.socket.stat().st_ino
     upkeep = [
         asyncio.create_task(services.agents.run(), name="agents"),
+        asyncio.create_task(services.replicas.run(), name="replicas"),
+        asyncio.create_task(give_back(_GIVE_BACK_SECONDS), name="heap"),
+        asyncio.create_task(services.rehearsals.run(), name="rehearsals"),
         asyncio.create_task(live.run(signals.reload, services.problems), name="configuration"),
+        asyncio.create_task(_tending(live, services).run(), name="tending"),
+        asyncio.create_task(services.upkeep.run(), name="upkeep"),
+        asyncio.create_task(services.thinking.listener.run(), name="conversations"),
     ]
     # The agent that most callers mean is ready before the first of them comes.
     async with services.agents.use(settings.agent_id, create=True):
@@ -160,6 +215,10 @@ async def _serve(
         for task in upkeep:
             task.cancel()
         await asyncio.gather(*upkeep, return_exceptions=True)
+        await services.upkeep.close()
+        await services.thinking.close()
+        await services.model.close()
+        await services.replicas.close()
         await services.agents.close()
         if start.socket.exists() and start.socket.stat().st_ino == inode:
             start.socket.unlink()
@@ -173,6 +232,7 @@ def _agents(
     problems: Problems,
     threads: ThreadPoolExecutor,
     device: str,
+    outgoing: Callable[[str, frozenset[str]], None],
 ) -> Agents:
     settings = live.settings
     rules = RulesOf(live)
@@ -181,6 +241,7 @@ def _agents(
         problems=problems,
         now=time.time,
         publish=bus.publish,
+        outgoing=outgoing,
         rules=rules,
         readers=settings.store.readers_per_agent,
         face_delay_seconds=lambda: live.settings.store.face_delay_seconds,
@@ -192,6 +253,83 @@ def _agents(
         cache_kb=settings.store.cache_kb,
         around=around,
         keeping=lambda: keeping_of(live.settings),
+    )
+
+
+def _model(start: Start, live: LiveSettings, problems: Problems) -> LiveModel:
+    around = Around(
+        env=os.environ,
+        state_dir=start.state_dir,
+        write=atomic.write,
+        clear=secrets.clear,
+        problems=problems,
+    )
+    return build_model(lambda: model_plan(live.settings), around)
+
+
+def _thinking(live: LiveSettings, model: LiveModel, agents: Agents, problems: Problems) -> Thinking:
+    def rhythm() -> Rhythm:
+        observe = live.settings.observe
+        return Rhythm(observe.debounce_seconds, 60 * observe.episode_idle_minutes)
+
+    return build_thinking(model, agents, rhythm, problems, LocalZone())
+
+
+def _replicas(
+    live: LiveSettings,
+    agents: Agents,
+    problems: Problems,
+    device: str,
+    files: ThreadPoolExecutor,
+) -> Replicas:
+    def account(agent: str, folder: Path, workspace: Path | None) -> Account | None:
+        return account_of(live.settings, os.environ, agent, folder, workspace)
+
+    def plan() -> Plan:
+        return plan_of(live.settings)
+
+    name = live.settings.sync.device_name or platform.node() or device
+    return Replicas(
+        agents,
+        account=account,
+        connect=partial(connect, threads=files),
+        device=Device(device, name[:64]),
+        plan=plan,
+        waiting=Waiting(),
+        problems=problems,
+    )
+
+
+def _rehearsals(
+    start: Start, live: LiveSettings, agents: Agents, replicas: Replicas, problems: Problems
+) -> Rehearsals:
+    return Rehearsals(
+        agents,
+        replicas,
+        state_dir=start.state_dir,
+        device=replicas.device.id,
+        problems=problems,
+        days=lambda: live.settings.sync.verify_days,
+    )
+
+
+def _upkeep(
+    live: LiveSettings,
+    agents: Agents,
+    bus: Bus,
+    problems: Problems,
+    device: str,
+    thinking: Thinking,
+) -> Upkeep:
+    return Upkeep(
+        agents,
+        plan=lambda: upkeep_plan(live.settings),
+        followed=lambda _agent: live.settings.cold.backend != "none",
+        publish=bus.publish,
+        problems=problems,
+        device=device,
+        clock=Clock(LocalZone()),
+        advisor=Advice(thinking.mind),
     )
 
 
@@ -211,23 +349,26 @@ class RulesOf:
         return self._rules
 
 
-def rules_of(settings: Settings) -> Rules:
-    """The store's limits from the configuration."""
-    hot, tree, warm = settings.hot, settings.tree, settings.warm
-    return Rules(
-        hot=HotLimits(hot.max_bytes, hot.max_lessons, hot.max_events, hot.max_tasks),
-        tree=TreeLimits(
-            max_nodes=tree.max_nodes,
-            max_depth=tree.max_depth,
-            max_children=tree.max_children,
-            max_size_bytes=tree.max_size_bytes,
-        ),
-        scoring=Scoring(settings.scoring.half_life_days, settings.scoring.reinforcement_boost),
-        warm_max_bytes=warm.max_kb * 1024,
-        warm_retention_days=warm.retention_days,
-        warm_eviction_threshold=warm.eviction_threshold,
-        prune_idle_days=tree.prune_idle_days,
+def _tending(live: LiveSettings, services: Services) -> Tending:
+    def max_bytes() -> float:
+        return live.settings.cold.local_max_mb * (1 << 20)
+
+    duties = (
+        Cleaning(lambda: live.settings.cold.retention_years),
+        Thinning(services.replicas, max_bytes, services.problems),
     )
+    return Tending(services.agents, duties, _TEND_SECONDS, services.problems)
+
+
+def plan_of(settings: Settings) -> Plan:
+    """When replicas are told and asked, from the configuration."""
+    sync = settings.sync
+    timing = Timing(
+        urgent_seconds=sync.critical_seconds,
+        change_seconds=sync.change_seconds,
+        poll_seconds=sync.poll_seconds,
+    )
+    return Plan(timing, sync.shutdown_seconds)
 
 
 def keeping_of(settings: Settings) -> Keeping:

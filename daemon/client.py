@@ -8,9 +8,19 @@ with Client(agent="assistant") as memory:
 
 from __future__ import annotations
 
+import json
 import os
 
-from ._channel import AnswerLost, ApiError, Channel, ClientError, DaemonUnreachable, quoted, refusal
+from ._channel import (
+    AnswerLost,
+    ApiError,
+    Channel,
+    ClientError,
+    DaemonUnreachable,
+    lines_of,
+    quoted,
+    refusal,
+)
 from .places import socket_places
 
 TYPE_CHECKING = False
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
     from . import answers, status_answers
     from ._channel import Query
     from .answers import Json
+    from .recall_answers import ColdFound, Recall, RecallOptions
 
 __all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
 
@@ -135,10 +146,10 @@ class Client:
         tidied: answers.Tidied = self.request("POST", "/api/memory/tidy", body={"dry_run": dry_run})
         return tidied
 
-    def recall(self, query: str, **options: Unpack[answers.RecallOptions]) -> answers.Recall:
+    def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recall:
         """Search by meaning of the words: the memories that fit `query`, best first."""
         body = {"query": query, **options}
-        recall: answers.Recall = self.request("POST", "/api/recall", body=body)
+        recall: Recall = self.request("POST", "/api/recall", body=body)
         return recall
 
     def search_url(self, url: str, limit: int = 5) -> answers.Memories:
@@ -202,11 +213,68 @@ class Client:
         pruned: answers.Pruned = self.request("POST", "/api/tree/prune")
         return pruned
 
-    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.Page:
+    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.ColdPage:
         """A page of the archive; `query` narrows it by words."""
         wanted = {"query": query or None, "limit": limit, "offset": offset}
-        page: answers.Page = self.request("GET", "/api/cold", wanted)
+        page: answers.ColdPage = self.request("GET", "/api/cold", wanted)
         return page
+
+    def cold_search(
+        self, query: str = "", limit: int = 10, **database: Unpack[answers.Database]
+    ) -> ColdFound:
+        """What the replica, or another database, holds of the words in `query`."""
+        body = {"query": query, "limit": limit, **database}
+        found: ColdFound = self.request("POST", "/api/cold/search", body=body)
+        return found
+
+    def cold_init(self, **database: Unpack[answers.Database]) -> answers.Initialized:
+        """Make the tables of the replica, or of another database, that are missing."""
+        made: answers.Initialized = self.request("POST", "/api/cold/init", body=database)
+        return made
+
+    # The replica
+
+    def sync_status(self) -> status_answers.SyncStanding:
+        """How the agent's replication stands."""
+        standing: status_answers.SyncStanding = self.request("GET", "/api/sync")
+        return standing
+
+    def sync(
+        self,
+        *,
+        critical: bool = False,
+        memories: Sequence[str] = (),
+        dry_run: bool = False,
+        **database: Unpack[answers.Database],
+    ) -> answers.Synced:
+        """Send and receive everything now; it takes as long as there is something to send.
+
+        Args:
+            critical: the hot state and the tree alone.
+            memories: to another database than the agent's own, these alone.
+            dry_run: only tell whether this may be asked for.
+            **database: `url` and `token` of another database, which is sent to, and not followed.
+        """
+        wish = {"critical": critical, "memories": [*memories], "dry_run": dry_run}
+        body = {**wish, **database}
+        synced: answers.Synced = self.request("POST", "/api/sync", body=body)
+        return synced
+
+    def devices(self) -> status_answers.Devices:
+        """The devices that share the agent's replica."""
+        devices: status_answers.Devices = self.request("GET", "/api/devices")
+        return devices
+
+    def retire_device(self, device_id: str) -> status_answers.DeviceRetired:
+        """Wait for a device no longer, by its id or the beginning of it."""
+        path = _path("/api/devices", device_id) + "/retire"
+        retired: status_answers.DeviceRetired = self.request("POST", path)
+        return retired
+
+    def rejoin(self) -> status_answers.DeviceRejoined:
+        """Take the daemon's own device in again after it was retired."""
+        rejoined: status_answers.DeviceRejoined = self.request("POST", "/api/devices/rejoin")
+        return rejoined
 
     # Pairs
 
@@ -260,6 +328,23 @@ class Client:
         metrics: dict[str, Json] = self.request("GET", "/api/metrics")
         return metrics
 
+    def backup(self) -> Iterator[bytes]:
+        """All of the agent's memory as one archive (a `.tar.gz`), in pieces as they come.
+
+        Takes a connection of its own. The archive is of one moment, however long it takes.
+
+        Raises:
+            AnswerLost: it broke off; what came is not a whole archive.
+        """
+        return self.download("/api/backup")
+
+    def export(self) -> Iterator[dict[str, Json]]:
+        """Everything that is remembered, an object each; raises `AnswerLost` if it breaks off.
+
+        The `kind` of an object says what it is.
+        """
+        return map(json.loads, lines_of(self.download("/api/export")))
+
     def events(
         self, types: Sequence[str] = (), last_id: str | None = None
     ) -> Iterator[answers.Event]:
@@ -269,8 +354,7 @@ class Client:
 
         Args:
             types: only these; all when empty.
-            last_id: the id of the last event seen, to get those missed since (of the last
-                1000) first.
+            last_id: of the last event seen, to get those missed since (of the last 1000) first.
 
         Raises:
             AnswerLost: the stream broke off, or was silent longer than the daemon ever is.
@@ -298,6 +382,16 @@ class Client:
         if status >= 400:
             raise refusal(status, parsed)
         return parsed
+
+    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+        """The bytes of an answer of any length, in pieces as they come.
+
+        Takes a connection of its own, from the first piece to the last.
+
+        Raises:
+            AnswerLost: it broke off.
+        """
+        return self._channel.download(path, query or {})
 
 
 def _path(collection: str, name: str) -> str:

@@ -9,8 +9,11 @@
     ├── ConfigInvalid         the configuration is wrong: mend the file
     ├── Unavailable           not at the moment: try again later
     │   ├── DiskFull          the disk has no room, or fails
+    │   ├── ModelUnavailable  no model answers usefully: do it by rules
     │   ├── ReadOnly          the disk takes no writes
+    │   ├── ReplicaAway       the replica cannot be reached, or has no room
     │   └── ShuttingDown      the daemon is leaving
+    ├── ReplicaRefused        the replica will not, until a person mends it
     ├── AlreadyRunning        another daemon holds the state folder
     └── StoreDamaged          a file on disk is not what was written
 
@@ -112,10 +115,43 @@ class ReadOnly(Unavailable):
     code = "read_only"
 
 
+class ModelUnavailable(Unavailable):
+    """No model is configured, reachable, affordable or of use; whoever asked goes by rules."""
+
+    code = "model_unavailable"
+
+
+class ReplicaAway(Unavailable):
+    """The replica cannot be reached, or not so often; nothing is lost, and it passes by itself.
+
+    Args:
+        word: the replica's own word for it, such as `offline`; `replica_offline` is the code.
+    """
+
+    def __init__(self, word: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = f"replica_{word}"
+
+
 class ShuttingDown(Unavailable):
     """The daemon is leaving and takes no more work."""
 
     code = "shutting_down"
+
+
+class ReplicaRefused(ThermoclineError):
+    """The replica will not do it until a person mends something; nothing is lost.
+
+    Args:
+        word: the replica's own word for it, such as `unauthorized`; `replica_unauthorized` is
+            the code.
+    """
+
+    status = 502
+
+    def __init__(self, word: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = f"replica_{word}"
 
 
 class AlreadyRunning(ThermoclineError):

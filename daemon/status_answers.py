@@ -29,12 +29,110 @@ class Problem(TypedDict):
     since: NotRequired[float]
 
 
+class Standing(TypedDict):
+    """How an agent's replication stands.
+
+    While it is `waiting`, it tries again at `next_try`; `stopped`, it waits for somebody to mend
+    what `message` says, as `hint` tells. The counts are since the daemon started.
+    """
+
+    replica: Literal["turso", "file", "none", "unknown"]
+    url: str
+    configured_by: str
+    phase: Literal["idle", "working", "waiting", "stopped"]
+    error: str
+    message: str
+    hint: str
+    since: float | None
+    next_try: float | None
+    last_success: float | None
+    queued: int | None
+    sent: int
+    received: int
+    refused: int
+
+
+class Rehearsal(TypedDict):
+    """A restore that was rehearsed: `verified` if the replica gives all back as it is."""
+
+    verified: bool
+    rows: int
+    missing: int
+    different: int
+    extra: int
+    seconds: float
+    at: float
+    faults: list[str]
+
+
+class DeviceName(TypedDict):
+    """This device, as the others see it."""
+
+    id: str
+    name: str
+
+
+class SyncStanding(Standing):
+    """The same with the rows that are still to be sent, by their kind, and the last rehearsal."""
+
+    device: DeviceName
+    queued_kinds: dict[str, int]
+    rehearsal: Rehearsal | None
+
+
+class Device(TypedDict):
+    """A device; `behind` counts the rows of others that it had not received at `last_at`."""
+
+    id: str
+    name: str
+    first_at: int
+    last_at: int
+    retired_at: int | None
+    this: bool
+    behind: int | None
+
+
+class Devices(TypedDict):
+    """Every device that shares the replica, the latest contact first."""
+
+    results: list[Device]
+
+
+class DeviceRetired(TypedDict):
+    """The device that is waited for no longer."""
+
+    id: str
+    name: str
+    retired: bool
+
+
+class DeviceRejoined(TypedDict):
+    """This device is in use again; `rejoined` false: it was all along."""
+
+    id: str
+    rejoined: bool
+    sent: int
+    received: int
+
+
+class UpkeepBrief(TypedDict):
+    """What of an agent's upkeep ran last, and how that went, what runs now, and what is next."""
+
+    running: str | None
+    last: str | None
+    last_at: float | None
+    error: str
+    next: str | None
+    next_at: float | None
+
+
 class AgentStatus(TypedDict):
     """An open agent's sizes against their caps."""
 
     memories: int
     warm: int
     cold: int
+    remote_only: int
     warm_bytes: int
     warm_max_bytes: int
     hot_bytes: int
@@ -44,6 +142,39 @@ class AgentStatus(TypedDict):
     outbox: int
     database_bytes: int
     faces_pending: bool
+    sync: Standing
+    rehearsal: Rehearsal | None
+    upkeep: UpkeepBrief
+
+
+class ModelUse(TypedDict):
+    """What models were asked for one purpose since the start; `cost` is in US dollars."""
+
+    calls: int
+    errors: int
+    cached: int
+    repaired: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+    p50_seconds: float
+    p95_seconds: float
+    last_error: str | None
+
+
+class Models(TypedDict):
+    """Language models at a glance; without one, or when the day's budget is `spent`, by rules."""
+
+    state: Literal["off", "ready", "spent", "missing"]
+    worker: dict[str, int | str | bool | None]
+    models: dict[str, list[str]]
+    resting: dict[str, str]
+    day: str
+    today: dict[str, float]
+    limits: dict[str, float]
+    cache: dict[str, int]
+    purposes: dict[str, ModelUse]
+    cleared: dict[str, int]
 
 
 class Status(TypedDict):
@@ -57,6 +188,7 @@ class Status(TypedDict):
     device: str
     ready: bool
     connections: int
+    llm: Models
     problems: list[Problem]
     agents: dict[str, AgentStatus]
 

@@ -16,11 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from thermocline.daemon.client import Client, DaemonUnreachable
 
+pytest_plugins = ["cloud_fixtures", "model_fixtures"]
 OURS = ("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY")
 DEADLINE_SECONDS = 30.0
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("thermocline", deadline=None)
+settings.load_profile("thermocline")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from ..config.settings import Access, Role
+from ..config.kinds import Role
+from ..config.settings import Access
 from ..errors import Forbidden
 
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}

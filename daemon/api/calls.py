@@ -13,12 +13,19 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import MultiMapping
 
-from ..config.settings import Role, Settings
+from ..config.kinds import Role
+from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
+from ..llm.asking import LiveModel
 from ..memory.checks import check_agent, shown
 from ..problems import Problems
+from ..replication.once import OneOffs
+from ..replication.replicas import Replicas
+from ..restoring.rehearsing import Rehearsals
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
+from ..thinking.parts import Thinking
+from ..upkeep.keeper import Upkeep
 from . import json_body
 from .access import Gate, Peer
 from .bus import Bus
@@ -42,6 +49,12 @@ class Services(msgspec.Struct, frozen=True):
     """The parts of the daemon that calls are answered from."""
 
     agents: Agents
+    model: LiveModel
+    thinking: Thinking
+    replicas: Replicas
+    one_offs: OneOffs
+    rehearsals: Rehearsals
+    upkeep: Upkeep
     settings: Callable[[], Settings]
     problems: Problems
     bus: Bus

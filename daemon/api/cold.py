@@ -9,9 +9,11 @@ import msgspec
 
 from ..memory.records import Memory
 from ..recall.recall import Request, Tuning, recall
+from ..store.agent_store import AgentStore
 from ..store.selecting import Filters, page
 from .calls import Call, Reply, Route
 from .memories import Limit, Offset, Page, capped
+from .replica_alone import Remote, visit
 from .views import memory_view
 
 _ARCHIVED: Final = Filters(archived=True)
@@ -29,38 +31,57 @@ class ColdQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     offset: Offset = 0
 
 
+class ColdPage(Page, omit_defaults=True):
+    """A page of the archive. `remote` is there while the replica alone holds a part of it."""
+
+    remote: Remote | msgspec.UnsetType = msgspec.UNSET
+
+
 async def index(call: Call) -> Reply:
     """Archived memories, by words or the newest first."""
     query = call.query(ColdQuery)
     limit = capped(call, query.limit)
     async with call.store() as store:
-        scoring = store.rules.scoring
+        if query.query.strip():
+            return Reply(await _matching(call, store, query, limit))
+        return Reply(await _newest(call, store, query, limit))
 
-        def newest(db: sqlite3.Connection) -> tuple[list[Memory], int]:
-            return page(
-                db,
-                _ARCHIVED,
-                order="newest",
-                limit=limit,
-                offset=query.offset,
-                now=call.now,
-                scoring=scoring,
-            )
 
-        def matching(db: sqlite3.Connection) -> tuple[list[Memory], int]:
-            tuning = Tuning()
-            request = Request(
-                text=query.query,
-                filters=_ARCHIVED,
-                limit=max(tuning.candidates, query.offset + limit),
-                now=call.now,
-            )
-            answer = recall(db, request, tuning)
-            hits = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
-            return hits, len(answer.hits)
+async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> ColdPage:
+    scoring = store.rules.scoring
 
-        found, total = await store.read(matching if query.query.strip() else newest)
-    return Reply(Page([memory_view(memory, call.now, scoring) for memory in found], total))
+    def newest(db: sqlite3.Connection) -> tuple[list[Memory], int]:
+        return page(
+            db,
+            _ARCHIVED,
+            order="newest",
+            limit=limit,
+            offset=query.offset,
+            now=call.now,
+            scoring=scoring,
+        )
+
+    found, total = await store.read(newest)
+    answer = ColdPage([memory_view(memory, call.now, scoring) for memory in found], total)
+    if number := await store.elsewhere():
+        why = f"{number} memories are on the replica alone, which is only searched for words"
+        answer.remote = Remote(number, asked=False, answered=False, took_ms=0.0, why=why)
+    return answer
+
+
+async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> ColdPage:
+    scoring, tuning = store.rules.scoring, Tuning()
+    request = Request(
+        text=query.query,
+        filters=_ARCHIVED,
+        limit=max(tuning.candidates, query.offset + limit),
+        now=call.now,
+    )
+    visiting = await visit(call, store, request)
+    answer = await store.read(lambda db: recall(db, request, tuning, visiting.guests))
+    hits = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
+    views = [memory_view(memory, call.now, scoring) for memory in hits]
+    return ColdPage(views, len(answer.hits), visiting.remote)
 
 
 ROUTES: Final = (
@@ -70,6 +91,6 @@ ROUTES: Final = (
         handler=index,
         summary="The archive, by words or the newest first",
         query=ColdQuery,
-        answer=Page,
+        answer=ColdPage,
     ),
 )

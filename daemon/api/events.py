@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..memory.checks import shown
 from .bus import Told
 from .calls import Answer, Call, Route
-from .connections import Connection
+from .streaming import ending
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
@@ -39,40 +39,22 @@ async def stream(call: Call) -> Answer:
         if call.request.method == "HEAD":
             return response
         await response.write(b": connected\n\n")
-        ending = asyncio.ensure_future(_ending(call))
-        try:
-            while not ending.done():
-                told = await _next(queue, ending)
+        async with ending(call) as left:
+            while not left.done():
+                told = await _next(queue, left)
                 if told is None:
                     await response.write(b": keep-alive\n\n")
                 elif _wanted(told, types) and _allowed(call, told):
                     await response.write(_frame(told))
-        finally:
-            ending.cancel()
     response.force_close()
     return response
 
 
-async def _ending(call: Call) -> None:
-    """Wait until the caller or the daemon leaves."""
-    protocol = call.request.protocol
-    assert isinstance(protocol, Connection)
-    either = [
-        asyncio.ensure_future(protocol.gone.wait()),
-        asyncio.ensure_future(call.services.stopping.wait()),
-    ]
-    try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in either:
-            one.cancel()
-
-
-async def _next(queue: asyncio.Queue[Told], ending: asyncio.Future[Any]) -> Told | None:
+async def _next(queue: asyncio.Queue[Told], left: asyncio.Future[Any]) -> Told | None:
     """The next event, or None when there was none for a while or one side is leaving."""
     getting = asyncio.ensure_future(queue.get())
     try:
-        waited: set[asyncio.Future[Any]] = {getting, ending}
+        waited: set[asyncio.Future[Any]] = {getting, left}
         await asyncio.wait(waited, timeout=_KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         return getting.result() if getting.done() else None
     finally:

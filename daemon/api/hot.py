@@ -53,7 +53,9 @@ async def show(call: Call) -> Reply:
     async with call.store() as store:
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, call.now, rules))
-    return Reply(HotAnswer(document, hot.document_size(document), rules.hot.max_bytes))
+        size = hot.document_size(document)
+        store.note_hot(size)
+    return Reply(HotAnswer(document, size, rules.hot.max_bytes))
 
 
 async def show_markdown(call: Call) -> Reply:
@@ -63,7 +65,8 @@ async def show_markdown(call: Call) -> Reply:
     async with call.store() as store:
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, call.now, rules))
-    text = markdown.render(document, call.now, local)
+        text = markdown.render(document, call.now, local)
+        store.note_hot(len(text))
     return Reply(text, content_type="text/markdown")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -16,8 +17,14 @@ from ..memory.scoring import Scoring
 from ..recall.ranking import Preset, Weights
 from ..recall.recall import Answer, Mode, Request, Tuning, recall
 from ..store.selecting import Filters
+from .calls import Answer as Answered
 from .calls import Call, Reply, Route
+from .reasoned import ByModel, by_model, check, reason
+from .replica_alone import Remote, visit
+from .streaming import streamed
 from .views import HitView, hit_view
+
+_LINES: Final = "application/x-ndjson"
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Text = Annotated[str, Meta(max_length=8192)]
@@ -37,10 +44,16 @@ class GivenWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RecallBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A question, and what the answer must fit.
 
-    `mode` tree asks the categories alone. `preset` ranks by a published formula in place of the
-    weights. `now`, seconds or ISO 8601, is the time that "last week" is told from and by which
-    memories have aged. `include` takes `merged` and `expired`. `max_tokens` counts four
-    characters of text as one. `reinforce` false leaves no trace of the question.
+    `mode` tree asks the categories alone. In mode `llm` a model, or the server at `llm_endpoint`,
+    names the categories in which it expects the answer, and what is filed there takes part; in
+    mode `hybrid` only if it does so at once (`recall.hybrid_deadline_ms`). Without its answer
+    both are as `keyword`, and `llm` in the answer says why. Who takes `application/x-ndjson`
+    gets two lines in mode `hybrid`: what the words find, at once, and then the answer.
+
+    `preset` ranks by a published formula in place of the weights. `now`, seconds or ISO 8601, is
+    the time that "last week" is told from and by which memories have aged. `include` takes
+    `merged` and `expired`. `max_tokens` counts four characters of text as one. `reinforce` false
+    leaves no trace of the question.
     """
 
     query: Text
@@ -61,6 +74,7 @@ class RecallBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     weights: GivenWeights = GivenWeights()
     preset: Preset | None = None
     mode: Mode = "keyword"
+    llm_endpoint: str | None = None
     now: Time = None
     explain: bool = False
     reinforce: bool = True
@@ -86,6 +100,7 @@ class RecallQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     include: tuple[Literal["merged", "expired"], ...] = ()
     preset: Preset | None = None
     mode: Mode = "keyword"
+    llm_endpoint: str | None = None
     now: str | None = None
     explain: bool = False
     reinforce: bool = True
@@ -141,7 +156,11 @@ class Understood(msgspec.Struct):
 
 
 class RecallAnswer(msgspec.Struct, omit_defaults=True):
-    """The hits, the best first. `why` says in a sentence why there are none."""
+    """The hits, the best first. `why` says in a sentence why there are none.
+
+    `remote` is there while the replica alone holds a part of the archive, `llm` in the modes that
+    a model has a part in.
+    """
 
     results: list[HitView]
     searched: Searched
@@ -150,6 +169,8 @@ class RecallAnswer(msgspec.Struct, omit_defaults=True):
     key_values: list[PairView] = []
     understood: Understood | msgspec.UnsetType = msgspec.UNSET
     why: str | msgspec.UnsetType = msgspec.UNSET
+    remote: Remote | msgspec.UnsetType = msgspec.UNSET
+    llm: ByModel | msgspec.UnsetType = msgspec.UNSET
 
 
 class SearchAnswer(msgspec.Struct):
@@ -158,15 +179,15 @@ class SearchAnswer(msgspec.Struct):
     results: list[HitView]
 
 
-async def ask(call: Call) -> Reply:
+async def ask(call: Call) -> Answered:
     """Search, with the request in the body."""
-    return Reply(await _recalled(call, await call.body(RecallBody)))
+    return await _answered(call, await call.body(RecallBody))
 
 
-async def ask_by_url(call: Call) -> Reply:
+async def ask_by_url(call: Call) -> Answered:
     """Search, with the request in the URL."""
     query = call.query(RecallQuery)
-    return Reply(await _recalled(call, msgspec.convert(msgspec.structs.asdict(query), RecallBody)))
+    return await _answered(call, msgspec.convert(msgspec.structs.asdict(query), RecallBody))
 
 
 async def search(call: Call) -> Reply:
@@ -180,19 +201,38 @@ async def search(call: Call) -> Reply:
     return Reply(SearchAnswer((await _recalled(call, body)).results))
 
 
+async def _answered(call: Call, body: RecallBody) -> Answered:
+    check(call, body.mode, body.llm_endpoint)
+    if body.mode == "hybrid" and _LINES in call.request.headers.get("Accept", ""):
+        return await streamed(call, _LINES, _in_two(call, body))
+    return Reply(await _recalled(call, body))
+
+
+async def _in_two(call: Call, body: RecallBody) -> AsyncGenerator[bytes, None]:
+    """What the words find, then what is found with the model; the latter is what was used."""
+    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
+    for one in (at_once, body):
+        yield msgspec.json.encode(await _recalled(call, one)) + b"\n"
+
+
 async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
     started = time.perf_counter()
     settings = call.settings.recall
     tuning = Tuning(settings.candidates, settings.common_word_share)
     async with call.store() as store:
         scoring = store.rules.scoring
+        reasoning = await reason(call, store, body.query, body.mode, body.llm_endpoint)
         request = _request(call, body, scoring)
-        answer = await store.read(lambda db: recall(db, request, tuning))
+        if reasoning is not None:
+            request = msgspec.structs.replace(request, reasoned=reasoning.found)
+        visiting = await visit(call, store, request)
+        answer = await store.read(lambda db: recall(db, request, tuning, visiting.guests))
         if body.reinforce:
-            store.note_answer([hit.memory.id for hit in answer.hits])
+            chars = sum(len(hit.memory.text) for hit in answer.hits)
+            store.note_answer([hit.memory.id for hit in answer.hits], chars)
     found = RecallAnswer(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
-        searched=Searched(answer.memories, answer.key_values),
+        searched=Searched(answer.memories - visiting.unsearched, answer.key_values),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
         key_values=[
@@ -207,7 +247,9 @@ async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
         ],
     )
     if answer.why:
-        found.why = answer.why
+        found.why = f"{answer.why}{visiting.why}"
+    found.remote = visiting.remote
+    found.llm = by_model(reasoning)
     if body.explain:
         found.understood = _understood(answer)
     return found
@@ -284,6 +326,7 @@ ROUTES: Final = (
         summary="Recall memories by a question in words",
         body=RecallBody,
         answer=RecallAnswer,
+        types=("application/json", _LINES),
     ),
     Route(
         method="GET",
@@ -292,6 +335,7 @@ ROUTES: Final = (
         summary="Recall memories by a question in the URL",
         query=RecallQuery,
         answer=RecallAnswer,
+        types=("application/json", _LINES),
     ),
     Route(
         method="GET",

@@ -14,22 +14,33 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import ThermoclineError
+from ..llm.plan import ModelStatus
 from ..memory import hot
 from ..memory import tree as trees
 from ..problems import Problem
-from ..store import faces, hot_rows, tree_rows
+from ..replication.following import Standing
+from ..restoring.rehearsal import Rehearsal, last_rehearsal
+from ..store import faces, hot_rows, remote_rows, tree_rows
 from ..store.agent_store import AgentStore
+from ..store.settling import warm_bytes
 from ..store.transaction import Rules
+from ..upkeep.keeper import Upkeep
+from ..upkeep.standing import Brief
 from .calls import Call, Reply, Route
 from .openmetrics import OPENMETRICS, exposition
 
 
 class AgentStatus(msgspec.Struct):
-    """One open agent. Sizes are bytes of compact JSON, but for the database's."""
+    """One open agent. Sizes are bytes of compact JSON, but for the database's.
+
+    Of the `cold` memories `remote_only` are on the replica alone. `rehearsal` is the last of a
+    restore, if there was one.
+    """
 
     memories: int
     warm: int
     cold: int
+    remote_only: int
     warm_bytes: int
     warm_max_bytes: int
     hot_bytes: int
@@ -39,6 +50,9 @@ class AgentStatus(msgspec.Struct):
     outbox: int
     database_bytes: int
     faces_pending: bool
+    sync: Standing
+    rehearsal: Rehearsal | None
+    upkeep: Brief
 
 
 class Status(msgspec.Struct):
@@ -56,6 +70,7 @@ class Status(msgspec.Struct):
     ready: bool
     connections: int
     memory_bytes: int
+    llm: ModelStatus
     problems: list[Problem]
     agents: dict[str, AgentStatus]
 
@@ -75,7 +90,8 @@ async def status(call: Call) -> Reply:
         if services.gate.role(call.peer, name) is not None:
             # One that was closed meanwhile, or cannot be read, must not hide the others.
             with contextlib.suppress(ThermoclineError):
-                agents[name] = await _agent_status(store, call.now)
+                standing = services.replicas.standing(name)
+                agents[name] = await _agent_status(store, call.now, standing, services.upkeep)
     return Reply(
         Status(
             version=who.version,
@@ -87,6 +103,7 @@ async def status(call: Call) -> Reply:
             ready=services.ready.is_set(),
             connections=services.connections(),
             memory_bytes=resident_bytes(),
+            llm=services.model.status(),
             problems=services.problems.standing(),
             agents=agents,
         )
@@ -115,11 +132,27 @@ async def metrics(call: Call) -> Reply:
         "connections": call.services.connections(),
         "problems": len(call.services.problems.standing()),
         "open_agents": len(call.services.agents.open_stores()),
+        **_of_models(call.services.model.status()),
     }
     if "openmetrics" in call.request.headers.get("Accept", ""):
         text = exposition(call.agent, found, daemon)
         return Reply(text, content_type=f"{OPENMETRICS}; version=1.0.0")
     return Reply(found | {"daemon": daemon})
+
+
+def _of_models(status: ModelStatus) -> dict[str, float]:
+    """What models did since the start, all purposes together, and what they cost today."""
+    purposes = status.purposes.values()
+    return {
+        "llm_calls": sum(one.calls for one in purposes),
+        "llm_errors": sum(one.errors for one in purposes),
+        "llm_cached": sum(one.cached for one in purposes),
+        "llm_tokens": sum(one.tokens_in + one.tokens_out for one in purposes),
+        "llm_cost_dollars": round(sum(one.cost for one in purposes), 6),
+        "llm_slowest_p95_seconds": max((one.p95_seconds for one in purposes), default=0.0),
+        "llm_tokens_today": status.today.tokens,
+        "llm_cost_today_dollars": round(status.today.cost, 6),
+    }
 
 
 def resident_bytes() -> int:
@@ -128,35 +161,35 @@ def resident_bytes() -> int:
     return pages * mmap.PAGESIZE
 
 
-async def _agent_status(store: AgentStore, now: float) -> AgentStatus:
+async def _agent_status(
+    store: AgentStore, now: float, standing: Standing, upkeep: Upkeep
+) -> AgentStatus:
     rules = store.rules
     size = store.place.database.stat().st_size if store.place.database.exists() else 0
 
     def read(db: sqlite3.Connection) -> AgentStatus:
         warm, cold = tree_rows.totals(db)
+        queued = _count(db, "outbox")
         return AgentStatus(
             memories=warm + cold,
             warm=warm,
             cold=cold,
-            warm_bytes=_warm_bytes(db),
+            remote_only=remote_rows.count(db),
+            warm_bytes=warm_bytes(db),
             warm_max_bytes=rules.warm_max_bytes,
             hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
             hot_max_bytes=rules.hot.max_bytes,
             tree_nodes=_count(db, "tree") + 1,
             kv=_count(db, "kv"),
-            outbox=_count(db, "outbox"),
+            outbox=queued,
             database_bytes=size,
             faces_pending=store.faces_pending,
+            sync=msgspec.structs.replace(standing, queued=queued),
+            rehearsal=last_rehearsal(db),
+            upkeep=upkeep.standing(store.place.agent, db).brief,
         )
 
     return await store.read(read)
-
-
-def _warm_bytes(db: sqlite3.Connection) -> int:
-    total, number = db.execute(
-        "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
-    ).fetchone()
-    return int(total + max(0, number - 1) + 2)
 
 
 def _count(db: sqlite3.Connection, table: str) -> int:
@@ -172,7 +205,7 @@ def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     found["tree_node_count"] = _count(db, "tree") + 1
     found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
     found["warm_memory_count"] = warm
-    found["warm_memory_size_kb"] = round(_warm_bytes(db) / 1024, 1)
+    found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)
     found["cold_memory_count"] = cold
     return found
 

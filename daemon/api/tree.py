@@ -11,6 +11,7 @@ from ..memory import tree_text
 from ..memory.checks import check_category
 from ..store import faces, tree_rows
 from ..store.transaction import Transaction
+from ..upkeep import rebuilding
 from .calls import Call, Reply, Route
 
 
@@ -58,6 +59,15 @@ class Pruned(msgspec.Struct):
 
     pruned: int
     paths: list[str]
+
+
+class Undone(msgspec.Struct):
+    """What was taken back: when it had been done, the memories filed as before, the changes."""
+
+    undone: bool
+    at: float
+    memories: int
+    changes: list[str]
 
 
 async def show(call: Call) -> Reply:
@@ -119,16 +129,17 @@ async def remove(call: Call) -> Reply:
 
 async def prune(call: Call) -> Reply:
     """Remove the categories that are empty and long unused."""
-
-    def apply(tx: Transaction) -> list[str]:
-        before = tree_rows.load(tx.db)
-        after, removed = trees.prune(before, tx.now, tx.rules.prune_idle_days)
-        tree_rows.save(tx, before, after)
-        return list(removed)
-
     async with call.store() as store:
-        removed = await store.write(apply)
-    return Reply(Pruned(len(removed), removed))
+        removed = await store.write(tree_rows.prune)
+    return Reply(Pruned(len(removed), list(removed)))
+
+
+async def undo(call: Call) -> Reply:
+    """Take the last rebuild of the tree back, and file its memories as before."""
+    async with call.store() as store:
+        done = await rebuilding.undo(store)
+    changes = [rebuilding.told(operation) for operation in done.operations]
+    return Reply(Undone(True, done.at, done.memories, changes))
 
 
 ROUTES: Final = (
@@ -171,5 +182,13 @@ ROUTES: Final = (
         summary="Remove empty categories that are long unused",
         role="write",
         answer=Pruned,
+    ),
+    Route(
+        method="POST",
+        path="/api/tree/undo",
+        handler=undo,
+        summary="Take the last rebuild of the tree back",
+        role="write",
+        answer=Undone,
     ),
 )

@@ -58,6 +58,7 @@ class Explanation(msgspec.Struct):
         words: those of the query that it has.
         lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree that named it, or "".
+        reason: what a model says of that category, or "".
     """
 
     match: float
@@ -67,6 +68,7 @@ class Explanation(msgspec.Struct):
     words: tuple[str, ...]
     lenders: tuple[str, ...]
     path: str
+    reason: str
 
 
 class HitView(MemoryView, kw_only=True):
@@ -87,14 +89,14 @@ _PLAIN = (
 
 def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
     """`memory` with its score and tier at `now`."""
-    return MemoryView(**_fields(memory, now, scoring))
+    return MemoryView(**memory_fields(memory, now, scoring))
 
 
 def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
     """One hit of an answer; with `explain`, why it stands where it does."""
     ranked = hit.ranked
     view = HitView(
-        **_fields(hit.memory, now, scoring),
+        **memory_fields(hit.memory, now, scoring),
         relevance=round(ranked.relevance, 6),
         search_method=hit.method,
     )
@@ -107,11 +109,13 @@ def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -
             words=hit.words,
             lenders=hit.lenders,
             path=hit.path,
+            reason=hit.reason,
         )
     return view
 
 
-def _fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
+def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
+    """What makes a `MemoryView` of `memory` at `now`."""
     value = score_of(memory, now, scoring)
     fields = {name: getattr(memory, name) for name in _PLAIN}
     fields["content"] = memory.text

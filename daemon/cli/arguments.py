@@ -46,25 +46,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="answer in JSON, for programs")
 
 
-def add_cloud(parser: argparse.ArgumentParser) -> None:
-    """Add the options of EvoClaw's cloud, so that using them is answered, not ignored."""
-    parser.add_argument("--db-url", help=argparse.SUPPRESS)
-    parser.add_argument("--auth-token", help=argparse.SUPPRESS)
-
-
-def refuse_cloud(args: argparse.Namespace) -> None:
-    """Refuse a cloud that is named; an empty value names none.
-
-    Raises:
-        WrongUsage: `--db-url` or `--auth-token` was given.
-    """
-    if args.db_url or args.auth_token:
-        raise WrongUsage(
-            "--db-url and --auth-token: this version has no cloud; leave them out, "
-            "the memory stays on this device"
-        )
-
-
 def say(message: str) -> None:
     """Tell people something that is not the result."""
     print(f"thermocline: {message}", file=sys.stderr)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Final
 
-    from ..answers import Explanation, Found, Understood
+    from ..recall_answers import ByModel, Explanation, Found, ReasonedPath, Understood
 
 _INDENT: Final = " " * 6
 # Years 1 and 9999: where a span has no beginning or no end.
@@ -35,6 +35,17 @@ def show_understood(understood: Understood) -> None:
     _show(_understood(understood), "  ")
 
 
+def show_reasoned(by_model: ByModel) -> None:
+    """Print where a model expected the answer, and why."""
+    if by_model["tree"]:
+        print("reasoned")
+    _show((("tree", _reasoned(path)) for path in by_model["tree"]), "  ")
+
+
+def _reasoned(path: ReasonedPath) -> str:
+    return f"{' > '.join(path['trace'])}  {path['relevance']:.2f} ({path['reason']})"
+
+
 def _sum(relevance: float, parts: Explanation) -> str:
     shares = (f"{name} {parts[name]:.3f}" for name in ("match", "recency", "importance"))
     return f"relevance {relevance:.3f} = {', '.join(shares)}"
@@ -46,6 +57,7 @@ def _reasons(found: Found, parts: Explanation) -> Iterator[tuple[str, str]]:
     yield "signals", "  ".join(f"{name} {added:+.2f}" for name, added in by_size)
     yield "lenders", ", ".join(map(short, parts["lenders"]))
     yield "path", parts["path"]
+    yield "reason", parts.get("reason", "")
     yield "superseded by", short(found["superseded_by"] or "")
 
 

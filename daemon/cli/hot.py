@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ..client import Client
-from .arguments import add_cloud, json_of, refuse_cloud, text_of
+from .arguments import json_of, stdin_once, text_of
+from .database import add_database, check, database_of, patience, send
 from .terminal import show_json, size, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from typing import Final
+    from typing import Any, Final
+
+    from ..answers import Database
 
 _KEYS: Final = "identity, owner_profile, lesson, event, task or project"
 
@@ -25,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--remove", nargs=2, metavar=("KEY", "NAME"), help="remove an entry of a part")
     one.add_argument("--rebuild", action="store_true", help="write MEMORY.md anew")
-    add_cloud(parser)
+    add_database(parser)
     parser.epilog = (
         "examples:\n"
         '  thermocline hot --update identity \'{"agent_name": "Nova"}\'\n'
@@ -36,12 +39,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show it, or do what an option says."""
-    refuse_cloud(args)
-    with Client(args.socket, args.agent) as client:
+    key, text = args.update or ("", "null")
+    stdin_once(text, args.token_file)
+    value = json_of(text_of(text), f"--update {key}")
+    database = database_of(args)
+    with Client(args.socket, args.agent, patience(database)) as client:
+        check(client, database)
         if args.update:
-            _update(client, *args.update, as_json=args.json)
+            updated = client.hot_update(key, value)
+            told = f"updated {visible(key)}"
+            _changed(client, dict(updated), told, database, as_json=args.json)
         elif args.remove:
-            _remove(client, *args.remove, as_json=args.json)
+            removed = client.hot_remove(*args.remove)
+            told = f"removed {visible(args.remove[1])} from {visible(args.remove[0])}"
+            _changed(client, dict(removed), told, database, as_json=args.json)
         elif args.rebuild:
             _rebuild(client, as_json=args.json)
         elif args.json:
@@ -51,20 +62,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _update(client: Client, key: str, value: str, *, as_json: bool) -> None:
-    updated = client.hot_update(key, json_of(text_of(value), f"--update {key}"))
+def _changed(
+    client: Client, answer: dict[str, Any], told: str, database: Database, *, as_json: bool
+) -> None:
+    if database:
+        answer["cold_synced"] = send(client, database)
     if as_json:
-        show_json(updated)
+        show_json(answer)
     else:
-        print("updated", visible(updated["updated"]))
-
-
-def _remove(client: Client, key: str, name: str, *, as_json: bool) -> None:
-    removed = client.hot_remove(key, name)
-    if as_json:
-        show_json(removed)
-    else:
-        print("removed", visible(name), "from", visible(key))
+        print(told)
 
 
 def _rebuild(client: Client, *, as_json: bool) -> None:

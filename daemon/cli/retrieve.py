@@ -5,25 +5,29 @@ from __future__ import annotations
 import argparse
 import time
 
-from ..client import Client
-from .arguments import add_cloud, number, refuse_cloud, say, text_of, whole
-from .explaining import show_explained, show_understood
+from ..client import ApiError, Client
+from .arguments import WrongUsage, number, say, stdin_once, text_of, whole
+from .database import PATIENCE_SECONDS, add_database, database_of, patience
+from .explaining import show_explained, show_reasoned, show_understood
 from .fields import TYPES
-from .memories import headline, record, short
+from .memories import headline, record, short, tell_elsewhere
 from .store import one_text
-from .terminal import moment, show_json, show_rows
+from .terminal import moment, show_json, show_rows, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Final
 
-    from ..answers import Found, FoundPair, Recall
+    from ..answers import Database
+    from ..recall_answers import Found, FoundPair, Recall
 
 _PASSED_ON: Final = (
     "limit", "max_tokens", "types", "events", "tags", "category", "tier", "source", "actor",
     "group", "since", "until", "min_importance", "include", "weights", "preset", "mode", "now",
 )  # fmt: skip
+_NARROWING: Final = frozenset(_PASSED_ON) - {"limit", "weights", "preset", "mode", "now"}
+_OPTIONS: Final = {"types": "type", "events": "event", "tags": "tag"}
 _WEIGHTS: Final = ("match", "recency", "importance")
 
 
@@ -36,11 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", type=whole, metavar="N", help="of text, four characters each")
     add("--explain", action="store_true", help="show what speaks for each, and what was understood")
     add("--no-reinforce", action="store_true", help="do not count this as a use")
-    add("--llm", action="store_true", help="accepted; this version answers by keywords")
-    add("--llm-endpoint", metavar="URL", help="accepted, as --llm")
+    add("--llm", action="store_true", help="as --mode llm; by keywords if no model answers")
+    add("--llm-endpoint", metavar="URL", help="the same, with the model at this address")
     _add_filters(parser)
     _add_ranking(parser)
-    add_cloud(parser)
+    add_database(parser)
     parser.epilog = 'example:\n  thermocline retrieve "what does Ana drink?" --limit 3 --explain'
 
 
@@ -67,7 +71,12 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("how it is ranked").add_argument
-    add("--mode", choices=("keyword", "tree"), help="tree asks the categories alone")
+    add(
+        "--mode",
+        choices=("keyword", "tree", "llm", "hybrid"),
+        help="tree asks the categories alone; llm has a model choose categories; hybrid likewise,"
+        " if it does so at once",
+    )
     add("--preset", choices=("tinyclaw", "scalyclaw"), help="rank by a published formula")
     add(
         "--weights",
@@ -80,16 +89,25 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, and show the best matches."""
-    refuse_cloud(args)
-    query = text_of(one_text(args.words, args.query, "--query"))
-    if args.llm or args.llm_endpoint:
-        say("this version answers by keywords, without a model")
-    given = {name: getattr(args, name) for name in _PASSED_ON}
-    options: Any = {name: value for name, value in given.items() if value is not None}
-    with Client(args.socket, args.agent) as client:
+    given = one_text(args.words, args.query, "--query")
+    stdin_once(given, args.token_file)
+    query = text_of(given)
+    database = database_of(args)
+    passed = {name: getattr(args, name) for name in _PASSED_ON}
+    options: Any = {name: value for name, value in passed.items() if value is not None}
+    options |= _model_of(args)
+    # The model's process may have to start first.
+    seconds = PATIENCE_SECONDS if "mode" in options else patience(database)
+    with Client(args.socket, args.agent, seconds) as client:
         recall = client.recall(
             query, **options, explain=args.explain, reinforce=not args.no_reinforce
         )
+        if database and len(recall["results"]) < args.limit:
+            narrowed = sorted(options.keys() & _NARROWING)
+            _add_cold(client, recall, query, args.limit, database, narrowed)
+    by_model = recall.get("llm")
+    if by_model is not None and "why" in by_model:
+        say(visible(f"by keywords, without a model: {by_model['why']}"))
     if args.json:
         extra = ("search_method", "relevance", "parts")
         show_json([record(found, *extra) for found in recall["results"]])
@@ -97,7 +115,46 @@ def run(args: argparse.Namespace) -> int:
         _show(recall, explain=args.explain)
     if not recall["results"] and not recall.get("key_values"):
         say(recall.get("why") or "nothing found")
+    else:
+        tell_elsewhere(recall.get("remote"))
     return 0
+
+
+def _model_of(args: argparse.Namespace) -> dict[str, str]:
+    """The options that have a model take part.
+
+    Raises:
+        WrongUsage: the mode has none in it.
+    """
+    if not args.llm and not args.llm_endpoint:
+        return {}
+    if args.mode in {"keyword", "tree"}:
+        raise WrongUsage(f"--mode {args.mode} asks no model; leave out --llm and --llm-endpoint")
+    options = {"mode": args.mode or "llm"}
+    return options | ({"llm_endpoint": args.llm_endpoint} if args.llm_endpoint else {})
+
+
+def _add_cold(
+    client: Client,
+    recall: Recall,
+    query: str,
+    limit: int,
+    database: Database,
+    narrowed: Sequence[str],
+) -> None:
+    """Fill the answer up from a database, which knows words and nothing else of a question."""
+    if narrowed:
+        names = ", ".join(f"--{_OPTIONS.get(name, name).replace('_', '-')}" for name in narrowed)
+        say(f"did not ask the database, which cannot be narrowed by {names}")
+        return
+    known = {found["id"] for found in recall["results"]}
+    try:
+        found = client.cold_search(query, min(limit + len(known), 100), **database)["results"]
+    except ApiError as error:
+        say(visible(f"only what is here, since the database did not answer: {error}"))
+        return
+    more = [memory for memory in found if memory["id"] not in known]
+    recall["results"] += more[: limit - len(known)]
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -124,6 +181,8 @@ def _show(recall: Recall, *, explain: bool) -> None:
     _show_pairs(recall.get("key_values", []), explain=explain)
     if explain and "understood" in recall:
         show_understood(recall["understood"])
+    if explain and "llm" in recall:
+        show_reasoned(recall["llm"])
 
 
 def _rows(results: Sequence[Found]) -> list[tuple[str, ...]]:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import time
 
 from ..client import Client
-from .terminal import moment, show_json, show_rows, size, span, visible
+from .sync import phase_of
+from .terminal import ago, moment, show_json, show_rows, size, span, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
-    from ..status_answers import AgentStatus, Problem, Status
+    from ..status_answers import AgentStatus, Models, Problem, Status, UpkeepBrief
+
+
+_HEAD: Final = (
+    "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "sync",
+    "upkeep", "",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,27 +64,57 @@ def _show_daemon(status: Status) -> None:
             ("state", status["state_dir"]),
             ("socket", f"{status['socket']}, {status['connections']} connected"),
             ("device", status["device"]),
+            ("model", _model(status["llm"])),
         ]
     )
 
 
+def _model(models: Models) -> str:
+    if models["state"] == "off":
+        return "none: by rules"
+    names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
+    today = models["today"]
+    used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
+    cost = f", {today['cost']:.2f} dollars" if today["cost"] else ""
+    states = {"spent": "budget spent: by rules", "missing": "litellm is missing: by rules"}
+    return f"{visible(names)}, {states.get(models['state'], models['state'])}; {used}{cost}"
+
+
 def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
-    rows = [("open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "")]
+    now = time.time()
+    rows = [_HEAD]
     for name, agent in agents.items():
         rows.append(
             (
                 name,
                 f"{agent['memories']:,}",
                 f"{agent['warm']:,} ({_share(agent['warm_bytes'], agent['warm_max_bytes'])})",
-                f"{agent['cold']:,}",
+                _cold(agent),
                 _share(agent["hot_bytes"], agent["hot_max_bytes"]),
                 f"{agent['tree_nodes']}",
                 f"{agent['kv']:,}",
                 size(agent["database_bytes"]),
+                phase_of(agent["sync"], now),
+                _upkeep(agent["upkeep"], now),
                 "writing files" if agent["faces_pending"] else "",
             )
         )
     show_rows(rows)
+
+
+def _upkeep(brief: UpkeepBrief, now: float) -> str:
+    if brief["running"]:
+        return f"{brief['running']} now"
+    if brief["error"]:
+        return f"{brief['last']} FAILED"
+    if brief["last"]:
+        return f"{brief['last']}, {ago(brief['last_at'], now)}"
+    return f"{brief['next']}, {ago(brief['next_at'], now)}" if brief["next"] else "none"
+
+
+def _cold(agent: AgentStatus) -> str:
+    elsewhere = agent["remote_only"]
+    return f"{agent['cold']:,}" + (f" ({elsewhere:,} on the replica)" if elsewhere else "")
 
 
 def _share(used: float, limit: float) -> str:

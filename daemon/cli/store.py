@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..client import Client
-from .arguments import WrongUsage, add_cloud, refuse_cloud, stdin_once, text_of
+from .arguments import WrongUsage, stdin_once, text_of
+from .database import add_database, check, database_of, patience, send
 from .fields import add_fields, given_fields
 from .memories import short
 from .terminal import show_json, visible
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="?", metavar="TEXT", help="the text; - reads it from stdin")
     parser.add_argument("--text", metavar="TEXT", help="the text, in place of the first word")
     add_fields(parser)
-    add_cloud(parser)
+    add_database(parser)
     parser.epilog = (
         "examples:\n"
         '  thermocline store "Ana prefers tea" --category people/ana --importance 0.8\n'
@@ -31,15 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Store it, and say under which id."""
-    refuse_cloud(args)
     given = one_text(args.words, args.text, "--text")
-    stdin_once(given, args.data)
+    stdin_once(given, args.data, args.token_file)
     text = text_of(given)
     fields = given_fields(args)
-    with Client(args.socket, args.agent) as client:
+    database = database_of(args)
+    with Client(args.socket, args.agent, patience(database)) as client:
+        check(client, database)
         stored = client.store(text, **fields)
+        synced = bool(database) and send(client, database, memory_id=stored["id"])
     if args.json:
-        show_json(_record(stored), one_line=True)
+        show_json(_record(stored, synced=synced), one_line=True)
     else:
         print("stored", short(stored["id"]), "in", visible(stored["category"]))
     return 0
@@ -59,13 +62,13 @@ def one_text(words: str | None, option: str | None, name: str) -> str:
     return given
 
 
-def _record(stored: Memory) -> dict[str, Any]:
+def _record(stored: Memory, *, synced: bool) -> dict[str, Any]:
     return {
         "id": stored["id"],
         "category": stored["category"],
         "tier": _tier(stored["importance"]),
         "metadata": stored["metadata"],
-        "cold_synced": False,
+        "cold_synced": synced,
     }
 
 

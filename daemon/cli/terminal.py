@@ -19,6 +19,7 @@ _ACTING: Final = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 _DAY: Final = 86_400.0
+_UNITS: Final = ((_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -96,6 +97,18 @@ def moment(seconds: float | None, now: float) -> str:
         return "never"
     near = -_DAY < now - seconds < 180 * _DAY
     return time.strftime("%b %d %H:%M" if near else "%b %d  %Y", time.localtime(seconds))
+
+
+def ago(seconds: float | None, now: float) -> str:
+    """A time as its distance from now, in its largest unit."""
+    if seconds is None:
+        return "never"
+    distance = abs(now - seconds)
+    if distance < 1:
+        return "now"
+    size, unit = next(pair for pair in _UNITS if distance >= pair[0])
+    text = f"{int(distance // size)} {unit}"
+    return f"{text} ago" if seconds < now else f"in {text}"
 
 
 def span(seconds: float) -> str:

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
+    from ..upkeep_answers import Undone
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this verb's options."""
@@ -17,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--add", nargs=2, metavar=("PATH", "DESC"), help="add a category")
     one.add_argument("--remove", metavar="PATH", help="remove one that holds no memory")
     one.add_argument("--prune", action="store_true", help="remove all that are empty and unused")
+    one.add_argument("--undo", action="store_true", help="take the last rebuild of the tree back")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,6 +36,10 @@ def run(args: argparse.Namespace) -> int:
         elif args.prune:
             pruned = client.tree_prune()
             _show(pruned, "pruned", f"{pruned['pruned']} categories", args)
+        elif args.undo:
+            undone: Undone = client.request("POST", "/api/tree/undo")
+            told = f"{len(undone['changes'])} changes, and filed as before: {undone['memories']}"
+            _show(undone, "took back", told, args)
         elif args.json:
             show_json(client.tree())
         else:

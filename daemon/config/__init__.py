@@ -3,9 +3,10 @@
 from ..errors import ConfigInvalid
 from .changes import Change, changed, running
 from .faults import Fault, visible
+from .kinds import Role
 from .layers import SYSTEM_FILE, layer_files
 from .loading import Loaded, describe, document, load
-from .settings import Grant, Role, Settings
+from .settings import Grant, Settings
 
 __all__ = [
     "SYSTEM_FILE",

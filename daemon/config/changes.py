@@ -10,7 +10,7 @@ from .faults import dotted
 from .settings import Settings, leaves
 
 if TYPE_CHECKING:
-    from .settings import Json, KeyPath
+    from .kinds import Json, KeyPath
 
 # Bound, opened or sized once, at the start. All other keys are looked up whenever they count.
 AT_START: Final = {

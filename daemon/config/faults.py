@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 if TYPE_CHECKING:
-    from .settings import Json, KeyPath
+    from .kinds import Json, KeyPath
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 80

@@ -17,7 +17,7 @@ from .faults import Fault, Pairs, dotted, found
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .settings import Json
+    from .kinds import Json
 
 SYSTEM_FILE: Final = Path("/etc/thermocline/config.json")
 DEFAULT: Final = "default"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import ConfigInvalid
-from .faults import Fault, dotted
+from .cron import cron_fault
+from .faults import Fault, dotted, found
 from .layers import DEFAULT, SET, SYSTEM_FILE, Layer, assignment, default_layer, layer_files, read
 from .settings import Settings, leaves
 from .walk import check, typed_tree
@@ -17,7 +18,7 @@ from .walk import check, typed_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .settings import Json
+    from .kinds import Json
 
     Values = dict[str, Json]
 
@@ -120,7 +121,7 @@ def _settle(
     A fault is held back while one of its keys is itself at fault (`known`): the value that
     it would speak of is not the one that was meant.
     """
-    for keys, text in (*_paths(values, home), *_contradictions(values)):
+    for keys, text in (*_paths(values, home), *_crons(values), *_contradictions(values)):
         if not known.intersection(keys):
             blamed = next((key for key in keys if origins[key] != DEFAULT), keys[0])
             yield Fault(origins[blamed], blamed, text)
@@ -144,6 +145,13 @@ def _paths(values: Values, home: str) -> Iterator[tuple[tuple[str, ...], str]]:
     if size > _MAX_SOCKET_PATH:
         why = f"is {size} bytes long; a socket's path has at most {_MAX_SOCKET_PATH}"
         yield ("socket.path",), why
+
+
+def _crons(values: Values) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The cron expressions that name no time."""
+    for name, text in values["upkeep"].items():
+        if isinstance(text, str) and (fault := cron_fault(text)):
+            yield (f"upkeep.{name}",), f"{fault}, got {found(text)}"
 
 
 def _contradictions(values: Values) -> Iterator[tuple[tuple[str, ...], str]]:

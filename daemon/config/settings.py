@@ -7,56 +7,42 @@ value may be. Times are seconds and sizes bytes unless the name says otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
+from .kinds import (
+    AccountName,
+    AgentChoice,
+    AgentId,
+    BaseUrl,
+    CategoryPath,
+    Count,
+    Cron,
+    Days,
+    DeviceName,
+    FileMode,
+    FilePath,
+    HeadingWord,
+    HostNames,
+    Json,
+    KeyPath,
+    ModelName,
+    ModelNames,
+    Provider,
+    Purpose,
+    Quota,
+    RemoteUrl,
+    Role,
+    Schedule,
+    Share,
+    Timeout,
+    Weight,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Json: TypeAlias = Any
-KeyPath: TypeAlias = tuple[str, ...]
-
-Role: TypeAlias = Literal["read", "write", "admin"]
-Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
-
-Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
-Weight: TypeAlias = Annotated[float, Meta(ge=0, le=100)]
-Days: TypeAlias = Annotated[float, Meta(ge=0, le=36_500)]
-Count: TypeAlias = Annotated[int, Meta(ge=1, le=10_000)]
-Quota: TypeAlias = Annotated[int, Meta(ge=0, le=10_000)]
-Timeout: TypeAlias = Annotated[float, Meta(ge=0.1, le=3_600)]
-
-# A path ends before control characters and lone surrogates: neither can be shown or opened.
-FilePath: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?:~(?=/|\Z)|/)[^\x00-\x1f\x7f\ud800-\udfff]*\Z",
-        description="an absolute path, or one that begins with ~/",
-    ),
-]
-AgentId: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]{1,64}\Z",
-        description="an agent id: 1 to 64 letters, digits, _ or -",
-    ),
-]
-AgentChoice: TypeAlias = Annotated[
-    str,
-    Meta(pattern=r"^(?:[A-Za-z0-9_-]{1,64}|\*)\Z", description='an agent id, or "*" for all'),
-]
-AccountName: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[^\x00-\x20:\x7f\ud800-\udfff]{1,256}\Z",
-        description="a name or a numeric id",
-    ),
-]
-FileMode: TypeAlias = Annotated[
-    str, Meta(pattern=r"^0?[0-7]{3}\Z", description='an octal file mode such as "0660"')
-]
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 EVERY_AGENT: Final = "*"
@@ -80,10 +66,25 @@ class Warm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):
-    """The archive. Both keys are read and kept for the programs that share the file."""
+    """The archive, and where its replica is."""
 
     backend: Literal["turso", "file", "none"]
     retention_years: Annotated[float, Meta(ge=0, le=1_000)]
+    local_max_mb: Annotated[float, Meta(ge=0, le=10_000_000)]
+
+
+class Sync(msgspec.Struct, frozen=True, kw_only=True):
+    """The replica: its place, and when it is told and asked."""
+
+    url: RemoteUrl | None
+    token_file: FilePath | None
+    device_name: DeviceName | None
+    critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)]
+    change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)]
+    poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)]
+    recall_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)]
+    shutdown_seconds: Annotated[float, Meta(ge=0, le=60)]
+    verify_days: Annotated[float, Meta(ge=0, le=3_650)]
 
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,19 +105,46 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distillation(msgspec.Struct, frozen=True, kw_only=True):
-    """How texts are condensed. Read and kept for the programs that share the file."""
+    """How texts are condensed."""
 
     aggression: Share
     max_distilled_bytes: Annotated[int, Meta(ge=16, le=65_536)]
     mode: Literal["rule", "llm"]
 
 
-class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """How often upkeep runs. Read and kept for the programs that share the file."""
+class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
+    """When what happens by itself is due."""
 
-    warm_eviction: Schedule
-    tree_prune: Schedule
-    tree_rebuild: Schedule
+    quick: Cron | None
+    daily: Cron | None
+    monthly: Cron | None
+    merging: Cron | None
+    jitter_seconds: Annotated[float, Meta(ge=0, le=3_600)]
+
+    @property
+    def crons(self) -> dict[str, str | None]:
+        """The expressions, by the run that they are for."""
+        return {name: getattr(self, name) for name in ("quick", "daily", "monthly", "merging")}
+
+
+class Ingest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which daily notes are taken in, and how what they say is filed.
+
+    Attributes:
+        categories: by a word that a heading has.
+    """
+
+    days: Annotated[int, Meta(ge=1, le=366)]
+    max_note_kb: Annotated[int, Meta(ge=1, le=65_536)]
+    categories: dict[HeadingWord, CategoryPath]
+
+
+class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
+    """EvoClaw's rhythm of three steps of upkeep; None: that of the run which they belong to."""
+
+    warm_eviction: Schedule | None
+    tree_prune: Schedule | None
+    tree_rebuild: Schedule | None
 
 
 class Socket(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +205,14 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights
     candidates: Count
     common_word_share: Share
+    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)]
+
+
+class Observe(msgspec.Struct, frozen=True, kw_only=True):
+    """When conversations are read for what is worth keeping, and when one counts as over."""
+
+    debounce_seconds: Annotated[float, Meta(ge=0, le=3_600)]
+    episode_idle_minutes: Annotated[float, Meta(ge=0.01, le=10_080)]
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -194,6 +230,34 @@ class Grant(msgspec.Struct, frozen=True):
     def covers(self, agent: str) -> bool:
         """Whether the grant speaks of `agent`."""
         return EVERY_AGENT in self.agents or agent in self.agents
+
+
+class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that one answer of a model may take, by what it is for."""
+
+    distil: Timeout
+    observe: Timeout
+    episode: Timeout
+    tree: Timeout
+    merge: Timeout
+    rebuild: Timeout
+    ingest: Timeout
+
+
+class Llm(msgspec.Struct, frozen=True, kw_only=True):
+    """The models, and what may be spent on them. Its keys are no part of the configuration."""
+
+    model: ModelName | None
+    models: dict[Purpose, ModelNames]
+    api_base: BaseUrl | None
+    api_bases: dict[Provider, BaseUrl]
+    key_file: FilePath | None
+    endpoint_hosts: HostNames
+    daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
+    daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)]
+    idle_seconds: Annotated[float, Meta(ge=1, le=604_800)]
+    timeouts: ModelTimeouts
+    cache_entries: Quota
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,14 +299,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hot: Hot
     warm: Warm
     cold: Cold
+    sync: Sync
     scoring: Scoring
     tree: Tree
     distillation: Distillation
+    upkeep: Upkeep
+    ingest: Ingest
     consolidation: Consolidation
     socket: Socket
     limits: Limits
     store: Store
     recall: Recall
+    observe: Observe
+    llm: Llm
     access: Access
     agents: dict[AgentId, Agent]
     log: Log

@@ -21,7 +21,7 @@ from .settings import EVERY_AGENT, ROLES, Grant, Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .settings import Json, KeyPath
+    from .kinds import Json, KeyPath
 
 
 def typed_tree() -> inspect.StructType:

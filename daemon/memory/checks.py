@@ -87,9 +87,14 @@ def check_short(text: str, field: str, limit_chars: int) -> str:
     return text
 
 
+def is_agent(text: str) -> bool:
+    """Whether `check_agent` takes it."""
+    return _AGENT.fullmatch(text) is not None
+
+
 def check_agent(agent: str, *, field: str = "agent") -> str:
     """An agent id: 1 to 64 of ASCII letters, digits, `_` and `-`; it names a folder."""
-    if not _AGENT.fullmatch(agent):
+    if not is_agent(agent):
         raise InvalidInput(
             f"cannot use {shown(agent)} as an agent id",
             field=field,

@@ -35,7 +35,7 @@ class State(msgspec.Struct, frozen=True):
     expires_at: float | None
 
 
-class MergeRecord(msgspec.Struct, frozen=True):
+class MergeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """What undoing a merge needs; JSON as it stands.
 
     Attributes:
@@ -43,6 +43,7 @@ class MergeRecord(msgspec.Struct, frozen=True):
         merged_at: seconds since the epoch.
         before, after: the kept memory at the merge.
         archived_at: that of the retired memory before.
+        share: how much of the retired memory's importance the kept one gained.
     """
 
     kept: str
@@ -51,6 +52,7 @@ class MergeRecord(msgspec.Struct, frozen=True):
     before: State
     after: State
     archived_at: float | None
+    share: float = SHARE_OF_OLDER
 
 
 class Retirement(msgspec.Struct, frozen=True):
@@ -94,11 +96,11 @@ class Supersession(msgspec.Struct, frozen=True):
     newer: str
 
 
-def merge(older: Memory, newer: Memory, now: float) -> Merged:
+def merge(older: Memory, newer: Memory, now: float, share: float = SHARE_OF_OLDER) -> Merged:
     """Keep `newer`, enriched by what `older` had, and retire `older` into it.
 
     The kept memory has the text and the times of the newer one, both access counts, the newer
-    importance and a fifth of the older's (1 at most), the tags and references of both up to
+    importance and a `share` of the older's (1 at most), the tags and references of both up to
     their limits, the later expiry (never, where one never expires), and the older's subject,
     outcome and data where its own are empty.
 
@@ -107,13 +109,13 @@ def merge(older: Memory, newer: Memory, now: float) -> Merged:
     """
     _check_apart(older, newer, "merge")
     before = state_of(newer)
-    after = _combined(before, state_of(older))
+    after = _combined(before, state_of(older), share)
     return Merged(
         kept=_with_state(newer, after),
         retired=msgspec.structs.replace(
             older, merged_into=newer.id, archived_at=_first(older.archived_at, now)
         ),
-        record=MergeRecord(newer.id, older.id, now, before, after, older.archived_at),
+        record=MergeRecord(newer.id, older.id, now, before, after, older.archived_at, share),
     )
 
 
@@ -151,7 +153,7 @@ def follow(
     So a merge into a memory that was itself retired since can be undone: what that one loses,
     the memory that took it up loses as well. `later` is as for `unmerge`.
     """
-    after = _combined(record.before, state_of(retired))
+    after = _combined(record.before, state_of(retired), record.share)
     state, records = _replayed(state_of(kept), after, record.after, later)
     revised = msgspec.structs.replace(record, after=after)
     return Followed(_with_state(kept, state), revised, records)
@@ -195,12 +197,12 @@ def state_of(memory: Memory) -> State:
     return State(*(getattr(memory, name) for name in State.__struct_fields__))
 
 
-def _combined(newer: State, older: State) -> State:
+def _combined(newer: State, older: State, share: float) -> State:
     return State(
         subject=newer.subject or older.subject,
         outcome=newer.outcome or older.outcome,
         tags=_union(newer.tags, older.tags, TAGS),
-        importance=min(1.0, newer.importance + SHARE_OF_OLDER * older.importance),
+        importance=min(1.0, newer.importance + share * older.importance),
         metadata=Metadata(
             urls=_union(newer.metadata.urls, older.metadata.urls, REFERENCES),
             commands=_union(newer.metadata.commands, older.metadata.commands, REFERENCES),
@@ -221,7 +223,8 @@ def _replayed(
     for retirement in later:
         record = retirement.record
         anew = _parted(record.before, before, after)
-        before, after = _combined(anew, state_of(retirement.retired)), record.after
+        combined = _combined(anew, state_of(retirement.retired), record.share)
+        before, after = combined, record.after
         records.append(msgspec.structs.replace(record, before=anew, after=before))
     return _parted(current, before, after), tuple(records)
 

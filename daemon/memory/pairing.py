@@ -17,7 +17,7 @@ import msgspec
 
 from .claims import claim_of
 from .contradiction import UNRELATED, Judgement, judge, judge_statements, unkana
-from .records import Memory
+from .records import ENTITIES, OBSERVED, Json, Memory
 from .scoring import DAY
 from .similarity import exact_key, jaccard, words
 from .statement import Statement, read
@@ -123,7 +123,7 @@ def comparable(older: Memory, newer: Memory) -> bool:
         older.actor == newer.actor
         and _agree(older.subject.casefold(), newer.subject.casefold())
         and _agree(older.outcome, newer.outcome)
-        and (older.data is None or newer.data is None or older.data == newer.data)
+        and (_data(older) is None or _data(newer) is None or _data(older) == _data(newer))
     )
 
 
@@ -202,7 +202,15 @@ def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
 
 
 def _eligible(memory: Memory) -> bool:
-    return memory.merged_into is None and memory.position is None
+    is_turn = memory.position is not None and memory.source != OBSERVED
+    return memory.merged_into is None and not is_turn
+
+
+def _data(memory: Memory) -> Json:
+    """The data without what merely follows from the text."""
+    if not isinstance(memory.data, dict):
+        return memory.data
+    return {key: value for key, value in memory.data.items() if key != ENTITIES} or None
 
 
 def _age(memory: Memory) -> tuple[float, float, str]:

@@ -147,4 +147,7 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         value_of = getattr(memory, name)
         if value_of != default:
             fields[name] = list(value_of) if name == "tags" else value_of
+    filed = (memory.filed_clock, memory.filed_device)
+    if filed != (memory.clock, memory.device) and (memory.clock or memory.filed_clock):
+        fields["filed_clock"], fields["filed_device"] = filed
     return fields

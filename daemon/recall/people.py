@@ -9,21 +9,13 @@ from typing import Final
 import msgspec
 
 from ..memory.indexing import index_text
+from ..memory.names import ALSO_WORDS
+from ..memory.stop_words import STOP_WORDS
 from .dates.tokens import fold
 from .dates.words import MONTHS, WEEKDAYS
-from .stop_words import STOP_WORDS
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _POSSESSIVE: Final = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
-# Names that are words of every day as well; written small, they are the words.
-_ALSO_WORDS: Final = frozenset(
-    {
-        "angel", "art", "bill", "chance", "chase", "daisy", "dawn", "drew", "faith", "frank",
-        "grace", "grant", "guy", "holly", "hope", "iris", "ivy", "jack", "joy", "lily", "mark",
-        "miles", "pat", "penny", "pierce", "ray", "rich", "rob", "rose", "ruby", "sky", "sue",
-        "summer", "victor", "wade", "ward", "will",
-    }
-)  # fmt: skip
 
 
 class _Name(msgspec.Struct, frozen=True):
@@ -112,7 +104,7 @@ def _match(words: Sequence[re.Match[str]], at: int, known: Roster) -> tuple[str,
 def _meant(text: str, found: Sequence[re.Match[str]], at: int) -> bool:
     word = found[at]
     key = fold(word.group())
-    if not any(key in words for words in (STOP_WORDS, _ALSO_WORDS, MONTHS, WEEKDAYS)):
+    if not any(key in words for words in (STOP_WORDS, ALSO_WORDS, MONTHS, WEEKDAYS)):
         return True
     owns = _POSSESSIVE.match(text, word.end()) is not None
     return owns or (at > 0 and word.group()[0].isupper())

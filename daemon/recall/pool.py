@@ -103,7 +103,7 @@ def gather(
         for near in _next_to(db, best, filters, now):
             entries.setdefault(near.row, near)
     found = tuple(entries.values())
-    return Pool(found, _places(found))
+    return Pool(found, places_of(found))
 
 
 def _by_weight(postings: Postings) -> list[int]:
@@ -181,7 +181,8 @@ def texts(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:
     return dict(found.fetchall())
 
 
-def _places(entries: Sequence[Entry]) -> dict[tuple[str, int], int]:
+def places_of(entries: Sequence[Entry]) -> dict[tuple[str, int], int]:
+    """Where in their conversations entries stand: group and position."""
     return {
         (entry.group, entry.position): at
         for at, entry in enumerate(entries)

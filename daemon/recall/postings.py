@@ -97,7 +97,7 @@ def look_up(db: sqlite3.Connection, query: Query, *, common_share: float, newest
         tuple(latest),
         phrased,
         naming,
-        _weight(0, size),
+        weight_of(0, size),
     )
 
 
@@ -139,13 +139,14 @@ def _posting(
     return Posting(
         word=word,
         rows=rows,
-        weight=_weight(len(rows), size) if rows else 0.0,
+        weight=weight_of(len(rows), size) if rows else 0.0,
         kin=kin,
         kin_weight=math.log1p(size / (len(kin) + 0.5)) if kin else 0.0,
     )
 
 
-def _weight(count: int, size: int) -> float:
+def weight_of(count: int, size: int) -> float:
+    """What a word is worth that stands in `count` of `size` memories, which are no fewer."""
     return math.log1p((size - count + 0.5) / (count + 0.5))
 
 

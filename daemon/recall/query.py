@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..memory.indexing import index_text
+from ..memory.stop_words import STOP_WORDS
 from .dates import Found, Span, find
 from .dates.words import MONTHS
 from .people import Roster, find_people, roster
-from .stop_words import STOP_WORDS
 
 __all__ = [
     "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",

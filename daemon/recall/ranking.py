@@ -20,6 +20,8 @@ _FADING_PER_DAY: Final = 0.05
 _SUPERSEDED: Final = 0.6
 # Of what was asked a lone fact has at least so much, or it is noise.
 _LEAST_COVERAGE: Final = 0.12
+# Each of these alone says that it is meant.
+_ENOUGH: Final = ("phrase", "category", "reasoned")
 
 Preset: TypeAlias = Literal["tinyclaw", "scalyclaw"]
 
@@ -137,7 +139,7 @@ def _is_noise(pool: Pool, signals: Signals, at: int) -> bool:
     """Whether a lone fact has too little of what was asked. A turn has its neighbours' words."""
     if pool.entries[at].position is not None or not signals.any_words:
         return signals.scores[at] <= 0 and signals.any_words
-    if signals.added("phrase", at) or signals.added("category", at):
+    if any(signals.added(name, at) for name in _ENOUGH):
         return False
     return signals.coverage[at] < _LEAST_COVERAGE
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -15,6 +16,7 @@ from ..store import tree_rows
 from ..store.rows import SELECT, from_row
 from ..store.selecting import Filters, teach_score, where
 from . import key_values, question, tree_search
+from .guests import Guests, joined, together
 from .key_values import PairHit
 from .people import Roster, roster
 from .pool import Pool, gather, texts
@@ -22,9 +24,9 @@ from .postings import Postings, admitted, demands_phrases, look_up
 from .query import Query, parse
 from .ranking import Preset, Ranked, Weights, rank, rank_as, rank_by_tree
 from .signals import WEIGHTS, Signals, measure
-from .tree_search import TreeHit
+from .tree_search import Reasoned, TreeHit
 
-Mode: TypeAlias = Literal["keyword", "tree"]
+Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -43,6 +45,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             which always comes; None for any.
         now: the time that "last week" is told from, and by which memories have aged.
         local: whose days are meant.
+        reasoned: categories that a model names for it; their memories are candidates, too.
     """
 
     text: str
@@ -55,17 +58,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     scoring: Scoring = Scoring()
     now: float
     local: dt.tzinfo = dt.UTC
+    reasoned: tuple[Reasoned, ...] = ()
 
 
 class Hit(msgspec.Struct, frozen=True):
     """One memory of the answer, and why it stands where it does.
 
     Attributes:
-        method: `keyword`, or `keyword-tree` where only its category speaks for it.
+        method: `keyword`, or `keyword-tree` where only its category speaks for it; `llm-tree`
+            where a model named that; `cold-remote` for a guest.
         words: those of the query that it has.
         signals: what each signal added to its score, without those that added nothing.
         lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree search that named it, or "".
+        reason: what a model says of that category, or "".
     """
 
     memory: Memory
@@ -75,6 +81,7 @@ class Hit(msgspec.Struct, frozen=True):
     signals: dict[str, float]
     lenders: tuple[str, ...]
     path: str
+    reason: str
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -90,8 +97,26 @@ class Answer(msgspec.Struct, frozen=True):
     why: str
 
 
-def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
-    """The memories that answer, out of one snapshot of the database."""
+def recall(
+    db: sqlite3.Connection, request: Request, tuning: Tuning, guests: Sequence[Memory] = ()
+) -> Answer:
+    """The memories that answer, out of one snapshot of the database.
+
+    Args:
+        db: a reader.
+        request: what is asked.
+        tuning: how wide to search.
+        guests: memories that are not in the database, and are searched and ranked with the rest.
+    """
+    if not guests:
+        return _recall(db, request, tuning, None)
+    with closing(Guests(guests)) as visiting:
+        return _recall(db, request, tuning, visiting)
+
+
+def _recall(
+    db: sqlite3.Connection, request: Request, tuning: Tuning, guests: Guests | None
+) -> Answer:
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
     query = parse(request.text, request.now, request.local, _people(db))
@@ -99,23 +124,50 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     paths = tuple(tree_search.search(nodes, request.text, request.now))
     postings = look_up(db, query, common_share=tuning.common_word_share, newest=tuning.candidates)
     pool = _pool(db, query, postings, paths, request, tuning)
+    memories = sum(tree_rows.totals(db))
+    if guests is not None:
+        size = memories + len(guests.by_row)
+        postings, pool = _with_guests(guests, query, postings, pool, paths, request, size)
     signals = measure(
         query,
         question.read(request.text, query),
         postings,
         pool,
         _worth(paths),
-        lambda rows: texts(db, rows),
+        lambda rows: _texts(db, guests, rows),
+        reasoned={found.path: found.relevance for found in request.reasoned},
     )
     ranked = _ranked(pool, signals, paths, request)
-    hits = _hits(db, ranked, pool, signals, postings, paths, request)
+    hits = _hits(db, ranked, pool, signals, postings, paths, request, guests)
     pairs: list[PairHit] = []
     looked_at = 0
-    if request.mode == "keyword" and request.filters == Filters() and not query.empty:
+    if request.mode != "tree" and request.filters == Filters() and not query.empty:
         pairs, looked_at = key_values.search(db, query, request.limit)
-    memories = sum(tree_rows.totals(db))
     why = "" if hits or pairs else _why(db, request, query, postings, memories)
     return Answer(hits, tuple(pairs), memories, looked_at, query, postings.common, paths, why)
+
+
+def _with_guests(
+    guests: Guests,
+    query: Query,
+    postings: Postings,
+    pool: Pool,
+    paths: Sequence[TreeHit],
+    request: Request,
+    size: int,
+) -> tuple[Postings, Pool]:
+    if request.filters.tier is not None:
+        teach_score(guests.db, request.now, request.scoring)
+    wide = Tuning(candidates=len(guests.by_row), common_word_share=1.0)
+    theirs = look_up(guests.db, query, common_share=1.0, newest=wide.candidates)
+    invited = _pool(guests.db, query, theirs, paths, request, wide)
+    return joined(postings, theirs, size), together(pool, invited)
+
+
+def _texts(db: sqlite3.Connection, guests: Guests | None, rows: Iterable[int]) -> dict[int, str]:
+    rows = list(rows)
+    found = texts(db, rows)
+    return found if guests is None else found | texts(guests.db, rows)
 
 
 def _people(db: sqlite3.Connection) -> Roster:
@@ -139,8 +191,9 @@ def _pool(
     tuning: Tuning,
 ) -> Pool:
     named: list[int] = []
-    for path in paths:
-        named += _filed_under(db, path.path, request, max(request.limit, 50))
+    reasoned = (found.path for found in request.reasoned)
+    for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
+        named += _filed_under(db, path, request, max(request.limit, 50))
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, rare=(), newest=(), phrased=frozenset())
     return gather(
@@ -150,7 +203,7 @@ def _pool(
         request.filters,
         now=request.now,
         limit=max(request.limit, tuning.candidates),
-        neighbours=request.mode == "keyword" and not query.excluded and not demands_phrases(query),
+        neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
     )
 
 
@@ -187,6 +240,7 @@ def _hits(
     postings: Postings,
     paths: Sequence[TreeHit],
     request: Request,
+    guests: Guests | None,
 ) -> tuple[Hit, ...]:
     hits: list[Hit] = []
     tokens = 0
@@ -195,21 +249,33 @@ def _hits(
         tokens += -(-entry.length // 4)
         if request.max_tokens is not None and tokens > request.max_tokens and hits:
             break
-        row = db.execute(f"{SELECT} WHERE row = ?", (entry.row,)).fetchone()
+        memory = guests.by_row.get(entry.row) if guests is not None else None
         words = tuple(p.word for p in postings.rare if entry.row in p.rows or entry.row in p.kin)
         path = next((p.path for p in paths if _within(entry.category, p.path)), "")
+        reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
         hits.append(
             Hit(
-                memory=from_row(row),
+                memory=memory or _memory(db, entry.row),
                 ranked=found,
-                method="keyword" if words or not path else "keyword-tree",
+                method=_method(words, path, reasoned) if memory is None else "cold-remote",
                 words=words,
                 signals=_parts(signals, found.at),
                 lenders=_lenders(db, pool, signals, found.at),
-                path=path,
+                path=path if reasoned is None else reasoned.path,
+                reason="" if reasoned is None else reasoned.reason,
             )
         )
     return tuple(hits)
+
+
+def _memory(db: sqlite3.Connection, row: int) -> Memory:
+    return from_row(db.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone())
+
+
+def _method(words: Sequence[str], path: str, reasoned: Reasoned | None) -> str:
+    if reasoned is not None:
+        return "llm-tree"
+    return "keyword" if words or not path else "keyword-tree"
 
 
 def _within(category: str, path: str) -> bool:

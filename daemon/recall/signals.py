@@ -41,11 +41,12 @@ _A_DAY: Final = 2 * DAY
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
 
-# What each is worth: fitted on five conversations of LoCoMo (759 questions), but for the first two,
-# which those do not have. With one conversation at a time held out, recall@10 was 0.826.
+# What each is worth: fitted on five conversations of LoCoMo (759 questions), but for the first
+# three, which those do not have. With one conversation at a time held out, recall@10 was 0.826.
 WEIGHTS: Final = {
     "phrase": 6.0,
     "category": 1.0,
+    "reasoned": 3.0,
     "rare": 1.25,
     "kin": 2.9,
     "around": 2.95,
@@ -107,6 +108,7 @@ def measure(
     pool: Pool,
     categories: Mapping[str, float],
     read: Callable[[Iterable[int]], Mapping[int, str]],
+    reasoned: Mapping[str, float] | None = None,
 ) -> Signals:
     """Every signal of every entry.
 
@@ -117,6 +119,7 @@ def measure(
         pool: the candidates.
         categories: those that the query names, with how well, 0 to 1.
         read: gives the texts of rows.
+        reasoned: those that a model names for it, likewise.
     """
     work = _Work(postings, pool)
     for posting in postings.rare:
@@ -127,6 +130,8 @@ def measure(
         columns["phrase"] = [float(entry.row in postings.phrased) for entry in entries]
     if categories:
         columns["category"] = [_filed(entry.category, categories) for entry in entries]
+    if reasoned:
+        columns["reasoned"] = [_filed(entry.category, reasoned) for entry in entries]
     if question.one:
         # What nobody in particular said is about a person whom it names.
         columns["actor"] = [

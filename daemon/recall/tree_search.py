@@ -1,4 +1,4 @@
-"""EvoClaw's keyword search of the category tree, to the digit.
+"""EvoClaw's keyword search of the category tree, to the digit; and what a model finds in it.
 
     share × weight × recency
     share    the query's words that stand in the path or the description, of all of them
@@ -46,6 +46,24 @@ class TreeHit(msgspec.Struct, frozen=True):
     share: float
     weight: float
     recency: float
+
+
+class Reasoned(msgspec.Struct, frozen=True):
+    """A category in which a model expects the answer.
+
+    Attributes:
+        relevance: how likely it holds one, 0 to 1, as the model sees it.
+        reason: why, in its words.
+    """
+
+    path: str
+    relevance: float
+    reason: str
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """The way to it from the root, the root and itself included."""
+        return (ROOT, *ancestors(self.path), self.path)
 
 
 def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:

@@ -10,8 +10,17 @@ from ..memory import hot
 from ..memory import tree as trees
 from ..memory.hot import Entry
 from ..memory.merging import MergeRecord
-from ..memory.records import Memory
-from . import hot_rows, key_values, memories, merge_rows, merging, tree_rows
+from ..memory.records import Memory, joined
+from . import (
+    conversations,
+    hot_rows,
+    key_values,
+    memories,
+    memory_rows,
+    merge_rows,
+    merging,
+    tree_rows,
+)
 from .faces import STORED_METRICS
 from .salvage import Salvaged
 from .settling import archive_faded
@@ -30,18 +39,26 @@ def adopt(tx: Transaction, found: Found, salvaged: Salvaged | None) -> dict[str,
     # Before the memories, which else make their categories without a description.
     counts = {"categories": _adopt_tree(tx, found, salvaged)}
     counts["memories"] = _adopt_memories(tx, found, salvaged)
+    _adopt_notes(tx, salvaged)
     _adopt_merges(tx, found, salvaged)
     merging.mend_links(tx)
     counts["hot_entries"] = _adopt_hot(tx, found, salvaged)
     counts["key_values"] = _adopt_pairs(tx, found, salvaged)
     _adopt_metrics(tx, found, salvaged)
+    _adopt_uses(tx, salvaged)
+    if salvaged is not None:
+        conversations.adopt(tx, salvaged.conversations, salvaged.turns)
     archive_faded(tx)
     return counts
 
 
 def _bury(tx: Transaction, salvaged: Salvaged) -> None:
     for row in salvaged.tombstones:
-        tx.db.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?)", row)
+        tx.db.execute(
+            "INSERT OR REPLACE INTO tombstones (kind, id, deleted_at, clock, device)"
+            " VALUES (?, ?, ?, ?, ?)",
+            row,
+        )
 
 
 def _buried(tx: Transaction, kind: str) -> dict[str, int]:
@@ -56,18 +73,25 @@ def _adopt_memories(tx: Transaction, found: Found, salvaged: Salvaged | None) ->
     taken = 0
     # The order of the rows is that of time, which the search goes by where nothing else decides.
     for memory in sorted(found.memories.values(), key=lambda m: (m.created_at, m.clock)):
-        if buried.get(memory.id, -1) >= memory.clock or _known(tx, memory.id):
+        if buried.get(memory.id, -1) >= memory.clock or memory_rows.known(tx.db, memory.id):
             continue
         memories.insert(tx, memory)
         taken += 1
     return taken
 
 
+def _adopt_notes(tx: Transaction, salvaged: Salvaged | None) -> None:
+    """Keep the notes of what the replica alone holds, where nothing else held it."""
+    for row in salvaged.remote_only if salvaged else ():
+        if not memory_rows.known(tx.db, row[0]):
+            marks = ", ".join("?" * len(row))
+            tx.db.execute(f"INSERT OR IGNORE INTO remote_only VALUES ({marks})", row)
+
+
 def _prefer_database(found: Found, memory: Memory) -> None:
     """A file may lag behind the database by its last half second, and never leads it."""
     shown = found.memories.get(memory.id)
-    if shown is None or memory.clock >= shown.clock:
-        found.memories[memory.id] = memory
+    found.memories[memory.id] = memory if shown is None else joined(shown, memory)
 
 
 def _adopt_merges(tx: Transaction, found: Found, salvaged: Salvaged | None) -> None:
@@ -84,9 +108,9 @@ def _adopt_merges(tx: Transaction, found: Found, salvaged: Salvaged | None) -> N
             merge_rows.put(tx, record)
     for (key,) in salvaged.kept_apart if salvaged else ():
         tx.db.execute(
-            "INSERT OR IGNORE INTO kept_apart SELECT id FROM memories"
+            "INSERT OR IGNORE INTO kept_apart SELECT id, ?, ? FROM memories"
             " WHERE id = ? AND merged_into IS NULL",
-            (key,),
+            (tx.version(), tx.device, key),
         )
 
 
@@ -95,10 +119,6 @@ def _record(text: str) -> MergeRecord | None:
         return merge_rows.decode(text)
     except msgspec.DecodeError:
         return None
-
-
-def _known(tx: Transaction, key: str) -> bool:
-    return tx.db.execute("SELECT 1 FROM memories WHERE id = ?", (key,)).fetchone() is not None
 
 
 def _adopt_hot(tx: Transaction, found: Found, salvaged: Salvaged | None) -> int:
@@ -151,8 +171,18 @@ def _adopt_pairs(tx: Transaction, found: Found, salvaged: Salvaged | None) -> in
 
 
 def _adopt_metrics(tx: Transaction, found: Found, salvaged: Salvaged | None) -> None:
-    values = {name: value for name, value in found.metrics.items() if name in STORED_METRICS}
-    values.update(dict(salvaged.metrics) if salvaged else {})
-    for name, value in values.items():
+    """What the database held goes by device; a file shows the sum of all."""
+    kept = salvaged.metrics if salvaged else ()
+    known = {name for name, *_ in kept}
+    shown = {n: v for n, v in found.metrics.items() if n in STORED_METRICS and n not in known}
+    for name, device, value in (*kept, *((name, tx.device, v) for name, v in shown.items())):
         if not name.endswith("_today"):
-            tx.db.execute("INSERT OR REPLACE INTO metrics VALUES (?, ?)", (name, value))
+            tx.db.execute(
+                "INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?)",
+                (name, device or tx.device, value, tx.version()),
+            )
+
+
+def _adopt_uses(tx: Transaction, salvaged: Salvaged | None) -> None:
+    for row in salvaged.uses if salvaged else ():
+        tx.db.execute("INSERT OR REPLACE INTO uses VALUES (?, ?, ?, ?, ?)", row)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import memories
+from . import memories, remote_rows
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import Engine, Surroundings, copy_database, readers_of, start_engine
 from .opening import Place
@@ -46,7 +46,9 @@ class AgentStore:
         self._kept: Rules | None = None
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
-        self._uses = UseCounter(place.agent, self.write)
+        self._uses = UseCounter(place.agent, self.write, self.read)
+        self._elsewhere: int | None = None
+        self._changes_elsewhere = 0
         self.last_used = self._shown = time.monotonic()
         self.in_use = 0
 
@@ -98,9 +100,28 @@ class AgentStore:
                     pass
         return await self._mended(lambda engine: engine.readers.run(read))
 
-    def note_answer(self, used: Sequence[str]) -> None:
-        """Count an answer, and a use of each memory in it, within a second and in one commit."""
-        self._uses.note(used)
+    async def elsewhere(self) -> int:
+        """How many memories the replica alone holds; asked of the database only when it changes."""
+        if self._elsewhere is None:
+            changes = self._changes_elsewhere
+            found = await self.read(remote_rows.count)
+            if changes != self._changes_elsewhere:
+                return found
+            self._elsewhere = found
+        return self._elsewhere
+
+    def note_answer(self, used: Sequence[str], chars: int) -> None:
+        """Count an answer, and a use of each memory in it, within a second and in one commit.
+
+        Args:
+            used: the ids of the memories.
+            chars: of their texts, by which it is told what the answer spared its reader.
+        """
+        self._uses.note(used, chars)
+
+    def note_hot(self, chars: int) -> None:
+        """Count that the hot state was read, which spares its reader all else."""
+        self._uses.note(None, chars)
 
     def want_faces(self, wanted: Iterable[Face]) -> None:
         """Have state files written anew soon."""
@@ -162,6 +183,7 @@ class AgentStore:
             damaged=self._mend_soon,
             damage=damage,
         )
+        self._forget_elsewhere()
         self._checking = asyncio.get_running_loop().create_task(
             self._check(engine), name=f"check of {self.place.agent}"
         )
@@ -173,8 +195,16 @@ class AgentStore:
         engine = self._engine
         if engine is not None and committed.faces:
             engine.faces.want(committed.faces)
+        if committed.elsewhere:
+            self._forget_elsewhere()
+        if committed.outgoing:
+            self._around.outgoing(self.place.agent, committed.outgoing)
         for event in committed.events:
             self._around.publish(self.place.agent, event)
+
+    def _forget_elsewhere(self) -> None:
+        self._elsewhere = None
+        self._changes_elsewhere += 1
 
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import NotFound, ShuttingDown, ThermoclineError
-from ..memory.checks import check_agent
+from ..memory.checks import check_agent, is_agent
 from .agent_store import AgentStore
 from .engine import Surroundings
 from .opening import Place, has_database
@@ -74,12 +74,15 @@ class Agents:
         self._tended = time.monotonic()
 
     @contextlib.asynccontextmanager
-    async def use(self, agent: str, *, create: bool) -> AsyncIterator[AgentStore]:
+    async def use(
+        self, agent: str, *, create: bool, quietly: bool = False
+    ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open as long as the block runs.
 
         Args:
             agent: its id.
             create: whether a new memory may be begun. The default agent always may.
+            quietly: this use does not keep it from being closed as idle.
 
         Raises:
             InvalidInput: the id is none.
@@ -98,7 +101,12 @@ class Agents:
             yield store
         finally:
             store.in_use -= 1
-            store.last_used = time.monotonic()
+            if not quietly:
+                store.last_used = time.monotonic()
+
+    def place(self, agent: str) -> tuple[Path, Path | None]:
+        """The agent's folder, and its workspace elsewhere, if it has one."""
+        return self._folder / agent, self._workspaces.get(agent)
 
     def open_stores(self) -> dict[str, AgentStore]:
         """The stores that are open now, by agent."""
@@ -106,8 +114,9 @@ class Agents:
 
     def names(self) -> list[str]:
         """Every agent there is, open or not."""
-        found = {path.name for path in self._folder.glob("*") if self._exists(path.name)}
-        return sorted(found | self._open.keys())
+        # Beside them stand folders that a restore has set aside, or has not finished.
+        names = {path.name for path in self._folder.glob("*") if is_agent(path.name)}
+        return sorted({name for name in names if self._exists(name)} | self._open.keys())
 
     def summary(self, agent: str, memories: int | None) -> Summary:
         """What the list of agents says of one."""

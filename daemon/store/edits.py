@@ -95,7 +95,7 @@ def _merge_warm(tx: Transaction, document: Any, clock: int) -> int:
         changes += _merge_record(tx, edited, clock)
     kept = {memory.id for memory in parsed.memories}
     # Taken out of the file is not forgotten: an older tool drops what it has no room for.
-    gone = [key for key, old in warm.items() if key not in kept and old.clock <= clock]
+    gone = [key for key, old in warm.items() if key not in kept and _version(old) <= clock]
     return changes + memories.archive(tx, gone)
 
 
@@ -108,6 +108,7 @@ def _merge_record(tx: Transaction, edited: Memory, clock: int) -> int:
         fresh = msgspec.structs.replace(
             edited,
             clock=0,
+            filed_clock=0,
             writer="hand",
             updated_at=tx.now,
             merged_into=None,
@@ -117,10 +118,15 @@ def _merge_record(tx: Transaction, edited: Memory, clock: int) -> int:
         return 1
     old = from_row(found)
     wanted = {field: getattr(edited, field) for field in _EDITABLE}
-    if old.clock > clock or all(getattr(old, f) == value for f, value in wanted.items()):
+    if _version(old) > clock or all(getattr(old, f) == value for f, value in wanted.items()):
         return 0
     memories.replace(tx, old, msgspec.structs.replace(old, **wanted, updated_at=tx.now))
     return 1
+
+
+def _version(memory: Memory) -> int:
+    """The later of the versions of what it says and of where it is filed."""
+    return max(memory.clock, memory.filed_clock)
 
 
 def _merge_hot(tx: Transaction, document: Any, clock: int) -> int:

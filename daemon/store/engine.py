@@ -36,6 +36,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     problems: Problems
     now: Callable[[], float]
     publish: Callable[[str, Event], None]
+    outgoing: Callable[[str, frozenset[str]], None]
     rules: Callable[[], Rules]
     readers: int
     face_delay_seconds: Callable[[], float]
@@ -93,7 +94,12 @@ async def start_engine(
         place.database,
         db,
         begin=lambda db: Transaction(
-            db, now=around.now(), device=place.device, rules=around.rules(), tick=ticking.tick
+            db,
+            now=around.now(),
+            device=place.device,
+            rules=around.rules(),
+            tick=ticking.tick,
+            observe=ticking.observe,
         ),
         settle=settle,
         committed=committed,

@@ -18,6 +18,7 @@ from ..memory import hot, markdown
 from ..memory import tree as trees
 from ..memory.merging import MergeRecord
 from ..memory.records import Memory
+from ..memory.scoring import DAY
 from ..memory.warm import record
 from . import hot_rows, merge_rows, tree_rows
 from .rows import FIELDS, SELECT, from_row
@@ -46,6 +47,8 @@ STORED_METRICS: Final = (
     "last_consolidation",
     "context_tokens_saved",
 )
+# Counts add up; of a moment the latest counts.
+_OF_ALL_DEVICES: Final = "CASE WHEN name LIKE 'last_%' THEN max(value) ELSE total(value) END"
 
 
 class ArchiveLine(Memory, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,7 +123,14 @@ def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
 
 def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
     """The stored counters under EvoClaw's names, each 0 until something counts it."""
-    values = dict(db.execute("SELECT name, value FROM metrics").fetchall())
+    values = dict(
+        db.execute(
+            f"SELECT name, {_OF_ALL_DEVICES} FROM metrics"
+            # A moment in the future is a sum of moments, as EvoClaw makes them, or a wrong clock.
+            " WHERE name NOT LIKE 'last\\_%' ESCAPE '\\' OR value <= ? GROUP BY name",
+            (now + DAY,),
+        )
+    )
     today = time.strftime("%Y-%m-%d", time.localtime(now))
     found: dict[str, Any] = {"_schema_version": "2.0"}
     for name in (*STORED_METRICS, "total_stored", "total_evicted", "total_retrieved"):

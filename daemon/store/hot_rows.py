@@ -14,7 +14,7 @@ from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import HOT, score_of
-from . import memories
+from . import memories, memory_rows
 from .rows import SELECT, from_row
 from .transaction import Rules, Transaction
 
@@ -88,7 +88,7 @@ def _remember(tx: Transaction, displaced: Displaced) -> None:
     for part in _parts(displaced.text):
         digest = hashlib.sha256(f"{displaced.section}\0{part}".encode()).hexdigest()
         key = digest[:16]
-        if tx.db.execute("SELECT 1 FROM memories WHERE id = ?", (key,)).fetchone():
+        if memory_rows.known(tx.db, key):
             continue
         memories.insert(
             tx,

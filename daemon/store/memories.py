@@ -13,7 +13,8 @@ from ..memory.ageing import fit_for_archive
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from ..memory.warm import record_size
-from . import memory_rows, merge_rows, merging, tree_rows
+from . import memory_rows, merge_rows, merging, remote_rows, tree_rows, uses_rows
+from .remote_rows import Note, OnReplicaAlone
 from .rows import SELECT, from_row
 from .transaction import SEGMENT_ROWS, Transaction
 
@@ -29,18 +30,30 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
     Raises:
         NotFound: there is none.
         Conflict: several ids begin so.
+        OnReplicaAlone: the replica has it, and this device has not.
     """
     found = memory_rows.fetch(db, key)
-    if found is None and len(key) >= SHORTEST_PREFIX:
-        rows = db.execute(
-            f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (key, f"{key}\U0010ffff")
-        ).fetchall()
-        if len(rows) > 1:
-            raise Conflict(f"cannot tell which memory '{key}' is: several begin so", field="id")
-        found = from_row(rows[0]) if rows else None
-    if found is None:
-        raise NotFound(f"no memory has the id '{key}'", field="id")
-    return found
+    if found is not None:
+        return found
+    if remote_rows.find(db, key) is not None:
+        raise OnReplicaAlone(key)
+    if len(key) >= SHORTEST_PREFIX:
+        return _find_beginning(db, key)
+    raise NotFound(f"no memory has the id '{key}'", field="id")
+
+
+def _find_beginning(db: sqlite3.Connection, prefix: str) -> Memory:
+    rows = db.execute(
+        f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (prefix, f"{prefix}\U0010ffff")
+    ).fetchall()
+    elsewhere = remote_rows.beginning(db, prefix, 2)
+    if len(rows) + len(elsewhere) > 1:
+        raise Conflict(f"cannot tell which memory '{prefix}' is: several begin so", field="id")
+    if elsewhere:
+        raise OnReplicaAlone(elsewhere[0])
+    if not rows:
+        raise NotFound(f"no memory has the id '{prefix}'", field="id")
+    return from_row(rows[0])
 
 
 def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
@@ -49,6 +62,7 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
     Raises:
         NotFound: there is none, or it has expired.
         Conflict: several ids begin so.
+        OnReplicaAlone: the replica has it, and this device has not.
     """
     memory = find(db, key)
     if memory.expired(now):
@@ -97,6 +111,25 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     return _forget(tx, memory)
 
 
+def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
+    """Forget the memory that `find` finds, or that the replica alone holds; as `delete`.
+
+    Returns:
+        Its id, and the ids of those that come back.
+
+    Raises:
+        NotFound: there is none.
+        Conflict: several ids begin so.
+    """
+    try:
+        memory = find(tx.db, key)
+    except OnReplicaAlone as absent:
+        note = remote_rows.find(tx.db, absent.id)
+        assert note is not None
+        return note.id, forget_note(tx, note)
+    return memory.id, delete(tx, memory)
+
+
 def expire(tx: Transaction, memory: Memory) -> None:
     """Forget a memory whose time has passed; what it was merged into keeps what it gained.
 
@@ -105,30 +138,47 @@ def expire(tx: Transaction, memory: Memory) -> None:
     _forget(tx, memory)
 
 
+def forget_note(tx: Transaction, note: Note) -> tuple[str, ...]:
+    """Forget a memory that the replica alone holds, where the tombstone removes it; as `delete`."""
+    back = _detach(tx, note.id)
+    remote_rows.drop(tx, note.id)
+    memory_rows.bury(tx, note.id)
+    tx.tell("memory.deleted", id=note.id, category=note.category)
+    return back
+
+
 def _forget(tx: Transaction, memory: Memory) -> tuple[str, ...]:
-    back = merging.release(tx, memory.id)
-    merging.unlink(tx, memory.id)
-    merge_rows.drop(tx, memory.id)
+    back = _detach(tx, memory.id)
     memory_rows.remove(tx, memory)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
+    return back
+
+
+def _detach(tx: Transaction, key: str) -> tuple[str, ...]:
+    back = merging.release(tx, key)
+    merging.unlink(tx, key)
+    merge_rows.drop(tx, key)
     return back
 
 
 def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
     """Count one use of each memory. Unknown ids are passed over.
 
-    A use is no edit: the version stays, so that two devices' uses never conflict.
+    A use is no edit: the version stays, and each device counts its own, so that two devices'
+    uses never conflict.
     """
     clock = tx.version()
     for key in ids:
         used = tx.db.execute(
-            "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?"
+            "UPDATE memories SET access_count = access_count + 1,"
+            " last_accessed_at = max(coalesce(last_accessed_at, 0), ?)"
             " WHERE id = ? RETURNING category",
             (tx.now, key),
         ).fetchone()
         if used is not None:
             tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, used[0]))
-            tx.changed(KIND, key, clock)
+        if used is not None or remote_rows.find(tx.db, key) is not None:
+            uses_rows.count(tx, key, clock)
     tx.count("reinforcements_today", len(ids))
     tx.faces.update({"warm", "tree", "hot"})
 
@@ -147,14 +197,14 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
     for key in ids:
         clock = tx.version()
         found = tx.db.execute(
-            "UPDATE memories SET archived_at = ?, clock = ?, device = ?"
+            "UPDATE memories SET archived_at = ?, filed_clock = ?, filed_device = ?"
             " WHERE id = ? AND archived_at IS NULL RETURNING row",
             (tx.now, clock, tx.device, key),
         ).fetchone()
         if found is not None:
             moved += 1
             tx.archived(found[0])
-            tx.changed(KIND, key, clock)
+            tx.changed(KIND, key, clock, filed_only=True)
     if moved:
         tx.count("total_evicted", moved)
         tx.count("evictions_today", moved)
@@ -173,7 +223,8 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and remember where it was filed first."""
     clock = tx.version()
     tx.db.execute(
-        "INSERT OR REPLACE INTO outbox SELECT ?, id, ? FROM memories WHERE category = ?",
+        "INSERT INTO outbox SELECT ?, id, ?, 1 FROM memories WHERE category = ?"
+        " ON CONFLICT DO UPDATE SET clock = excluded.clock",
         (KIND, clock, old),
     )
     tx.db.execute(
@@ -182,7 +233,8 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
         (SEGMENT_ROWS, clock, old),
     )
     tx.db.execute(
-        "UPDATE memories SET category = ?1, clock = ?2, device = ?3, original_category ="
+        "UPDATE memories SET category = ?1, filed_clock = ?2, filed_device = ?3,"
+        " original_category ="
         " CASE original_category WHEN '' THEN ?4 WHEN ?1 THEN '' ELSE original_category END"
         " WHERE category = ?4",
         (new, clock, tx.device, old),
@@ -190,6 +242,8 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
     warm = tx.db.execute(f"{SELECT} WHERE category = ? AND archived_at IS NULL", (new,)).fetchall()
     for memory in map(from_row, warm):
         tx.db.execute("UPDATE memories SET size = ? WHERE id = ?", (record_size(memory), memory.id))
+    remote_rows.relabel(tx, old, new, clock)
+    tx.outgoing.add(KIND)
     tx.settle_warm = True
     tx.faces.update({"warm", "tree", "hot"})
     tx.tell("category.merged", category=old, into=new)

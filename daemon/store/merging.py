@@ -8,6 +8,7 @@ whatever is parted, all that stand above it are as if it had never been merged.
 from __future__ import annotations
 
 import sqlite3
+from typing import Final
 
 import msgspec
 
@@ -17,22 +18,35 @@ from ..memory.merging import MergeRecord
 from ..memory.pairing import judge_pair
 from ..memory.records import Memory
 from . import merge_rows, tree_rows
-from .memory_rows import fetch, rewrite
+from .memory_rows import fetch, remove, rewrite
 from .rows import SELECT, from_row
 from .transaction import Transaction
 
+# The kind of the marks on what somebody has taken out of a merge.
+APART: Final = "apart"
+# The source of memories that say what several others said, which are merged into them.
+MADE_OF_OTHERS: Final = "consolidation"
+# Which memories `mend_links` takes for gone: all that are not known here, or those alone that
+# are known to be deleted, since others may still come.
+NOT_HERE: Final = "NOT IN (SELECT id FROM memories UNION ALL SELECT id FROM remote_only)"
+DELETED: Final = "IN (SELECT id FROM tombstones WHERE kind = 'memory')"
 
-def merge(tx: Transaction, older: Memory, newer: Memory) -> tuple[Memory, Memory]:
+
+def merge(
+    tx: Transaction, older: Memory, newer: Memory, share: float = merging.SHARE_OF_OLDER
+) -> tuple[Memory, Memory]:
     """Retire `older` into `newer`, whatever they say; return both as they are now.
+
+    `share` is how much of the older's importance the newer gains.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
     """
-    merged = merging.merge(older, newer, tx.now)
+    merged = merging.merge(older, newer, tx.now, share)
     kept = rewrite(tx, newer, merged.kept)
     retired = rewrite(tx, older, merged.retired)
     merge_rows.put(tx, merged.record)
-    tx.db.execute("DELETE FROM kept_apart WHERE id = ?", (older.id,))
+    _let_together(tx, older.id)
     tx.tell("memory.merged", id=retired.id, into=kept.id, category=kept.category)
     return retired, kept
 
@@ -40,6 +54,7 @@ def merge(tx: Transaction, older: Memory, newer: Memory) -> tuple[Memory, Memory
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
     """Bring a merged memory back, and take off what it gave to others.
 
+    One that was made of others alone, and never changed since, goes with the last of them.
     `merge_duplicate` leaves it alone from now on, until its text is another.
 
     Raises:
@@ -48,9 +63,11 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
     kept = retired.merged_into
     if kept is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
+    record = merge_rows.find(tx.db, retired.id)
     back = part(tx, retired)
-    tx.db.execute("INSERT OR IGNORE INTO kept_apart VALUES (?)", (back.id,))
+    _keep_apart(tx, back.id)
     tx.tell("memory.unmerged", id=back.id, kept=kept, category=back.category)
+    _dissolve(tx, kept, record)
     return back
 
 
@@ -103,7 +120,7 @@ def unlink(tx: Transaction, key: str) -> None:
 
     What it superseded holds again, and it may be merged by itself.
     """
-    tx.db.execute("DELETE FROM kept_apart WHERE id = ?", (key,))
+    _let_together(tx, key)
     rows = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
     for older in map(from_row, rows):
         rewrite(tx, older, msgspec.structs.replace(older, superseded_by=None))
@@ -134,28 +151,45 @@ def part(tx: Transaction, retired: Memory) -> Memory:
     return back
 
 
-def mend_links(tx: Transaction) -> None:
-    """Free what is merged into, or superseded by, a memory that is not there; and break circles.
+def mend_links(tx: Transaction, gone: str = NOT_HERE) -> None:
+    """Free what is merged into, or superseded by, a memory that is gone; and break circles.
 
-    Files and salvaged rows may stem from different moments; a memory that points to nothing
-    would stay hidden for ever.
+    Files, salvaged rows and those of other devices may stem from different moments; a memory
+    that points to nothing would stay hidden for ever.
+
+    Args:
+        tx: the transaction.
+        gone: `NOT_HERE` or `DELETED`.
     """
     superseded = tx.db.execute(
         "SELECT DISTINCT superseded_by FROM memories WHERE superseded_by IS NOT NULL"
-        " AND superseded_by NOT IN (SELECT id FROM memories)"
+        f" AND superseded_by {gone}"
     ).fetchall()
     for (missing,) in superseded:
         unlink(tx, missing)
     rows = tx.db.execute("SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL")
     merged = dict(rows.fetchall())
-    living = tx.db.execute(
-        "SELECT id FROM memories WHERE merged_into IS NULL"
-        " AND id IN (SELECT merged_into FROM memories)"
+    lost = tx.db.execute(
+        "SELECT DISTINCT merged_into FROM memories WHERE merged_into IS NOT NULL"
+        f" AND merged_into {gone}"
     )
-    for key in merging.stranded(merged, {key for (key,) in living}):
+    living = {*merged.values()} - {key for (key,) in lost}
+    for key in merging.stranded(merged, living):
         memory = fetch(tx.db, key)
         assert memory is not None
         _come_back(tx, memory, merge_rows.find(tx.db, key))
+
+
+def _dissolve(tx: Transaction, key: str, record: MergeRecord | None) -> None:
+    """Take away a memory that was made of others, now that none of them is merged into it."""
+    made = fetch(tx.db, key)
+    if made is None or record is None or made.source != MADE_OF_OTHERS:
+        return
+    others = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ?", (key,)).fetchone()
+    if others is None and made.updated_at == record.merged_at:
+        unlink(tx, key)
+        remove(tx, made)
+        tx.tell("memory.deleted", id=key, category=made.category)
 
 
 def _come_back(tx: Transaction, retired: Memory, record: MergeRecord | None) -> Memory:
@@ -184,6 +218,18 @@ def _follow(tx: Transaction, changed: Memory) -> None:
 def _keep(tx: Transaction, records: tuple[MergeRecord, ...]) -> None:
     for record in records:
         merge_rows.put(tx, record)
+
+
+def _keep_apart(tx: Transaction, key: str) -> None:
+    clock = tx.version()
+    tx.db.execute("INSERT OR REPLACE INTO kept_apart VALUES (?, ?, ?)", (key, clock, tx.device))
+    tx.alive(APART, key)
+    tx.changed(APART, key, clock)
+
+
+def _let_together(tx: Transaction, key: str) -> None:
+    if tx.db.execute("DELETE FROM kept_apart WHERE id = ?", (key,)).rowcount:
+        tx.deleted(APART, key)
 
 
 def _stays_apart(db: sqlite3.Connection, key: str) -> bool:

@@ -114,10 +114,20 @@ def _connect(place: Place, path: Path) -> sqlite3.Connection:
     db = connect_writer(path, place.cache_kb)
     try:
         migrate(db, path, place.migrations)
+        _name_counters(db, path, place.device)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _name_counters(db: sqlite3.Connection, path: Path, device: str) -> None:
+    """Counters from before there were devices are this device's."""
+    try:
+        if db.execute("SELECT 1 FROM metrics WHERE device = ''").fetchone():
+            db.execute("UPDATE metrics SET device = ? WHERE device = ''", (device,))
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
 
 
 def _refuse_blank(place: Place, roots: list[Path]) -> None:
@@ -217,7 +227,14 @@ def fill(
         clock.observe(version)
     db.execute("BEGIN IMMEDIATE")
     try:
-        tx = Transaction(db, now=now(), device=place.device, rules=rules, tick=clock.tick)
+        tx = Transaction(
+            db,
+            now=now(),
+            device=place.device,
+            rules=rules,
+            tick=clock.tick,
+            observe=clock.observe,
+        )
         counts = adopt(tx, found, salvaged)
         settle(tx)
         db.execute("COMMIT")

@@ -13,13 +13,13 @@ import msgspec
 from thermocline.sync import TOO_HIGH
 
 from ..memory.records import Memory
+from . import conversations
 from .rows import FIELDS, from_row
 
 # Where the damage hides the highest row: rows cannot be smaller than this on a page.
 _SMALLEST_ROW: Final = 40
 # More failures in a row than damaged pages of single rows can cause.
 _FAILURES_AT_MOST: Final = 20_000
-_SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 
 
 class Salvaged(msgspec.Struct, frozen=True):
@@ -33,12 +33,17 @@ class Salvaged(msgspec.Struct, frozen=True):
     tombstones: tuple[tuple[Any, ...], ...]
     merges: tuple[tuple[Any, ...], ...]
     kept_apart: tuple[tuple[Any, ...], ...]
+    uses: tuple[tuple[Any, ...], ...]
+    remote_only: tuple[tuple[Any, ...], ...]
+    conversations: tuple[tuple[Any, ...], ...] = ()
+    turns: tuple[tuple[Any, ...], ...] = ()
 
     def versions(self) -> Iterator[int]:
         """The versions of what is not a memory: no later one may fall behind them."""
         yield from (clock for _, _, _, _, clock in self.hot)
         yield from (clock for _, _, _, clock, _ in self.tombstones)
         yield from (clock for _, clock in self.merges)
+        yield from (max(row[9], row[11]) for row in self.remote_only)
 
 
 def salvage(path: Path) -> Salvaged:
@@ -46,7 +51,7 @@ def salvage(path: Path) -> Salvaged:
     try:
         db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
     except sqlite3.Error:
-        return Salvaged((), (), (), (), (), (), (), ())
+        return Salvaged((), (), (), (), (), (), (), (), (), ())
     try:
         return Salvaged(
             memories=tuple(_memories(db, path)),
@@ -57,7 +62,7 @@ def salvage(path: Path) -> Salvaged:
             ),
             kv=_table(db, "SELECT key, value, created_at FROM kv", str, str, float),
             tree=_table(db, "SELECT path, desc, last_access FROM tree", str, str, float),
-            metrics=_table(db, "SELECT name, value FROM metrics", str, float),
+            metrics=_metrics(db),
             tombstones=_table(
                 db,
                 "SELECT kind, id, deleted_at, clock, device FROM tombstones"
@@ -70,6 +75,22 @@ def salvage(path: Path) -> Salvaged:
                 *(str, int),
             ),
             kept_apart=_table(db, "SELECT id FROM kept_apart", str),
+            uses=_table(
+                db,
+                f"SELECT id, device, count, last_at, clock FROM uses WHERE clock < {TOO_HIGH}",
+                *(str, str, int, float, int),
+            ),
+            remote_only=_table(
+                db,
+                f"SELECT * FROM remote_only WHERE max(clock, filed_clock) < {TOO_HIGH}",
+                *(str, str, str, float, float, float, float, int, int, int, str, int, str, int),
+            ),
+            conversations=_table(db, conversations.SALVAGE, *conversations.SALVAGED),
+            turns=_table(
+                db,
+                "SELECT conversation, position, role, actor, text, at, tools FROM turns",
+                *(str, int, str, str, str, float, str),
+            ),
         )
     finally:
         db.close()
@@ -84,15 +105,34 @@ def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any,
     return tuple(rows)
 
 
+def _metrics(db: sqlite3.Connection) -> tuple[tuple[Any, ...], ...]:
+    """Counters by name and device; the first schema knew no devices."""
+    found = _table(db, "SELECT name, device, value FROM metrics", str, str, float)
+    return found or _table(db, "SELECT name, '', value FROM metrics", str, str, float)
+
+
+def _select(db: sqlite3.Connection) -> str:
+    """How to read a whole memory; the first schema lacks the version of its place."""
+    columns = FIELDS
+    try:
+        db.execute("SELECT filed_clock, filed_device FROM memories LIMIT 0")
+    except sqlite3.Error as error:
+        if "no such column" in str(error):
+            since = {"filed_clock": "0", "filed_device": "''"}
+            columns = tuple(since.get(name, name) for name in FIELDS)
+    return f"SELECT {', '.join(columns)} FROM memories"
+
+
 def _memories(db: sqlite3.Connection, path: Path) -> Iterator[Memory]:
     """The readable rows: a range that fails is halved until only the bad rows are left out."""
     ranges = [(0, _highest(db, path))]
+    select = _select(db)
     failures = 0
     # Where not one row can be reached, the root of the table is gone, and so are all.
     while ranges and failures < _FAILURES_AT_MOST:
         low, high = ranges.pop()
         try:
-            rows = db.execute(f"{_SELECT} WHERE row >= ? AND row <= ?", (low, high)).fetchall()
+            rows = db.execute(f"{select} WHERE row >= ? AND row <= ?", (low, high)).fetchall()
         except (sqlite3.Error, UnicodeDecodeError):
             failures += 1
             if low < high:

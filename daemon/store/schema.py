@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from . import observed_tables
+
 
 class Migration(msgspec.Struct, frozen=True):
     """One step from the schema version before it to `version`, as SQL statements."""
@@ -187,4 +189,135 @@ _FIRST = Migration(
     ),
 )
 
-MIGRATIONS: Final = (_FIRST,)
+# The archived memories that only the replica still holds in full, and what is counted of the
+# archive: the bytes of the memories in it that are here, and the number of those that are not.
+_REMOTE_ONLY: Final = (
+    """
+    CREATE TABLE remote_only (
+        id TEXT PRIMARY KEY,
+        category TEXT NOT NULL,
+        original_category TEXT NOT NULL,
+        archived_at REAL NOT NULL,
+        importance REAL NOT NULL,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        accesses INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        clock INTEGER NOT NULL,
+        device TEXT NOT NULL,
+        filed_clock INTEGER NOT NULL,
+        filed_device TEXT NOT NULL,
+        present INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX remote_only_by_category ON remote_only(category)",
+    "CREATE INDEX remote_only_by_time ON remote_only(created_at)",
+    """
+    CREATE INDEX remote_only_by_original ON remote_only(original_category)
+        WHERE original_category <> ''
+    """,
+    "CREATE TABLE archive (local_bytes INTEGER NOT NULL, remote_only INTEGER NOT NULL) STRICT",
+    """
+    INSERT INTO archive SELECT coalesce(sum(size), 0), 0 FROM memories
+        WHERE archived_at IS NOT NULL
+    """,
+    """
+    CREATE TRIGGER archive_insert AFTER INSERT ON memories WHEN NEW.archived_at IS NOT NULL
+    BEGIN
+        UPDATE archive SET local_bytes = local_bytes + NEW.size;
+    END
+    """,
+    """
+    CREATE TRIGGER archive_delete AFTER DELETE ON memories WHEN OLD.archived_at IS NOT NULL
+    BEGIN
+        UPDATE archive SET local_bytes = local_bytes - OLD.size;
+    END
+    """,
+    """
+    CREATE TRIGGER archive_update AFTER UPDATE OF archived_at, size ON memories
+    WHEN OLD.archived_at IS NOT NULL OR NEW.archived_at IS NOT NULL
+    BEGIN
+        UPDATE archive SET local_bytes = local_bytes
+            - OLD.size * (OLD.archived_at IS NOT NULL) + NEW.size * (NEW.archived_at IS NOT NULL);
+    END
+    """,
+    """
+    CREATE TRIGGER remote_only_insert AFTER INSERT ON remote_only
+    BEGIN
+        UPDATE archive SET remote_only = remote_only + 1;
+        UPDATE tree SET cold_count = cold_count + 1 WHERE path = NEW.category;
+    END
+    """,
+    """
+    CREATE TRIGGER remote_only_delete AFTER DELETE ON remote_only
+    BEGIN
+        UPDATE archive SET remote_only = remote_only - 1;
+        UPDATE tree SET cold_count = cold_count - 1 WHERE path = OLD.category;
+    END
+    """,
+    """
+    CREATE TRIGGER remote_only_update AFTER UPDATE OF category ON remote_only
+    BEGIN
+        UPDATE tree SET cold_count = cold_count - 1 WHERE path = OLD.category;
+        UPDATE tree SET cold_count = cold_count + 1 WHERE path = NEW.category;
+    END
+    """,
+    "DROP TRIGGER tree_counts_node",
+    """
+    CREATE TRIGGER tree_counts_node AFTER INSERT ON tree
+    BEGIN
+        UPDATE tree SET
+            warm_count = (SELECT count(*) FROM memories WHERE category = NEW.path
+                AND merged_into IS NULL AND archived_at IS NULL),
+            cold_count = (SELECT count(*) FROM memories WHERE category = NEW.path
+                AND merged_into IS NULL AND archived_at IS NOT NULL)
+                + (SELECT count(*) FROM remote_only WHERE category = NEW.path)
+            WHERE path = NEW.path;
+    END
+    """,
+)
+
+_REPLICATION = Migration(
+    2,
+    (
+        # Where a memory is filed has a version of its own: the daemon refiles by itself, which
+        # must not outdo what another device has changed in the text.
+        "ALTER TABLE memories ADD COLUMN filed_clock INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE memories ADD COLUMN filed_device TEXT NOT NULL DEFAULT ''",
+        # Uses by device: each device counts its own, and the sum is in `memories.access_count`.
+        """
+        CREATE TABLE uses (
+            id TEXT NOT NULL,
+            device TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            last_at REAL NOT NULL,
+            clock INTEGER NOT NULL,
+            PRIMARY KEY (id, device)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE metrics_by_device (
+            name TEXT NOT NULL,
+            device TEXT NOT NULL,
+            value REAL NOT NULL,
+            clock INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (name, device)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "INSERT INTO metrics_by_device (name, device, value) SELECT name, '', value FROM metrics",
+        "DROP TABLE metrics",
+        "ALTER TABLE metrics_by_device RENAME TO metrics",
+        "ALTER TABLE kept_apart ADD COLUMN clock INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE kept_apart ADD COLUMN device TEXT NOT NULL DEFAULT ''",
+        # Where the replica has the tombstone; once every device is past it, it can go.
+        "ALTER TABLE tombstones ADD COLUMN seq INTEGER",
+        # A mark that is there since the daemon has filed the memory elsewhere by itself keeps
+        # nothing alive that was deleted on another device.
+        "ALTER TABLE outbox ADD COLUMN filed_only INTEGER NOT NULL DEFAULT 0",
+        *_REMOTE_ONLY,
+    ),
+)
+
+_CONVERSATIONS = Migration(3, (*observed_tables.BUFFERS, *observed_tables.ENTITIES))
+
+MIGRATIONS: Final = (_FIRST, _REPLICATION, _CONVERSATIONS)

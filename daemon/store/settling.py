@@ -22,6 +22,8 @@ def settle(tx: Transaction) -> None:
     parent. Only memories whose own expiry time has passed are forgotten.
     """
     forget_expired(tx)
+    if tx.settle_hot:
+        hot_rows.save(tx, hot_rows.load(tx.db))
     if tx.settle_tree:
         _settle_tree(tx)
     if tx.settle_warm:
@@ -41,12 +43,17 @@ def forget_expired(tx: Transaction) -> int:
     return len(rows)
 
 
-def _settle_warm(tx: Transaction) -> None:
-    total, number = tx.db.execute(
+def warm_bytes(db: sqlite3.Connection) -> int:
+    """The bytes of all warm memories as compact JSON, which is what their cap is about."""
+    total, number = db.execute(
         "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
     ).fetchone()
-    # A list of n records in compact JSON: brackets around, commas between.
-    if total + max(0, number - 1) + 2 <= tx.rules.warm_max_bytes:
+    # A list of n records: brackets around, commas between.
+    return int(total + max(0, number - 1) + 2)
+
+
+def _settle_warm(tx: Transaction) -> None:
+    if warm_bytes(tx.db) <= tx.rules.warm_max_bytes:
         return
     room = int(tx.rules.warm_max_bytes * _FILL)
     leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
@@ -55,7 +62,7 @@ def _settle_warm(tx: Transaction) -> None:
 
 def archive_faded(tx: Transaction) -> int:
     """Archive what is past the retention and scores below the threshold; return how many."""
-    return memories.archive(tx, _faded(tx.db, tx.now, tx.rules))
+    return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
 
 
 def settle_anew(tx: Transaction) -> None:
@@ -70,10 +77,19 @@ def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
     expired = db.execute(
         "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
     ).fetchone()
-    return expired is not None or bool(_faded(db, now, rules))
+    return expired is not None or bool(faded(db, now, rules))
 
 
-def _faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
+def expired(db: sqlite3.Connection, now: float) -> int:
+    """How many memories have passed their expiry time."""
+    found = db.execute(
+        "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?", (now,)
+    )
+    return int(found.fetchone()[0])
+
+
+def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
+    """The ids of the warm memories past the retention that score below the threshold."""
     return expired_from_warm(
         warm_entries(db),
         now,

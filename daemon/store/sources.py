@@ -15,7 +15,7 @@ from thermocline.sync import TOO_HIGH
 from ..errors import InvalidInput
 from ..memory.hot import HotState
 from ..memory.merging import MergeRecord
-from ..memory.records import Memory
+from ..memory.records import Memory, joined
 from ..memory.tree import Node
 from ..memory.variants import hot_file, metrics_file, tree_file, warm_file
 from .edits import parse_pairs
@@ -38,7 +38,7 @@ class Found(msgspec.Struct):
     damaged: list[Path] = []
 
     def take(self, memory: Memory) -> None:
-        """Keep the newer of two versions of one memory.
+        """Keep what is newer in two versions of one memory.
 
         The ids of older tools are unique within one file only: two texts under one id are two
         memories.
@@ -50,8 +50,7 @@ class Found(msgspec.Struct):
             digest = hashlib.sha256(f"{memory.id}\0{memory.text}".encode()).hexdigest()
             memory = msgspec.structs.replace(memory, id=digest[:16])
             known = None
-        if known is None or (memory.clock, memory.device) > (known.clock, known.device):
-            self.memories[memory.id] = memory
+        self.memories[memory.id] = memory if known is None else joined(known, memory)
 
 
 def roots(folder: Path, agent: str, workspace: Path | None) -> list[Path]:

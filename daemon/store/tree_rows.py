@@ -24,6 +24,8 @@ def load(db: sqlite3.Connection) -> dict[str, Node]:
 def totals(db: sqlite3.Connection) -> tuple[int, int]:
     """How many live memories are warm, and how many cold: the counts of the root.
 
+    Cold ones that the replica alone holds are counted too.
+
     Every category but the root itself has its node, so this reads no row of a memory that is
     filed deeper.
     """
@@ -31,7 +33,8 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
         "SELECT total(warm), total(cold) FROM ("
         " SELECT warm_count AS warm, cold_count AS cold FROM tree UNION ALL"
         " SELECT archived_at IS NULL, archived_at IS NOT NULL FROM memories"
-        " WHERE category = ? AND merged_into IS NULL)",
+        " WHERE category = ?1 AND merged_into IS NULL UNION ALL"
+        " SELECT 0, 1 FROM remote_only WHERE category = ?1)",
         (trees.ROOT,),
     ).fetchone()
     return int(row[0]), int(row[1])
@@ -42,15 +45,16 @@ def ensure(tx: Transaction, category: str) -> None:
     if category == trees.ROOT:
         return
     for path in (*trees.ancestors(category), category):
-        made = tx.db.execute(
-            "INSERT INTO tree(path, desc, last_access, clock, device)"
-            " VALUES (?, ?, 0, 0, '') ON CONFLICT DO NOTHING",
+        # Mostly it is there, and to look costs a fifth of trying to insert it.
+        if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
+            continue
+        tx.db.execute(
+            "INSERT INTO tree(path, desc, last_access, clock, device) VALUES (?, ?, 0, 0, '')",
             (path, trees.title(path)),
-        ).rowcount
-        if made:
-            _version(tx, path)
-            tx.keep_category = category
-            tx.tell("category.added", category=path)
+        )
+        _version(tx, path)
+        tx.keep_category = category
+        tx.tell("category.added", category=path)
 
 
 def resolve(tx: Transaction, category: str) -> str:
@@ -63,8 +67,9 @@ def resolve(tx: Transaction, category: str) -> str:
         return category
     merged = tx.db.execute(
         # The first condition is what the partial index needs to be told.
-        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?"
-        " LIMIT 1",
+        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?1"
+        " UNION ALL SELECT category FROM remote_only"
+        " WHERE original_category <> '' AND original_category = ?1 LIMIT 1",
         (category,),
     ).fetchone()
     return str(merged[0]) if merged else category
@@ -74,6 +79,14 @@ def touch(tx: Transaction, category: str) -> None:
     """Note that `category` was used now."""
     tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, category))
     tx.settle_tree = True
+
+
+def prune(tx: Transaction) -> tuple[str, ...]:
+    """Remove the categories that are empty and long unused; return them."""
+    before = load(tx.db)
+    after, removed = trees.prune(before, tx.now, tx.rules.prune_idle_days)
+    save(tx, before, after)
+    return removed
 
 
 def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:

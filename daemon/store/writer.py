@@ -41,6 +41,8 @@ class Committed(msgspec.Struct, frozen=True):
 
     events: tuple[Event, ...]
     faces: frozenset[Face]
+    outgoing: frozenset[str]
+    elsewhere: bool
 
 
 class _Job:
@@ -171,7 +173,12 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
             self._fail(group, error)
             return None
-        return Committed(tuple(transaction.events), frozenset(transaction.faces))
+        return Committed(
+            tuple(transaction.events),
+            frozenset(transaction.faces),
+            frozenset(transaction.outgoing),
+            transaction.elsewhere,
+        )
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
         """Run one operation so that its failure undoes only itself."""

@@ -1,1 +1,1 @@
-"""What happens by itself: looking through a memory for what repeats, contradicts and fades."""
+"""What happens by itself: schedules and their runs, and what each step of a run does."""

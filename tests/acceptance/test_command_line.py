@@ -152,7 +152,7 @@ def test_retrieve_gives_evoclaws_records(shell: Shell) -> None:
 
 def test_retrieve_without_a_model_says_so_and_answers(shell: Shell) -> None:
     shell.run("store", "The server runs Debian")
-    done = shell.run("--json", "retrieve", "--query", "debian", "--llm", "--llm-endpoint", "x")
+    done = shell.run("--json", "retrieve", "--query", "debian", "--llm")
     assert "keywords" in done.stderr
     assert len(json.loads(done.stdout)) == 1
 

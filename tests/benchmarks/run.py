@@ -16,13 +16,15 @@ import cli
 import idle
 import memory
 import recall
+import replicating
+import restoring
 import startup
 import store
 import table
 from measuring import Row
 from running import Running
 
-NOUNS = ("store", "cli", "startup", "recall", "memory", "idle")
+NOUNS = ("store", "cli", "startup", "recall", "memory", "idle", "restore", "replicate")
 
 
 def main() -> None:
@@ -53,6 +55,11 @@ def _options() -> argparse.Namespace:
 
 def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: float) -> Iterator[Row]:
     yield from _small(folder, only)
+    if "replicate" in only:
+        yield from replicating.replicate(folder / "replicate")
+    for size in sizes if "restore" in only else ():
+        for row in restoring.restore(folder / f"restore {size}", size):
+            yield row.of(size)
     for size in sizes if only & {"startup", "recall", "memory", "idle"} else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)

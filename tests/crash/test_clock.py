@@ -59,6 +59,7 @@ async def open_with(tmp_path):
             problems=Problems(),
             now=clock,
             publish=lambda _agent, _event: None,
+            outgoing=lambda _agent, _kinds: None,
             rules=lambda: rules,
             readers=2,
             face_delay_seconds=lambda: 0.01,

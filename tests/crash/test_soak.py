@@ -13,6 +13,12 @@ SECONDS = float(os.environ.get("THERMOCLINE_SOAK_SECONDS", "600"))
 WORKERS = 4
 WARM_UP = 0.2
 GROWTH_MB = 16.0
+# The pools when they are full (reading 4, replicas 2, asyncio's own cores + 4), the main thread,
+# a writer for each of the open agents, and one for each that is just being opened or closed.
+MOST_THREADS = 4 + 2 + 6 + 1 + 4 + 8
+
+# Only the watcher is left then: what it, the socket and one agent need is the same at any time.
+IDLE_FILES = 28
 
 
 class Footprint:
@@ -53,16 +59,19 @@ def test_a_long_load_leaves_memory_files_and_threads_as_they_were(
         assert load.faults() == []
         assert load.refused() == {}
         eventually(lambda: len(watcher.status()["agents"]) <= 1, "idle agents are closed")
+        # An agent leaves the list before its last round of replication lets its files go.
+        eventually(
+            lambda: Footprint(daemon.process.pid, watcher.status()).files < IDLE_FILES,
+            "the files of closed agents are closed",
+        )
         idle = Footprint(daemon.process.pid, watcher.status())
         assert watcher.status()["problems"] == []
     calls = load.total()["calls"]
     print(f"\n{seconds:.0f} s, {calls} calls, {rounds} visits: {early} -> {late} -> idle {idle}")
     assert early is not None
     assert late.megabytes - early.megabytes < GROWTH_MB
-    assert late.threads <= early.threads + 4
-    # Only the watcher is left: what it, the socket and one agent need is the same at any time.
+    assert late.threads <= MOST_THREADS
     assert idle.connections == 1
-    assert idle.files < 40
     assert daemon.stop() == 0
 
 

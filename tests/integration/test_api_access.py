@@ -72,6 +72,23 @@ def ask(open_daemon: Any, calls_of: Any) -> Any:
 
 
 @as_root
+def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(ask: Any) -> None:
+    ask(WRITER, "notes", "POST", "/api/memory", {"text": "x"})
+    assert ask(READER, "notes", "GET", "/api/sync").status == 200
+    assert ask(READER, "notes", "POST", "/api/sync").status == 403
+    assert ask(WRITER, "notes", "POST", "/api/sync").status == 200
+    elsewhere = {"url": "https://db.invalid", "token": "t", "critical": True, "dry_run": True}
+    assert ask(WRITER, "notes", "POST", "/api/sync", elsewhere).status == 403
+    assert ask(ADMIN, "notes", "POST", "/api/sync", elsewhere).status == 200
+    search = {"url": "https://db.invalid", "token": "t", "query": "x"}
+    assert ask(READER, "notes", "POST", "/api/cold/search", search).status == 403
+    assert ask(READER, "notes", "POST", "/api/cold/search", {"query": "x"}).status == 200
+    assert ask(WRITER, "notes", "POST", "/api/devices/abcdef/retire").status == 403
+    assert ask(WRITER, "notes", "POST", "/api/devices/rejoin").status == 403
+    assert ask(ADMIN, "notes", "POST", "/api/devices/rejoin").status == 200
+
+
+@as_root
 def test_who_was_granted_nothing_is_refused_everything(ask: Any) -> None:
     for method, target, body in (
         ("GET", "/api/memory", None),
@@ -119,6 +136,9 @@ def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(
         ("POST", "/api/tree/prune", None),
         ("PUT", "/api/kv/k", {"value": "x"}),
         ("DELETE", "/api/kv/k", None),
+        ("POST", "/api/distill", {"text": "x"}),
+        ("POST", "/api/observe", {"conversation": "c", "end": True}),
+        ("POST", "/api/recall", {"query": "x", "mode": "llm", "llm_endpoint": "http://[::1]:1"}),
     ):
         refused = ask(READER, "notes", method, where, body)
         assert refused.refusal() == (403, "forbidden", None), where

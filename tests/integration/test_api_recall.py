@@ -99,7 +99,7 @@ def test_explain_shows_the_parts_of_the_relevance(house: Any) -> None:
     for memory in answer["results"]:
         parts = memory["parts"]
         assert set(parts) == {
-            *("match", "recency", "importance", "signals", "words", "lenders", "path")
+            *("match", "recency", "importance", "signals", "words", "lenders", "path", "reason")
         }
         assert all(0 <= parts[name] <= 1 for name in ("match", "recency", "importance"))
         assert set(parts["words"]) <= {"green", "tea"}

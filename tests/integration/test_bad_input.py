@@ -544,7 +544,7 @@ def test_the_parameters_of_other_calls_are_checked_too(call: Any, target: str, f
         {"query": "x", "weights": {"match": 101}},
         {"query": "x", "weights": {"match": 0, "recency": 0, "importance": 0}},
         {"query": "x", "weights": {"match": "1"}},
-        {"query": "x", "mode": "llm"},
+        {"query": "x", "mode": "magic"},
         {"query": "x", "since": "soon"},
         {"query": "x", "until": True},
     ],

@@ -86,6 +86,7 @@ async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
         problems=Problems(),
         now=lambda: 1_790_000_000.0,
         publish=lambda _agent, _event: None,
+        outgoing=lambda _agent, _kinds: None,
         rules=lambda: rules,
         readers=1,
         face_delay_seconds=lambda: 0.01,

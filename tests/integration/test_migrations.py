@@ -10,9 +10,11 @@ import pytest
 
 from thermocline.daemon.errors import Conflict, ThermoclineError
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import memories
+from thermocline.daemon.store import entities, memories
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.rows import INSERT, to_row
 from thermocline.daemon.store.schema import MIGRATIONS, Migration
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -94,3 +96,72 @@ async def test_a_database_of_a_later_release_is_refused_and_left_as_it_is(
     assert raised.value.hint
     after = {path.name: path.read_bytes() for path in place.folder.iterdir() if path.is_file()}
     assert {name: after[name] for name in before} == before
+
+
+async def first_schema(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> Place:
+    """A place whose database is one of the first schema, with a memory and a counter in it."""
+    await filled(open_store, make_place(), make_memory)
+    place = make_place()
+    full = place.database.rename(place.folder / "full.db")
+    db = sqlite3.connect(place.database)
+    for statement in MIGRATIONS[0].statements:
+        db.execute(statement)
+    db.execute("ATTACH ? AS full", (str(full),))
+    for table in ("memories", "tree", "kv", "meta"):
+        columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM full.{table}")
+    db.execute("INSERT INTO memory_fts(rowid, text) SELECT row, text FROM memories")
+    db.execute("INSERT INTO metrics VALUES ('total_stored', 7)")
+    db.execute("PRAGMA user_version = 1")
+    db.commit()
+    db.close()
+    full.unlink()
+    return place
+
+
+async def test_what_the_first_schema_held_is_there_in_the_second(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    place = await first_schema(open_store, make_place, make_memory)
+    store = await open_store(place)
+    found = await store.read(lambda db: memories.find(db, "m00001"))
+    assert found.text == make_memory(1).text
+    assert (found.filed_clock, found.filed_device) == (0, "")
+    counters = await store.read(lambda db: db.execute("SELECT * FROM metrics").fetchall())
+    assert ("total_stored", place.device, 7.0, 0) in counters
+    await store.write(lambda tx: memories.reinforce(tx, ["m00001"]))
+    assert (await store.read(lambda db: memories.find(db, "m00001"))).access_count == 1
+
+
+async def test_whom_memories_named_before_there_was_an_index_of_it_is_in_it(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    place.folder.mkdir(parents=True)
+    db = connect_writer(place.database, 512)
+    migrate(db, place.database, MIGRATIONS[:2])
+    named = make_memory(1, data={"entities": [{"name": "Ada"}]})
+    for memory in (named, make_memory(2, data={"other": "entities"})):
+        db.execute(INSERT, to_row(memory))
+    db.close()
+    store = await open_store(place)
+    (ada,) = await store.read(lambda db: entities.around(db, "ada", 1))
+    assert ada.mentions == 1
+
+
+async def test_a_damaged_database_of_the_first_schema_gives_up_what_it_still_holds(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    place = await first_schema(open_store, make_place, make_memory)
+    for face in place.folder.glob("*.json"):
+        face.unlink()
+    db = sqlite3.connect(place.database)
+    root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'").fetchone()[0]
+    db.close()
+    with place.database.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    store = await open_store(place)
+    assert (await store.read(lambda db: memories.find(db, "m00001"))).text == make_memory(1).text

@@ -19,7 +19,8 @@ ASKING = [verb for verb in VERBS if verb not in ("daemon", "config")]
 NEEDED = {
     "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],
     "forget": ["abcd"], "merge": ["abcd", "efgh"], "unmerge": ["abcd"], "kv": ["list"],
-    "search-url": ["x"], "extract-metadata": ["--file", "-"],
+    "search-url": ["x"], "extract-metadata": ["--file", "-"], "backup": ["none.tar.gz"],
+    "restore": ["--verify"], "distill": ["--text", "x"],
 }  # fmt: skip
 
 
@@ -108,10 +109,18 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["store", "a", "--data", "[" * 100_000], "nested too deeply"),
     (["store", "-", "--data", "-"], "only one value"),
     (["store", "a", "--cat", "b"], "unrecognized arguments: --cat"),
-    (["store", "a", "--db-url", "libsql://x"], "no cloud"),
-    (["retrieve", "a", "--auth-token", "x"], "no cloud"),
-    (["hot", "--db-url", "x"], "no cloud"),
-    (["cold", "--init", "--db-url", "x"], "no cloud"),
+    (["store", "a", "--auth-token", "x"], "db-url and auth-token required"),
+    (["retrieve", "a", "--auth-token", "x"], "db-url and auth-token required"),
+    (["hot", "--auth-token", "x"], "db-url and auth-token required"),
+    (["cold", "--init", "--auth-token", "x"], "db-url and auth-token required"),
+    (["cold", "--db-url", "x", "--auth-token", "x", "--token-file", "y"], "give the token once"),
+    (["cold", "--db-url", "x", "--auth-token", "x", "--offset", "1"], "the best matches alone"),
+    (["cold", "--db-url", "x", "--token-file", os.devnull], "expected a token and nothing else"),
+    (["store", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
+    (["hot", "--update", "task", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
+    (["sync", "--db-url", "x"], "unrecognized arguments"),
+    (["devices", "--retire"], "expected one argument"),
+    (["devices", "--retire", "x", "--rejoin"], "not allowed with"),
     (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
     (["retrieve", "a", "--weights", "luck=1"], "each of match, recency, importance"),
     (["retrieve", "a", "--weights", "match=1,match=2"], "once at most, got 'match=2'"),
@@ -152,6 +161,8 @@ def test_a_mistake_is_explained_and_exits_with_2(
     ["store", "--text=--text"],
     ["store", "- a list item"],
     ["store", "x", "--db-url", "", "--auth-token", ""],
+    ["store", "x", "--db-url", "libsql://x"],
+    ["devices", "--rejoin", "--json"],
     ["store", "x", "--cmd", "make", "--command", "ls", "--url", "u", "--path", "/a/b"],
     ["update", "abcd", "--expires", "never"],
     ["update", "abcd", "--no-tags"],
@@ -215,3 +226,23 @@ def test_numbers_are_read(text: str) -> None:
 def test_json_keeps_its_value() -> None:
     value = {"a": [1, 2.5, None, True, "ä\n"], "b": {}}
     assert arguments.json_of(json.dumps(value), "x") == value
+
+
+def test_a_token_on_the_command_line_is_warned_of_and_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    socket = str(tmp_path / "none.sock")
+    words = ["--socket", socket, "store", "x", "--db-url", "libsql://x", "--auth-token", "s3cret"]
+    assert main(words) == 3
+    err = capsys.readouterr().err
+    assert err.count("--token-file FILE hides the token") == 1
+    assert "s3cret" not in err
+
+
+def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["sync-critical", "--auth-token", "x"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["error"]
+    assert told["error"].startswith("db-url and auth-token required")

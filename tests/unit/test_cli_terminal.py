@@ -136,3 +136,17 @@ def test_a_span_has_two_units_at_most(seconds: float, shown: str) -> None:
 ])  # fmt: skip
 def test_a_size_is_in_the_fitting_unit(count: int, shown: str) -> None:
     assert terminal.size(count) == shown
+
+
+@pytest.mark.parametrize(("seconds", "told"), [
+    (None, "never"),
+    (1000.0, "now"),
+    (999.5, "now"),
+    (998.0, "2 s ago"),
+    (1012.4, "in 12 s"),
+    (1000.0 - 119, "1 min ago"),
+    (1000.0 - 7_300, "2 h ago"),
+    (1000.0 + 200_000, "in 2 d"),
+])  # fmt: skip
+def test_a_time_is_told_by_its_distance(seconds: float | None, told: str) -> None:
+    assert terminal.ago(seconds, 1000.0) == told

@@ -38,6 +38,9 @@ def test_the_same_settings_are_no_change() -> None:
         "store.idle_close_seconds=9",
         "config.check_seconds=9",
         "cold.backend=none",
+        "llm.model=openai/gpt-4o-mini",
+        "llm.timeouts.tree=9",
+        "llm.daily_cost=0.5",
         "access.users.bob=read",
     ],
 )

@@ -33,7 +33,13 @@ def faults(
 COUNT = "an integer 0 to 10000"
 AGENT = "an agent id: 1 to 64 letters, digits, _ or -"
 PLACE = "an absolute path, or one that begins with ~/"
+CATEGORY = "a category such as projects/boat"
+CRON = "a cron expression of five fields: minute hour day month weekday"
+RHYTHM = '"daily", "hourly", "monthly", "never" or "weekly"'
 MODE = 'an octal file mode such as "0660"'
+MODEL = 'a model as litellm names it, such as "openai/gpt-4o-mini"'
+MODELS = 'a list of models as litellm names them, such as ["openai/gpt-4o-mini"]'
+BASE = "http://… or https://… without a key in it"
 AGENTS = 'a list of agent ids, or ["*"]'
 GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
 
@@ -61,9 +67,17 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("socket.mode", "660", MODE, "660"),
         ("socket.mode", '"0888"', MODE, '"0888" (text)'),
         ("socket.path", '"/a\\u0000"', f"{PLACE} or null", '"/a\\u0000" (text)'),
+        ("llm.model", '"two words"', f"{MODEL} or null", '"two words" (text)'),
+        ("llm.models.tree", '"a/b"', MODELS, '"a/b" (text)'),
+        ("llm.api_base", '"http://u:p@h"', f"{BASE} or null", '"http://u:p@h" (text)'),
+        ("llm.endpoint_hosts", '["a b"]', "a list of hosts", '["a b"]'),
         ("agents.a.workspace", '"notes"', PLACE, '"notes" (text)'),
         ("access.users.bob", '"wirte"', GRANT, '"wirte" (text)'),
         ("access.users.bob", "null", GRANT, "null"),
+        ("upkeep.quick", "5", f"{CRON} or null", "5"),
+        ("upkeep.quick", '"* * * * * *"', f"{CRON} or null", '"* * * * * *" (text)'),
+        ("consolidation.tree_prune", '"yearly"', f"{RHYTHM} or null", '"yearly" (text)'),
+        ("ingest.categories.boat", '"a//b"', CATEGORY, '"a//b" (text)'),
         ("hot", "5", "an object", "5"),
         ("agents", "[]", "an object", "[]"),
     ],
@@ -75,6 +89,21 @@ def test_a_wrong_value_is_named_with_what_is_expected(
     for name in reversed(key.split(".")):
         text = f'{{"{name}": {text}}}'
     assert faults(text, tmp_path) == [f"{key}: expected {expected}, got {got}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("61 * * * *", "is no cron expression (bad minute)"),
+        ("0 0 31 2 *", "is no cron expression (bad day-of-month)"),
+        ("0 0 * * FUN", "is no cron expression (bad day-of-week)"),
+        ("0 0 * 2 1#5,8", "is no cron expression (bad day-of-week)"),
+        ("0 0 */30 2 7#5", "names a time that never comes"),
+    ],
+)
+def test_a_schedule_that_names_no_time_is_a_fault(text: str, fault: str, tmp_path: Path) -> None:
+    content = {"upkeep": {"daily": text, "quick": None}}
+    assert faults(content, tmp_path) == [f'upkeep.daily: {fault}, got "{text}" (text)']
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,15 @@ MAY_IMPORT = {
     "config": set(),
     "store": {"memory", "problems"},
     "recall": {"memory", "store"},
-    "upkeep": {"memory", "store"},
-    "api": {"memory", "store", "recall", "upkeep", "config", "problems"},
+    "llm": {"memory", "problems"},
+    "thinking": {"memory", "store", "recall", "llm", "problems"},
+    "upkeep": {"memory", "store", "problems"},
+    "replication": {"memory", "store", "config", "problems"},
+    "restoring": {"memory", "store", "replication", "config", "problems", "places", "rules"},
+    "api": {
+        *("memory", "store", "recall", "llm", "thinking", "upkeep", "replication", "restoring"),
+        *("config", "problems"),
+    },
 }
 
 
@@ -32,7 +39,7 @@ def loaded_by(module: str) -> set[str]:
     return set(output.split())
 
 
-@pytest.mark.parametrize("heavy", ["litellm", "pydantic", "textual", "libsql_client"])
+@pytest.mark.parametrize("heavy", ["litellm", "pydantic", "textual", "libsql_client", "tarfile"])
 def test_the_daemon_never_holds(heavy: str) -> None:
     assert heavy not in loaded_by("thermocline.daemon.app")
 
@@ -76,7 +83,12 @@ def test_a_folder_imports_only_what_its_duty_allows(folder: str) -> None:
 
 
 def test_the_command_line_reaches_only_the_client() -> None:
-    may = {"client", "answers", "status_answers", "places"}
-    exceptions = {"daemon.py": {"app"}, "config.py": {"config", "errors"}}
+    may = {"client", "answers", "recall_answers", "status_answers", "upkeep_answers", "places"}
+    exceptions = {
+        "daemon.py": {"app"},
+        "config.py": {"config", "errors"},
+        "backup.py": {"store"},
+        "restore.py": {"restoring"},
+    }
     for path in (ROOT / "cli").glob("*.py"):
         assert neighbours(path, "cli") <= may | exceptions.get(path.name, set()), path

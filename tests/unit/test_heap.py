@@ -8,6 +8,27 @@ import sys
 
 import pytest
 
+# The memory of a few large lists is fragmented, then freed but for its last piece.
+GIVING_BACK = """
+import asyncio
+from pathlib import Path
+from thermocline.daemon.heap import give_back
+
+def resident():
+    return int(Path('/proc/self/statm').read_text().split()[1])
+
+async def main():
+    pieces = [bytes(60_000) for _ in range(800)]
+    keep = pieces[-1]
+    del pieces
+    before = resident()
+    task = asyncio.create_task(give_back(0.01))
+    while resident() > before - 5000:
+        await asyncio.sleep(0.01)
+    task.cancel()
+
+asyncio.run(asyncio.wait_for(main(), 20))
+"""
 SHARING = "from thermocline.daemon.heap import share_heap; print(share_heap())"
 
 
@@ -18,3 +39,8 @@ def test_glibc_takes_one_heap_for_all_threads() -> None:
         [sys.executable, "-c", SHARING], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == "True"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
+def test_what_is_free_goes_back_to_the_system() -> None:
+    subprocess.run([sys.executable, "-c", GIVING_BACK], check=True)

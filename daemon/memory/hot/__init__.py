@@ -2,7 +2,7 @@
 
 from .displaced import Displaced
 from .document import document, document_size
-from .entries import Changes, Entry, EntryKey, diff, entries, from_entries
+from .entries import Changes, Entry, EntryKey, diff, entries, from_entries, is_entry
 from .fit import Fitted, fit
 from .state import HotLimits, HotState, Section
 from .update import remove, update
@@ -22,6 +22,7 @@ __all__ = [
     "entries",
     "fit",
     "from_entries",
+    "is_entry",
     "remove",
     "update",
 ]

@@ -11,12 +11,15 @@ import msgspec
 from ..records import Json
 from .document import CONTEXT_KEYS, TOP_KEYS
 from .state import HotState, Item, Section, number
+from .values import Cleaning
 
 EntryKey: TypeAlias = tuple[str, str]
 
 _Rank: TypeAlias = tuple[int, float, str]
 
 _SECTIONS: Final = frozenset(get_args(Section))
+# The sections that are lists, and what an entry of each has at the least.
+_NAMED_BY: Final = {"project": "name", "event": "text", "task": "text", "lesson": "text"}
 _FIRST: Final[_Rank] = (-1, float("inf"), "")
 
 
@@ -64,7 +67,7 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
             sections[section].append((key, entry.value))
     listed = {
         section: tuple(cast(Item, value) for _, value in sections[section] if type(value) is dict)
-        for section in ("project", "event", "task", "lesson")
+        for section in _NAMED_BY
     }
     return HotState(
         identity=dict(sections["identity"]),
@@ -76,6 +79,21 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
         extra={key: value for key, value in sections["extra"] if key not in TOP_KEYS},
         context={key: value for key, value in sections["context"] if key not in CONTEXT_KEYS},
     )
+
+
+def is_entry(section: str, value: Json) -> bool:
+    """Whether this release understands an entry, which a later one may have made."""
+    if section not in _SECTIONS:
+        return False
+    cleaning = Cleaning()
+    cleaning.clean(value, section, depth=1)
+    if cleaning.faults:
+        return False
+    by = _NAMED_BY.get(section)
+    if by is None:
+        return True
+    name = value.get(by) if isinstance(value, dict) else None
+    return isinstance(name, str) and bool(name.strip())
 
 
 def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Changes:

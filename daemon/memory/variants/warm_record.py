@@ -56,6 +56,13 @@ class WarmRecord:
         category, original = self._category(max_depth)
         known: dict[str, Any] = {name: self._text(name) for name in _TEXTS}
         known["original_category"] = known["original_category"] or original
+        known["device"] = self._text("device") or device
+        known["clock"] = clock = self._count("clock", 0) or 0
+        filed = self._count("filed_clock", None)
+        # What was filed when it was written says nothing of it.
+        known["filed_clock"] = clock if filed is None else filed
+        as_written = filed is None and clock
+        known["filed_device"] = known["device"] if as_written else self._text("filed_device")
         return Memory(
             id="",
             text=text,
@@ -75,8 +82,6 @@ class WarmRecord:
             expires_at=self._time("expires_at"),
             merged_into=self._text("merged_into") or None,
             superseded_by=self._text("superseded_by") or None,
-            clock=self._count("clock", 0) or 0,
-            device=self._text("device") or device,
             **known,
         )
 

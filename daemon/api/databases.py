@@ -1,0 +1,101 @@
+"""Which database a call means: the agent's own replica, or another that the caller names."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from thermocline.sync import SyncError
+from thermocline.sync.address import address
+
+from ..errors import InvalidInput, ThermoclineError
+from ..replication.account import Account, Secret, complete
+from ..replication.replicas import Question
+from .calls import Call, T
+
+Url = Annotated[str, Meta(max_length=2048)]
+Token = Annotated[str, Meta(max_length=16_384)]
+
+# In EvoClaw's words, whose programs look for them.
+_BOTH: Final = "db-url and auth-token required"
+
+
+class Database(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A database; left out: the agent's own replica.
+
+    The `token` of that one need not be given with its `url`. Any other database is opened for
+    this call alone, and naming one needs the role `admin`, since the daemon goes there itself.
+    """
+
+    url: Url | None = None
+    token: Token | None = None
+
+
+async def elsewhere(call: Call, named: Database) -> Account | None:
+    """The database that a call names; None: the agent's own replica.
+
+    Raises:
+        InvalidInput: the URL is none, or it or the token is missing.
+        Forbidden: the caller may not name another database.
+    """
+    if not named.url:
+        if named.token:
+            raise InvalidInput(_BOTH, field="url", hint="name the database that the token opens")
+        return None
+    if await _is_own(call, named):
+        return None
+    call.services.gate.require(call.peer, call.agent, "admin")
+    try:
+        place = address(named.url)
+    except SyncError as error:
+        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+    if not named.token:
+        raise InvalidInput(
+            _BOTH, field="token", hint="only that of the agent's own replica may be left out"
+        )
+    return Account(place.geturl(), Secret(named.token.strip()), "the call")
+
+
+async def ask(call: Call, named: Database, question: Question[T], *, create: bool = False) -> T:
+    """Ask the database that a call names.
+
+    Args:
+        call: it.
+        named: another database, which may be asked of an agent that has no memory here.
+        question: what to ask.
+        create: whether the agent's memory may begin with this, where its own replica is asked.
+
+    Raises:
+        ThermoclineError: it is none, or does not answer.
+    """
+    account = await elsewhere(call, named)
+    if account is not None:
+        return await call.services.one_offs.ask(call.agent, account, question)
+    # Open meanwhile, so that its replica is followed.
+    async with call.store(create=create):
+        return await call.services.replicas.ask(call.agent, question)
+
+
+async def _is_own(call: Call, named: Database) -> bool:
+    try:
+        own = await call.services.replicas.account(call.agent)
+    except ThermoclineError:
+        if not named.token:
+            raise
+        # What is wrong with the agent's own is no matter of another.
+        return False
+    if own is None or _plain(own.url) != _plain(named.url or ""):
+        return False
+    return not named.token or own.token == Secret(named.token.strip())
+
+
+def _plain(url: str) -> str:
+    """The URL without what makes no difference."""
+    try:
+        parts = urlsplit(complete(url.strip()))
+    except ValueError:
+        return url
+    return parts._replace(netloc=parts.netloc.lower()).geturl().rstrip("/")

@@ -1,0 +1,130 @@
+"""Answers without a known end: sent piece by piece, as fast as the caller reads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from aiohttp import web
+
+from ..errors import ShuttingDown
+from .calls import Answer, Call
+from .connections import Connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+async def streamed(
+    call: Call,
+    content_type: str,
+    pieces: AsyncGenerator[bytes, None],
+    *,
+    headers: Mapping[str, str] | None = None,
+    give_up: Callable[[], None] = lambda: None,
+) -> Answer:
+    """Send `pieces`, and end them as soon as the caller or the daemon leaves.
+
+    What goes wrong before the first piece is answered as an error. After that it can only show
+    as an answer without an end, which no caller takes for a whole one.
+
+    Args:
+        call: of one agent's memory.
+        content_type: the media type.
+        pieces: what to send; empty ones are passed over.
+        headers: more of the answer's head.
+        give_up: called when one side leaves, before `pieces` are closed.
+    """
+    response = web.StreamResponse(headers={"Content-Type": content_type, **(headers or {})})
+    if call.request.method == "HEAD":
+        async with call.store():
+            await response.prepare(call.request)
+        return response
+    async with aclosing(pieces), ending(call) as left:
+        left.add_done_callback(lambda _: give_up())
+        try:
+            piece = await _next(call, pieces, left)
+            await response.prepare(call.request)
+        except ConnectionError:
+            return response  # There is nobody left to tell.
+        try:
+            while piece is not None:
+                if piece:
+                    await response.write(piece)
+                piece = await _next(call, pieces, left)
+            await response.write_eof()
+        except BaseException as error:
+            _break_off(call, error)
+            if not isinstance(error, Exception):
+                raise
+    return response
+
+
+@asynccontextmanager
+async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
+    """A future that is done once the caller or the daemon leaves."""
+    waiting = asyncio.ensure_future(_either_leaves(call))
+    try:
+        yield waiting
+    finally:
+        waiting.cancel()
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `work` on a thread; one that is cancelled returns when the thread is done."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
+
+
+async def _next(
+    call: Call, pieces: AsyncGenerator[bytes, None], left: asyncio.Future[None]
+) -> bytes | None:
+    """The next piece; None at the end.
+
+    Raises:
+        ShuttingDown, ConnectionResetError: the daemon, or the caller, leaves.
+    """
+    getting = asyncio.ensure_future(anext(pieces, None))
+    waited: set[asyncio.Future[Any]] = {getting, left}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not getting.done():
+            getting.cancel()
+            await asyncio.wait({getting})
+    if not getting.cancelled():
+        return getting.result()
+    if call.services.stopping.is_set():
+        raise ShuttingDown("cannot send the rest: the daemon is stopping")
+    raise ConnectionResetError
+
+
+async def _either_leaves(call: Call) -> None:
+    protocol = call.request.protocol
+    assert isinstance(protocol, Connection)
+    either = [
+        asyncio.ensure_future(protocol.gone.wait()),
+        asyncio.ensure_future(call.services.stopping.wait()),
+    ]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in either:
+            one.cancel()
+
+
+def _break_off(call: Call, error: BaseException) -> None:
+    """Cut the connection: an end in good order would say that the answer is whole."""
+    if not isinstance(error, (ConnectionError, ShuttingDown, asyncio.CancelledError)):
+        _log.error("an answer broke off: %s", error, extra={"action": "stream_failed"})
+    transport = call.request.transport
+    if transport is not None:
+        transport.abort()

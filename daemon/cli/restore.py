@@ -1,0 +1,221 @@
+"""`thermocline restore`: bring memories back, from the cloud or a file, without a daemon."""
+
+from __future__ import annotations
+
+from ..client import Client
+from .arguments import WrongUsage, number, say
+from .database import token_of
+from .terminal import show_json, show_rows, size, span, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from typing import Final
+
+    from ..restoring.command import Options
+    from ..restoring.from_file import Restored
+    from ..restoring.from_replica import AgentRestored, Measured, Outcome
+    from ..status_answers import Rehearsal
+
+# A rehearsal fetches all that there is.
+_PATIENCE_SECONDS: Final = 6 * 3600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's options."""
+    add = parser.add_argument
+    add("file", metavar="FILE", nargs="?", help="an archive that `thermocline backup` wrote")
+    add(
+        "--url", "--db-url", dest="db_url", metavar="URL",
+        help="the database: libsql://, https:// or file:/; left out: the configured one",
+    )  # fmt: skip
+    add("--token-file", metavar="FILE", help="what holds its token alone; - reads standard input")
+    add("--auth-token", metavar="TOKEN", help="the token itself, which other users can see")
+    add("--to", "--state-dir", dest="to", metavar="DIR", help="where the memories are kept")
+    add("--dry-run", action="store_true", help="say what there is, and change nothing")
+    add("--replace", action="store_true", help="set aside what is there, under another name")
+    add("--keep-going", action="store_true", help="restore what is whole, if some rows are not")
+    add("--wait", metavar="SECONDS", type=number, help="give up when nothing answers for so long")
+    add("--verify", action="store_true", help="have the daemon rehearse it, and compare")
+    add("--config", metavar="FILE", help="a configuration over all others")
+    add(
+        "--set", dest="sets", metavar="KEY=VALUE", action="append", default=[],
+        help="set one key of the configuration; may be repeated",
+    )  # fmt: skip
+    parser.epilog = (
+        "Without --agent-id all agents of the database are restored. An interrupted restore is\n"
+        "gone on with by the same command. The daemon must not run, but for --verify."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Restore, or rehearse it."""
+    _check(args)
+    if args.verify:
+        return _verify(args)
+    options = _options(args)
+    if options.file is not None:
+        return _from_file(options, as_json=args.json)
+    try:
+        return _from_replica(options, as_json=args.json)
+    except KeyboardInterrupt:
+        say("interrupted; what has come is kept, and the same command goes on with it")
+        raise
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that contradict one another.
+
+    Raises:
+        WrongUsage: they do.
+    """
+    database = args.db_url or args.token_file or args.auth_token
+    if args.file is not None and (database or args.keep_going or args.wait is not None):
+        raise WrongUsage("a FILE is restored without a database: leave out its options")
+    elsewhere = database or args.file or args.to or args.config or args.sets
+    if args.verify and (elsewhere or args.replace or args.dry_run):
+        raise WrongUsage("--verify rehearses with the daemon's own database: leave out the rest")
+    if args.wait is not None and args.wait < 0:
+        raise WrongUsage("--wait: expected a number of seconds, 0 or more")
+
+
+def _options(args: argparse.Namespace) -> Options:
+    from ..restoring.command import Options  # noqa: PLC0415 - the other verbs must not load it
+
+    return Options(
+        agent=args.agent,
+        to=args.to,
+        config=args.config,
+        sets=tuple(args.sets),
+        replace=args.replace,
+        dry_run=args.dry_run,
+        file=args.file,
+        url=args.db_url or None,
+        token=token_of(args),
+        keep_going=args.keep_going,
+        give_up_seconds=args.wait,
+    )
+
+
+def _from_replica(options: Options, *, as_json: bool) -> int:
+    from ..restoring import command  # noqa: PLC0415 - likewise
+
+    if options.dry_run:
+        measured = command.measure(options)
+        if as_json:
+            show_json({"dry_run": True, "agents": [_builtins(each) for each in measured]})
+        else:
+            _show_measured(measured)
+        return 0
+    outcome = command.from_replica(options)
+    if as_json:
+        show_json(_as_json(outcome))
+    else:
+        for restored in outcome.restored:
+            show_rows(_rows(restored))
+    for name in outcome.passed_over:
+        say(f"passed over {visible(repr(name))}: it cannot be the id of an agent")
+    for error in outcome.failed.values():
+        say(visible(f"{error.message}" + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
+    return 1 if outcome.failed else 0
+
+
+def _from_file(options: Options, *, as_json: bool) -> int:
+    from ..restoring import command  # noqa: PLC0415 - likewise
+
+    restored = command.from_file(options, say)
+    if as_json:
+        show_json(_builtins(restored))
+    else:
+        show_rows(_rows_of_file(restored))
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    with Client(args.socket, args.agent, _PATIENCE_SECONDS) as client:
+        found: Rehearsal = client.request("POST", "/api/restore", body={"verify": True})
+    if args.json:
+        show_json(found)
+    else:
+        print(_told(found))
+        for fault in found["faults"]:
+            say(visible(fault))
+    return 0 if found["verified"] else 1
+
+
+def _told(found: Rehearsal) -> str:
+    took = f"in {span(found['seconds'])}" if found["seconds"] >= 1 else "at once"
+    if found["verified"]:
+        return f"verified {took}: the replica gives back all {found['rows']:,} rows as they are"
+    return (
+        f"NOT verified: {found['missing']:,} rows missing, {found['different']:,} different, "
+        f"{found['extra']:,} too many, of {found['rows']:,}"
+    )
+
+
+def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
+    yield "restored", visible(restored.agent)
+    yield "memories", f"{restored.memories:,}"
+    yield (
+        "also",
+        (
+            f"{restored.categories:,} categories, {restored.hot_entries:,} hot entries, "
+            f"{restored.key_values:,} key-value pairs"
+        ),
+    )
+    yield "compared", f"{restored.rows:,} rows, all as the replica holds them"
+    for fault in restored.lost:
+        yield "NOT RESTORED", fault
+    yield "size", size(restored.bytes)
+    yield "took", _took(restored)
+    yield "devices", f"{restored.devices:,} known to the replica"
+    yield "folder", restored.folder
+    if restored.set_aside:
+        yield "set aside", restored.set_aside
+    if restored.unsent:
+        yield "", f"in it are {restored.unsent:,} changes that the replica had not heard of"
+
+
+def _took(restored: AgentRestored) -> str:
+    rate = restored.rows / restored.seconds if restored.seconds else 0.0
+    text = f"{restored.seconds:.1f} s, {rate:,.0f} rows a second"
+    if restored.resumed:
+        text += f"; {restored.resumed:,} rows had come before an interruption"
+    return text
+
+
+def _show_measured(measured: Sequence[Measured]) -> None:
+    for each in measured:
+        others = sum(each.counts.values()) - each.counts.get("memory", 0)
+        text = (
+            f"{visible(each.agent)}: {each.counts.get('memory', 0):,} memories and {others:,} other"
+            f" rows, {size(each.bytes)}, about {span(each.seconds)}; would go to {each.folder}"
+        )
+        print(text + (", where a memory is: --replace sets it aside" if each.taken else ""))
+
+
+def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
+    yield ("would restore" if restored.dry_run else "restored"), visible(restored.agent)
+    for name, count in restored.counts.items():
+        yield name.replace("_", " "), f"{count:,}"
+    yield "files", f"{restored.files:,}, {size(restored.size_bytes)}"
+    yield "folder", restored.folder
+    if restored.set_aside:
+        yield "set aside", restored.set_aside
+    for skipped in restored.skipped:
+        yield "not in it", f"{visible(skipped.path)}: {skipped.why}"
+
+
+def _as_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "restored": [_builtins(each) for each in outcome.restored],
+        "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
+        "passed_over": outcome.passed_over,
+    }
+
+
+def _builtins(value: object) -> object:
+    import msgspec  # noqa: PLC0415 - loaded by now, and not by the other verbs
+
+    return msgspec.to_builtins(value)

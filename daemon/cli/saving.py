@@ -1,0 +1,166 @@
+"""What comes in pieces, into a file that is there whole or not at all, or to standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sys
+from itertools import chain
+from pathlib import Path
+
+from ..errors import Conflict, ThermoclineError
+from .arguments import WrongUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+    from typing import Final, TypeVar
+
+    T = TypeVar("T")
+
+_READABLE_BY_OWNER: Final = 0o600
+
+
+def add_file(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    """Add the FILE that is written, and how to replace one."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?" if default else None,
+        default=default,
+        help="where to; - is standard output" + (" (as is leaving it out)" if default else ""),
+    )
+    parser.add_argument("--force", action="store_true", help="replace a FILE that is there")
+
+
+def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[Path], T]) -> T:
+    """Write `pieces` into a file, for its owner alone.
+
+    They go into `FILE.part`, which takes its place once it is complete, checked and on the disk.
+    Whatever goes wrong, a file that was there stays as it was.
+
+    Args:
+        pieces: the content; an error while they come ends it.
+        file: where to.
+        force: whether a file that is there may be replaced.
+        check: looks at the complete `FILE.part`, and may refuse it; gives what is returned.
+
+    Raises:
+        Conflict: the file is there already, or is none that can be replaced, or another command
+            is writing it.
+        ThermoclineError: the disk refuses.
+    """
+    _refuse_taken(file, force=force)
+    pieces = _begun(pieces)
+    part = file.with_name(f"{file.name}.part")
+    handle = _open(part)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            _lock(out.fileno(), part)
+            _write(pieces, out.fileno(), str(part))
+            os.fsync(out.fileno())
+            checked = check(part)
+            _refuse_taken(file, force=force)
+            part.replace(file)
+    except BaseException as error:
+        if not isinstance(error, _Busy):
+            part.unlink(missing_ok=True)
+        raise
+    _sync_folder(file.parent)
+    return checked
+
+
+def pass_on(pieces: Iterable[bytes]) -> int:
+    """Write `pieces` to standard output as they come; return how many bytes they were.
+
+    Raises:
+        ThermoclineError: whoever reads it has left, or the disk refuses.
+    """
+    pieces = _begun(pieces)
+    sys.stdout.flush()
+    return _write(pieces, sys.stdout.fileno(), "the result")
+
+
+def refuse_terminal(file: str) -> None:
+    """Refuse to show bytes to people.
+
+    Raises:
+        WrongUsage: `file` is standard output, and that is a terminal.
+    """
+    if file == "-" and sys.stdout.isatty():
+        raise WrongUsage("an archive is nothing for a terminal; name a FILE, or use a pipe")
+
+
+def _begun(pieces: Iterable[bytes]) -> Iterable[bytes]:
+    """The same, once the first is there: what is refused leaves no trace."""
+    coming = iter(pieces)
+    return chain([next(coming, b"")], coming)
+
+
+class _Busy(Conflict):
+    """Another command writes the same file; it is that one's to clear up."""
+
+
+def _refuse_taken(file: Path, *, force: bool) -> None:
+    if not os.path.lexists(file):
+        return
+    if not file.is_file() or file.is_symlink():
+        raise Conflict(
+            f"cannot write {file}: it is not a regular file", hint="name another, or - and a pipe"
+        )
+    if not force:
+        raise Conflict(f"cannot write {file}: it is there already", hint="--force replaces it")
+
+
+def _open(part: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(part, flags, _READABLE_BY_OWNER)
+    except OSError as error:
+        raise _refused(error, str(part)) from error
+
+
+def _lock(handle: int, part: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever held it a moment ago may have given it its final name.
+        mine = os.path.samestat(os.fstat(handle), os.stat(part))  # noqa: PTH116
+    except (BlockingIOError, FileNotFoundError):
+        mine = False
+    if not mine:
+        raise _Busy(f"cannot write {part}: another command is writing it", hint="let it finish")
+    # One that an earlier run left may be open to others, and is longer than nothing.
+    os.fchmod(handle, _READABLE_BY_OWNER)
+    os.ftruncate(handle, 0)
+
+
+def _write(pieces: Iterable[bytes], handle: int, name: str) -> int:
+    total = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            try:
+                written = os.write(handle, rest)
+            except OSError as error:
+                raise _refused(error, name) from error
+            rest = rest[written:]
+            total += written
+    return total
+
+
+def _refused(error: OSError, name: str) -> ThermoclineError:
+    why = "its reader has left" if error.errno == errno.EPIPE else (error.strerror or "").lower()
+    return ThermoclineError(f"cannot write {name}: {why}")
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some file systems, such as those of sticks, know no sync of a folder.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

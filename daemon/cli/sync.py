@@ -1,0 +1,123 @@
+"""`thermocline sync`: how replication stands, or replicating now."""
+
+from __future__ import annotations
+
+import time
+
+from ..client import Client
+from .database import PATIENCE_SECONDS
+from .terminal import ago, show_json, show_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+    from typing import Final
+
+    from ..answers import Synced
+    from ..status_answers import Rehearsal, Standing, SyncStanding
+
+_KINDS: Final = {
+    "memory": ("memory", "memories"),
+    "hot": ("hot entry", "hot entries"),
+    "tree": ("category", "categories"),
+    "kv": ("pair", "pairs"),
+    "merge": ("merge", "merges"),
+    "apart": ("parting", "partings"),
+    "use": ("count of uses", "counts of uses"),
+    "metric": ("counter", "counters"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's options."""
+    parser.add_argument("--now", action="store_true", help="send and receive now, and wait for it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show how it stands, or do it."""
+    with Client(args.socket, args.agent, PATIENCE_SECONDS) as client:
+        if args.now:
+            synced = client.sync()
+            if args.json:
+                show_json(synced)
+            else:
+                print(_told(synced))
+            return 0
+        standing = client.sync_status()
+    if args.json:
+        show_json(standing)
+    else:
+        show_rows(_rows(standing, time.time()))
+    return 0
+
+
+def phase_of(standing: Standing, now: float) -> str:
+    """What replication is doing, in a few words; capital letters where somebody must act."""
+    if standing["replica"] == "none":
+        return "off"
+    if standing["phase"] == "waiting":
+        return f"waiting, next try {ago(max(standing['next_try'] or now, now), now)}"
+    if standing["phase"] == "stopped":
+        return "STOPPED until it is mended"
+    if standing["phase"] == "working":
+        return "at work"
+    if standing["last_success"] is None:
+        return "not begun"
+    return "some to send" if standing["queued"] else "in step"
+
+
+def _told(synced: Synced) -> str:
+    text = f"sent {synced['sent']:,}, received {synced['received']:,}"
+    if synced["refused"]:
+        text += f", passed over {synced['refused']:,} that make no sense"
+    took = synced["took_ms"]
+    return f"{text} in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
+
+
+def _rows(standing: SyncStanding, now: float) -> Iterator[tuple[str, str]]:
+    yield "replica", _place(standing)
+    yield "state", phase_of(standing, now)
+    if standing["message"]:
+        yield "", standing["message"]
+    if standing["hint"]:
+        yield "way out", standing["hint"]
+    yield "to send", _queued(standing["queued_kinds"])
+    if standing["replica"] != "none":
+        yield "last success", ago(standing["last_success"], now)
+        yield "since start", _counted(standing)
+        yield "rehearsal", _rehearsed(standing["rehearsal"], now)
+    yield "device", f"{standing['device']['name']} ({standing['device']['id']})"
+
+
+def _place(standing: Standing) -> str:
+    if standing["replica"] == "none":
+        return "none (cold.backend)"
+    if standing["replica"] == "unknown":
+        return "what the configuration names cannot be used"
+    return f"{standing['url']} ({standing['configured_by']})"
+
+
+def _queued(kinds: Mapping[str, int]) -> str:
+    named = (
+        f"{number:,} {_KINDS.get(kind, (kind, kind))[number != 1]}"
+        for kind, number in kinds.items()
+    )
+    return ", ".join(named) or "nothing"
+
+
+def _rehearsed(rehearsal: Rehearsal | None, now: float) -> str:
+    """How the last rehearsal of a restore went."""
+    if rehearsal is None:
+        return "none yet"
+    when = ago(rehearsal["at"], now)
+    if rehearsal["verified"]:
+        return f"{rehearsal['rows']:,} rows could be restored {when}"
+    return f"FAILED {when}: {'; '.join(rehearsal['faults'])}"
+
+
+def _counted(standing: Standing) -> str:
+    text = f"sent {standing['sent']:,}, received {standing['received']:,}"
+    if standing["refused"]:
+        text += f", passed over {standing['refused']:,} that make no sense"
+    return text

@@ -1,0 +1,59 @@
+"""`thermocline upkeep`: what happens by itself, when it did last and when it is due."""
+
+from __future__ import annotations
+
+import time
+
+from ..client import Client
+from .arguments import say
+from .terminal import ago, moment, show_json, show_rows, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from ..upkeep_answers import Schedule, UpkeepStanding
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """This verb has no options of its own."""
+    parser.epilog = (
+        "The times are those of upkeep.* in the configuration. thermocline consolidate runs it\n"
+        "at once."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the schedules."""
+    with Client(args.socket, args.agent) as client:
+        standing: UpkeepStanding = client.request("GET", "/api/upkeep")
+    if args.json:
+        show_json(standing)
+        return 0
+    now = time.time()
+    if standing["schedules"]:
+        rows = [
+            ("run", "times", "last", "next", ""),
+            *(_row(s, now) for s in standing["schedules"]),
+        ]
+        show_rows(rows)
+    else:
+        print("nothing is scheduled: see upkeep.* in the configuration")
+    if running := standing["running"]:
+        done = f", {running['step']} is done" if running["step"] else ""
+        print(f"running: {running['mode']}, begun {ago(running['since'], now)}{visible(done)}")
+    if standing["unfinished"]:
+        say(f"{visible(standing['unfinished'])} was broken off, and goes on soon")
+    return 0
+
+
+def _row(schedule: Schedule, now: float) -> tuple[str, ...]:
+    seconds = schedule["seconds"]
+    took = "" if seconds is None else f"took {seconds:.1f} s"
+    return (
+        schedule["name"],
+        schedule["cron"] or "",
+        moment(schedule["last"], now),
+        moment(schedule["next"], now),
+        f"FAILED: {schedule['error']}" if schedule["error"] else took,
+    )

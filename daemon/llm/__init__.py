@@ -1,0 +1,1 @@
+"""The language model: asked through one port, called by a process of its own."""

@@ -1,0 +1,292 @@
+"""The model that the daemon asks: the port of `model`, served by the models' process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, TypeVar
+
+import msgspec
+
+from ..errors import ConfigInvalid, ModelUnavailable
+from ..problems import Problems
+from . import schemas
+from .addresses import is_named
+from .attempts import Attempts
+from .cache import Cache, Cached, key_of
+from .failures import CallFailed
+from .instructions import Prompts
+from .keys import Keys, key_file, read_keys
+from .metering import Bill, Errand, Meter
+from .model import PURPOSES, Asked, Clear, Reply
+from .plan import CacheState, ModelStatus, Plan, State
+from .quoting import Quoting
+from .replies import Unreadable, read
+from .wire import Answered, Ask, Message, Setup, Wanted
+
+T = TypeVar("T")
+
+# The first reply as the model is shown it again.
+_SHOWN: Final = 4_000
+# A model that thinks aloud may need most of its tokens for that.
+_MORE: Final = 4
+_MISSING_SECONDS: Final = 60.0
+_CUT_OFF: Final = "it was cut off because it was too long; be brief"
+
+
+class _Question(msgspec.Struct, frozen=True):
+    """A question on its way: what is asked of whom, in which time, and what it is for."""
+
+    asked: Asked
+    wanted: Wanted
+    models: tuple[str, ...]
+    endpoint: str | None
+    errand: Errand
+    until: float
+    patient: bool
+
+    @property
+    def given(self) -> str:
+        """The data in it."""
+        return "\n".join(part.text for part in self.asked.parts)
+
+
+class LiveModel:
+    """Asks the configured models, or a caller's endpoint, through a process of their own.
+
+    Args:
+        plan: what the configuration says; looked up each time.
+        env: where `$CREDENTIALS_DIRECTORY` may stand.
+        prompts: the rules that go with every question.
+        meter: makes the requests and counts them.
+        attempts: says which model is asked, and how often.
+        cache: the answers so far.
+        clear: takes secrets out of a text before it is sent.
+        problems: is told what a person should see to.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        env: Mapping[str, str],
+        prompts: Prompts,
+        meter: Meter,
+        attempts: Attempts,
+        cache: Cache,
+        clear: Clear,
+        problems: Problems,
+    ) -> None:
+        self._plan = plan
+        self._env = env
+        self._prompts = prompts
+        self._meter = meter
+        self._attempts = attempts
+        self._clock = attempts.clock
+        self._cache = cache
+        self._clear = clear
+        self._problems = problems
+        self._quoting = Quoting()
+        self._setup = Setup()
+        self._missing_until = 0.0
+
+    def available(self, purpose: str) -> bool:
+        """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
+        return bool(self._plan().models_for(purpose)) and self._state() == "ready"
+
+    async def ask(
+        self,
+        asked: Asked,
+        kind: type[T],
+        *,
+        deadline: float | None = None,
+        endpoint: str | None = None,
+    ) -> Reply[T]:
+        """Ask, and read the reply as a `kind`; see `model.Model`."""
+        began, usage = self._clock(), self._meter.usage
+        asked, cleared = self._cleared(asked)
+        usage.called(asked.purpose, cleared)
+        bill = Bill()
+        try:
+            async with asyncio.timeout(deadline):
+                reply = await self._reply(asked, kind, deadline, endpoint, bill)
+        except (CallFailed, Unreadable, TimeoutError) as error:
+            code, shown = self._explained(error, self._clock() - began)
+            usage.failed(asked.purpose, code)
+            raise shown from error
+        finally:
+            if bill.tokens_in and endpoint is None:
+                await self._meter.save()
+        seconds = self._clock() - began
+        usage.answered(asked.purpose, None if reply.cached else seconds, repaired=reply.repaired)
+        return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
+
+    def status(self) -> ModelStatus:
+        """How models are, for status and metrics."""
+        plan, cache, meter = self._plan(), self._cache, self._meter
+        models = {purpose: plan.models_for(purpose) for purpose in PURPOSES}
+        names = sorted({name for several in models.values() for name in several})
+        rests = {name: self._attempts.resting.why(name) for name in names}
+        return ModelStatus(
+            state=self._state(),
+            worker=meter.supervisor.state,
+            models=models,
+            resting={name: why.message for name, why in rests.items() if why is not None},
+            day=meter.budget.day,
+            today=meter.budget.today,
+            limits=meter.budget.limits,
+            cache=CacheState(len(cache), cache.hits, cache.misses),
+            purposes=meter.usage.purposes(),
+            cleared=meter.usage.cleared(),
+        )
+
+    async def close(self) -> None:
+        """End the process; questions under way fail."""
+        await self._meter.supervisor.close()
+
+    def _state(self) -> State:
+        if self._plan().main is None:
+            return "off"
+        if self._clock() < self._missing_until:
+            return "missing"
+        return "spent" if self._meter.budget.why_spent() else "ready"
+
+    async def _reply(
+        self, asked: Asked, kind: type[T], deadline: float | None, endpoint: str | None, bill: Bill
+    ) -> Reply[T]:
+        wanted = schemas.wanted(kind)
+        models = (endpoint,) if endpoint else self._plan().models_for(asked.purpose)
+        key = key_of(models, asked, wanted.words)
+        if (known := self._cache.get(key)) is not None:
+            value = msgspec.json.decode(known.value, type=kind)
+            return _reply(value, known.model, Bill(), cached=True)
+        if not models:
+            raise CallFailed("off", f"no model is configured for {asked.purpose}")
+        errand = Errand(asked.purpose, await self._prepared(endpoint), bill)
+        before = self._clock()
+        await self._meter.supervisor.ready(errand.setup, load=endpoint is None)
+        patient = deadline is None
+        seconds = self._plan().seconds_for(asked.purpose)
+        until = self._clock() + seconds if deadline is None else before + deadline
+        question = _Question(asked, wanted, models, endpoint, errand, until, patient)
+        async with asyncio.timeout(until - self._clock()):
+            model, value, repaired = await self._usable(question, kind)
+        self._cache.put(key, Cached(model, msgspec.json.encode(value)))
+        return _reply(value, model, bill, repaired=repaired)
+
+    async def _prepared(self, endpoint: str | None) -> Setup | None:
+        """What the process has to know; None for a caller's own endpoint, which must be one."""
+        if endpoint is not None:
+            is_named(endpoint, ())
+            return None
+        self._meter.check()
+        plan = self._plan()
+        setup = Setup(await self._keys(plan), plan.main, plan.base, plan.bases)
+        if setup != self._setup:
+            self._setup = setup
+            self._attempts.resting.forget()
+        return setup
+
+    async def _keys(self, plan: Plan) -> Keys:
+        def found() -> Keys:
+            return read_keys(key_file(plan.key_file, self._env))
+
+        try:
+            keys = await asyncio.to_thread(found)
+        except ConfigInvalid as error:
+            self._problems.report("model_keys", "llm", error.message, lasting=False)
+            raise CallFailed("unauthorized", error.message) from error
+        self._problems.clear("model_keys", "llm")
+        return keys
+
+    async def _usable(self, question: _Question, kind: type[T]) -> tuple[str, T, bool]:
+        """A reply that can be used, if need be the second; whose, and whether it was that."""
+        asked = question.asked
+        messages = self._quoting.messages(asked, self._prompts.data)
+        ask = Ask(0, "", messages, question.wanted, asked.max_tokens, asked.temperature, 0.0)
+        model, answered = await self._one(question, ask, question.models)
+        try:
+            return model, read(answered.text, kind, given=question.given), False
+        except Unreadable as error:
+            if error.refused:
+                raise
+            again = self._repair(ask, answered, error.why)
+        model, answered = await self._one(question, again, (model,))
+        return model, read(answered.text, kind, given=question.given), True
+
+    def _repair(self, ask: Ask, answered: Answered, why: str) -> Ask:
+        cut = answered.finish == "length"
+        words = self._prompts.repair.replace("{why}", _CUT_OFF if cut else why)
+        shown = answered.text[:_SHOWN].strip()
+        more = (Message("assistant", shown),) if shown else ()
+        messages = (*ask.messages, *more, Message("user", words))
+        tokens = ask.max_tokens * (_MORE if cut else 1)
+        return msgspec.structs.replace(ask, messages=messages, max_tokens=tokens)
+
+    async def _one(
+        self, question: _Question, ask: Ask, models: tuple[str, ...]
+    ) -> tuple[str, Answered]:
+        endpoint = question.endpoint
+        if endpoint is not None:
+            anywhere = is_named(endpoint, self._plan().endpoint_hosts)
+            ask = msgspec.structs.replace(ask, endpoint=endpoint, anywhere=anywhere)
+        call = partial(self._meter.call, question.errand)
+        try:
+            answer = await self._attempts.reply(
+                call, ask, models, question.until, patient=question.patient
+            )
+        except CallFailed as error:
+            self._tell(error, question)
+            raise
+        if endpoint is None:
+            self._problems.clear("model_failing", "llm")
+        return answer
+
+    def _cleared(self, asked: Asked) -> tuple[Asked, dict[str, int]]:
+        """The question without secrets, and how many there were."""
+        counts: dict[str, int] = {}
+        parts = []
+        for part in asked.parts:
+            cleared = self._clear(part.text)
+            parts.append(msgspec.structs.replace(part, text=cleared.text))
+            for name, count in cleared.counts.items():
+                counts[name] = counts.get(name, 0) + count
+        return msgspec.structs.replace(asked, parts=tuple(parts)), counts
+
+    def _tell(self, error: CallFailed, question: _Question) -> None:
+        """Note what a person should see to."""
+        if question.endpoint is not None:
+            return
+        if error.code == "unloaded":
+            self._missing_until = self._clock() + _MISSING_SECONDS
+        if error.lasting or error.code == "unloaded":
+            text = f"no model can be asked: {error.message}"
+            self._problems.report("model_failing", "llm", text, error.hint or "", lasting=False)
+
+    def _explained(self, error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
+        """In a word for the statistics, and as an error for the caller."""
+        match error:
+            case CallFailed():
+                return error.code, ModelUnavailable(error.message, hint=error.hint)
+            case Unreadable(refused=True):
+                return "refused", ModelUnavailable("the model refuses to answer")
+            case Unreadable():
+                why = f"the model's reply cannot be used, at the second attempt either: {error}"
+                return "unreadable", ModelUnavailable(why)
+        return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
+
+
+def _reply(
+    value: T, model: str, bill: Bill, *, cached: bool = False, repaired: bool = False
+) -> Reply[T]:
+    return Reply(
+        value=value,
+        model=model,
+        tokens_in=bill.tokens_in,
+        tokens_out=bill.tokens_out,
+        cost=bill.cost,
+        cached=cached,
+        repaired=repaired,
+        seconds=0.0,
+        cleared={},
+    )

@@ -1,0 +1,117 @@
+"""What may be spent on models in a day, in tokens and in money."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FILE: Final = "llm-usage.json"
+_MOST_DAYS: Final = 31
+
+Write = Callable[[Path, bytes], object]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The most for a day; 0 for no limit. The cost is in US dollars."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class Spent(msgspec.Struct):
+    """What one day has cost.
+
+    Attributes:
+        unpriced: calls of models whose price is not known, and not in `cost`.
+    """
+
+    tokens: int = 0
+    cost: float = 0.0
+    calls: int = 0
+    unpriced: int = 0
+
+
+class Budget:
+    """Counts what is spent, by the device's own days, and says when it is enough.
+
+    What was counted survives a restart once `save` has returned. A clock that is set back finds
+    the count of that day again, so that no day has two budgets.
+
+    Args:
+        path: where the counts are kept.
+        write: replaces a file durably.
+        now: seconds since the epoch.
+        limits: looked up each time.
+    """
+
+    def __init__(
+        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], Limits]
+    ) -> None:
+        self._path = path
+        self._write = write
+        self._now = now
+        self._limits = limits
+        self._days: dict[str, Spent] = {}
+        self._reserved = 0
+
+    def load(self) -> None:
+        """Read the counts; a file that cannot be read counts as none. Blocking."""
+        with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError):
+            self._days = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Spent])
+
+    @property
+    def day(self) -> str:
+        """Today, where the device is, as `2026-02-28`."""
+        return time.strftime("%Y-%m-%d", time.localtime(self._now()))
+
+    @property
+    def today(self) -> Spent:
+        """What today has cost so far."""
+        return self._days.get(self.day, Spent())
+
+    @property
+    def limits(self) -> Limits:
+        """What today may cost."""
+        return self._limits()
+
+    def why_spent(self) -> str | None:
+        """Which limit is reached, in words; None while there is room.
+
+        Requests under way count with what they may still cost.
+        """
+        limits, today = self._limits(), self.today
+        if limits.tokens and today.tokens + self._reserved >= limits.tokens:
+            return f"{today.tokens:,} of {limits.tokens:,} tokens"
+        if limits.cost and today.cost >= limits.cost:
+            return f"{today.cost:.2f} of {limits.cost:.2f} dollars"
+        return None
+
+    def reserve(self, tokens: int) -> None:
+        """Keep room for a request under way; `settle` gives it back."""
+        self._reserved += tokens
+
+    def settle(self, reserved: int, tokens: int, cost: float | None) -> None:
+        """Count what a request has really cost; `cost` None where the price is not known."""
+        self._reserved -= reserved
+        if not tokens and not cost:
+            return
+        day = self._days.setdefault(self.day, Spent())
+        day.calls += 1
+        day.tokens += tokens
+        day.cost += cost or 0.0
+        day.unpriced += cost is None
+        for old in sorted(self._days)[:-_MOST_DAYS]:
+            del self._days[old]
+
+    def save(self) -> None:
+        """Write the counts down. Blocking.
+
+        Raises:
+            OSError: the disk refused; what was there before is there still.
+        """
+        self._write(self._path, msgspec.json.encode(self._days))

@@ -1,0 +1,77 @@
+"""Putting the model together from its parts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from ..problems import Problems
+from .asking import LiveModel
+from .attempts import Attempts
+from .budget import FILE, Budget, Write
+from .cache import Cache
+from .instructions import read_prompts
+from .metering import Meter
+from .model import Clear
+from .plan import Plan
+from .resting import Resting
+from .supervisor import Patience, Supervisor
+from .usage import Usage
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What the model finds around it.
+
+    Attributes:
+        env: the environment of the daemon.
+        state_dir: where the day's budget is written down.
+        write: replaces a file durably.
+        clear: takes secrets out of a text.
+        problems: is told what a person should see to.
+        now: seconds since the epoch.
+        clock: seconds that never run backwards.
+        sleep: waits for so many seconds.
+        patience: how long the models' process is waited for.
+    """
+
+    env: Mapping[str, str]
+    state_dir: Path
+    write: Write
+    clear: Clear
+    problems: Problems
+    now: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    patience: Patience = Patience()
+
+
+def build_model(plan: Callable[[], Plan], around: Around) -> LiveModel:
+    """The model of a plan. Reads files; starts nothing before it is asked.
+
+    Close it in the end: its process would otherwise wait for the daemon's end.
+    """
+    budget = Budget(around.state_dir / FILE, around.write, around.now, lambda: plan().limits)
+    budget.load()
+    supervisor = Supervisor(
+        around.env,
+        lambda: plan().idle_seconds,
+        patience=around.patience,
+        clock=around.clock,
+    )
+    # Chance spreads waits; nothing hangs on it that has to be secret.
+    chance = random.Random()  # noqa: S311
+    return LiveModel(
+        plan,
+        around.env,
+        read_prompts(),
+        Meter(supervisor, budget, Usage(), around.problems),
+        Attempts(Resting(around.clock), around.clock, around.sleep, chance),
+        Cache(lambda: plan().cache_entries),
+        around.clear,
+        around.problems,
+    )

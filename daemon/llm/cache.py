@@ -1,0 +1,61 @@
+"""Answers to questions that were asked before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from .model import Asked
+
+_LONGEST_ANSWER: Final = 65_536
+
+
+class Cached(msgspec.Struct, frozen=True):
+    """An answer: which model gave it, and the value as JSON."""
+
+    model: str
+    value: bytes
+
+
+class Cache:
+    """The answers used last, in memory. Lost with the process.
+
+    Args:
+        most: how many are kept; looked up each time.
+    """
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most = most
+        self._answers: OrderedDict[bytes, Cached] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, key: bytes) -> Cached | None:
+        """The answer, which then counts as used."""
+        found = self._answers.get(key)
+        if found is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._answers.move_to_end(key)
+        return found
+
+    def put(self, key: bytes, answer: Cached) -> None:
+        """Keep an answer, and let go of the one that was not used for longest."""
+        if len(answer.value) <= _LONGEST_ANSWER:
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
+        while len(self._answers) > self._most():
+            self._answers.popitem(last=False)
+
+
+def key_of(models: Sequence[str], asked: Asked, schema: str) -> bytes:
+    """What makes two questions the same: who is asked, every word, and the form of the reply."""
+    return hashlib.sha256(msgspec.json.encode((models, asked, schema))).digest()

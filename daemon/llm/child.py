@@ -1,0 +1,288 @@
+"""One life of the model's process, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from .failures import CallFailed
+from .wire import (
+    LONGEST_LINE,
+    Answered,
+    Ask,
+    Cancel,
+    Failed,
+    FromWorker,
+    Load,
+    Loaded,
+    Ready,
+    Setup,
+    ToWorker,
+    from_worker,
+    line,
+)
+
+# What the process may know of the daemon's environment: where programs and certificates are, and
+# the way to the network. Keys are none of it.
+_PASSED_ON: Final = frozenset(
+    {
+        *("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
+        *("LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+        *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    }
+)
+_OURS: Final = {
+    # Prices and headers come from the package, not from the network.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_LOCAL_BLOG_POSTS": "True",
+    # No file of environment variables is looked for.
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "ERROR",
+    "LITELLM_DISABLE_BUG_REPORT_LINK": "true",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "NETRC": os.devnull,
+    "PYTHONUNBUFFERED": "1",
+}
+_LEAVING_SECONDS: Final = 3.0
+# From the end of what it says to its own end.
+_ENDING_SECONDS: Final = 1.0
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """What the process gets of an environment, and what it is told by one."""
+    return {name: env[name] for name in sorted(_PASSED_ON & env.keys())} | _OURS
+
+
+class Child:
+    """The process, what it is asked, and what it says.
+
+    Attributes:
+        pid: its number.
+        version: of litellm, once that is loaded.
+        answered: how many requests it has replied to.
+        setup: what it was told last.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, setup: Setup) -> None:
+        loop = asyncio.get_running_loop()
+        self._process = process
+        self._waiting: dict[int, asyncio.Future[Answered]] = {}
+        self._ready: asyncio.Future[None] = loop.create_future()
+        self._loaded: asyncio.Future[str] | None = None
+        self._ended = asyncio.Event()
+        self._leaving = False
+        self._reading = asyncio.create_task(self._read(), name="model")
+        self.pid = process.pid
+        self.version: str | None = None
+        self.answered = 0
+        self.setup = setup
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], env: Mapping[str, str], setup: Setup, seconds: float
+    ) -> Child:
+        """Start it and wait until it has been set up.
+
+        Raises:
+            CallFailed: it cannot be started, or is not ready within so many seconds.
+        """
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=environment(env),
+                cwd="/",
+                # A signal for the terminal's foreground is for the daemon to see to.
+                start_new_session=True,
+                limit=LONGEST_LINE,
+            )
+        except OSError as error:
+            raise CallFailed("died", f"cannot start the models' process: {error}") from error
+        child = cls(process, setup)
+        try:
+            async with asyncio.timeout(seconds):
+                await child.tell(setup)
+                await asyncio.shield(child._ready)
+        except TimeoutError:
+            await child.leave(at_once=True)
+            raise CallFailed(
+                "starting", f"the models' process was not ready in {seconds:.0f} s"
+            ) from None
+        except BaseException:
+            await child.leave(at_once=True)
+            raise
+        return child
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no more, or on its way out."""
+        return self._leaving or self._ended.is_set()
+
+    @property
+    def died(self) -> bool:
+        """Whether it has ended and nobody had told it to."""
+        return self._ended.is_set() and not self._leaving
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._waiting)
+
+    async def load(self, seconds: float) -> str:
+        """Have it import litellm, once; the version.
+
+        Raises:
+            CallFailed: litellm is not installed, or cannot be imported in so many seconds.
+        """
+        if self._loaded is None:
+            self._loaded = asyncio.get_running_loop().create_future()
+            await self.tell(Load())
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._loaded), seconds)
+        except TimeoutError:
+            raise CallFailed("starting", f"litellm was not loaded in {seconds:.0f} s") from None
+
+    async def tell(self, message: ToWorker) -> None:
+        """Send a message.
+
+        Raises:
+            CallFailed: nobody is there to read it.
+        """
+        if isinstance(message, Setup):
+            self.setup = message
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(line(message))
+            await pipe.drain()
+        except (OSError, RuntimeError):
+            # It says how it ended only once it has.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
+            raise self._gone() from None
+
+    async def ask(self, ask: Ask, grace: float) -> Answered:
+        """Send a request and wait for its answer.
+
+        One that is given up is cancelled over there. A process that does not even answer to
+        that within `grace` seconds hangs, and is ended.
+
+        Raises:
+            CallFailed: there is no reply.
+        """
+        if self.ended:
+            raise self._gone()
+        answer: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        self._waiting[ask.number] = answer
+        try:
+            await self.tell(ask)
+            return await answer
+        except asyncio.CancelledError:
+            self._give_up(ask.number, grace)
+            raise
+        except CallFailed:
+            self._waiting.pop(ask.number, None)
+            raise
+
+    async def leave(self, *, at_once: bool = False) -> None:
+        """Let it end, and see to it that it does. Requests under way get no reply."""
+        self._leaving = True
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if not at_once:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
+        self.kill()
+        await self._ended.wait()
+
+    def kill(self) -> None:
+        """End it now, if it still lives."""
+        # asyncio's own would first look whether it has ended, and so take the exit code away
+        # from whoever waits for it.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def _give_up(self, number: int, grace: float) -> None:
+        if self.ended:
+            self._waiting.pop(number, None)
+            return
+        pipe = self._process.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError, RuntimeError):
+            pipe.write(line(Cancel(number)))
+        asyncio.get_running_loop().call_later(grace, self._must_have_answered, number)
+
+    def _must_have_answered(self, number: int) -> None:
+        if number in self._waiting:
+            self.kill()
+
+    async def _read(self) -> None:
+        """Take what it says until it says no more."""
+        out = self._process.stdout
+        assert out is not None
+        # A line beyond all limits, or one that is no message: it is not itself any more.
+        with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
+            while data := await out.readline():
+                self._take(from_worker(data))
+        try:
+            await asyncio.wait_for(self._process.wait(), _ENDING_SECONDS)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+        self._ended.set()
+        gone = self._gone()
+        for future in (self._ready, self._loaded, *self._waiting.values()):
+            if future is not None and not future.done():
+                future.set_exception(gone)
+                # Whoever waited may have left already.
+                future.exception()
+        self._waiting.clear()
+
+    def _take(self, message: FromWorker) -> None:
+        match message:
+            case Ready():
+                if not self._ready.done():
+                    self._ready.set_result(None)
+            case Loaded(version=version, why=why):
+                self._take_loaded(version, why)
+            case Answered(number=number) | Failed(number=number):
+                future = self._waiting.pop(number, None)
+                self.answered += 1
+                if future is None or future.done():
+                    return
+                if isinstance(message, Answered):
+                    future.set_result(message)
+                else:
+                    future.set_exception(
+                        CallFailed(message.code, message.message, message.retry_after)
+                    )
+
+    def _take_loaded(self, version: str | None, why: str | None) -> None:
+        self.version = version
+        future = self._loaded
+        if future is None or future.done():
+            return
+        if version is None:
+            future.set_exception(CallFailed("unloaded", f"cannot load litellm: {why}"))
+            future.exception()
+            self._loaded = None
+        else:
+            future.set_result(version)
+
+    def _gone(self) -> CallFailed:
+        code = self._process.returncode
+        how = "" if code is None else f" (exit code {code})"
+        return CallFailed("died", f"the models' process has ended{how}")

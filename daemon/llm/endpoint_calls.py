@@ -1,0 +1,166 @@
+"""Asking an endpoint that a caller named, in one of the two ways of EvoClaw's tools.
+
+Used in the model's process alone. No key is sent, no redirect followed, no proxy used, and no
+connection made but to an allowed address, whatever a name resolves to at that moment.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from .addresses import is_allowed, parts_of, style_of, target_of
+from .failures import CallFailed, of_status, pause_of, without
+from .wire import LONGEST_REPLY, Answered, Ask
+
+_LONGEST_BODY: Final = 4 << 20
+_EVENTS: Final = "text/event-stream"
+_PLAIN_FIELDS: Final = ("text", "response", "content")
+
+Json = Any
+
+
+async def ask_endpoint(ask: Ask, form: str) -> Answered:
+    """One question to the endpoint of a request.
+
+    Args:
+        ask: the request; its endpoint is set.
+        form: what goes before the schema of the reply.
+
+    Raises:
+        CallFailed: there is no reply.
+    """
+    assert ask.endpoint is not None
+    url = target_of(ask.endpoint)
+    host = parts_of(url).hostname or ""
+    try:
+        async with (
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    resolver=_Allowed(anywhere=ask.anywhere), use_dns_cache=False
+                ),
+                timeout=aiohttp.ClientTimeout(total=None),
+                auto_decompress=False,
+            ) as session,
+            session.post(
+                _literal_allowed(url, host, anywhere=ask.anywhere),
+                json=_body(ask, form),
+                headers={"Accept-Encoding": "identity"},
+                allow_redirects=False,
+            ) as response,
+        ):
+            return await _answer(ask, response)
+    except (aiohttp.ClientConnectorError, aiohttp.ServerDisconnectedError) as error:
+        if isinstance(error.__cause__, _NotAllowed):
+            raise CallFailed("address", str(error.__cause__)) from None
+        raise CallFailed("offline", f"cannot reach the endpoint {url}") from None
+    except aiohttp.ClientError:
+        raise CallFailed("nonsense", f"the endpoint {url} breaks its answer off") from None
+
+
+async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
+    url = str(response.url)
+    content = bytearray()
+    async for piece in response.content.iter_any():
+        content += piece
+        if len(content) > _LONGEST_BODY:
+            raise CallFailed("too_large", f"the endpoint {url} answers without an end")
+    if response.status >= 300:
+        said = without(content[:2000].decode("utf-8", "replace"), ())
+        pause = pause_of(response.headers.get("Retry-After"))
+        raise of_status(f"the endpoint {url}", response.status, said, pause)
+    try:
+        if response.content_type == _EVENTS:
+            return _streamed(ask.number, bytes(content))
+        return _whole(ask.number, msgspec.json.decode(content))
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
+        raise CallFailed("nonsense", f"the endpoint {url} answers with something else") from None
+
+
+def _body(ask: Ask, form: str) -> Json:
+    system, *others = ask.messages
+    told = f"{system.content}\n\n{form}\n{ask.wanted.words}"
+    limits = {"max_tokens": ask.max_tokens, "temperature": ask.temperature}
+    assert ask.endpoint is not None
+    if style_of(ask.endpoint) == "plain":
+        prompt = "\n\n".join([told, *(message.content for message in others)])
+        return {"prompt": prompt, **limits}
+    messages = [{"role": "system", "content": told}]
+    messages += [msgspec.to_builtins(message) for message in others]
+    return {"messages": messages, **limits, "model": "default"}
+
+
+def _whole(number: int, body: Json) -> Answered:
+    """The answer in a body of either style."""
+    if "choices" not in body:
+        texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
+        return Answered(number, texts[0][:LONGEST_REPLY], "stop")
+    choice = body["choices"][0]
+    message = choice.get("message") or {}
+    if refusal := message.get("refusal"):
+        raise CallFailed("refused", f"the model refuses: {without(str(refusal), ())}")
+    text = message.get("content") or choice.get("text") or ""
+    usage = body.get("usage") or {}
+    return Answered(
+        number,
+        str(text)[:LONGEST_REPLY],
+        str(choice.get("finish_reason") or "stop"),
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+    )
+
+
+def _streamed(number: int, content: bytes) -> Answered:
+    """The answer of a server that streams although it was not asked to."""
+    text, finish = "", "stop"
+    for line in content.splitlines():
+        data = line.removeprefix(b"data:").strip()
+        if not line.startswith(b"data:") or data == b"[DONE]":
+            continue
+        for choice in msgspec.json.decode(data).get("choices") or ():
+            text += (choice.get("delta") or {}).get("content") or ""
+            finish = choice.get("finish_reason") or finish
+    return Answered(number, text[:LONGEST_REPLY], finish)
+
+
+class _NotAllowed(OSError):
+    pass
+
+
+class _Allowed(AbstractResolver):
+    """Finds the addresses of a name, and only those that may be used."""
+
+    def __init__(self, *, anywhere: bool) -> None:
+        self._anywhere = anywhere
+        self._inner = aiohttp.ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        allowed = [one for one in found if is_allowed(one["host"], anywhere=self._anywhere)]
+        if not allowed:
+            raise _NotAllowed(_not_allowed(host))
+        return allowed
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _literal_allowed(url: str, host: str, *, anywhere: bool) -> str:
+    """The URL again, unless its host is an address that may not be used; those are not resolved."""
+    try:
+        socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
+    except OSError:
+        return url
+    if not is_allowed(host, anywhere=anywhere):
+        raise CallFailed("address", _not_allowed(host))
+    return url
+
+
+def _not_allowed(host: str) -> str:
+    return f"may not ask {host}: an endpoint is on this device, or in llm.endpoint_hosts"

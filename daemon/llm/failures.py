@@ -1,0 +1,132 @@
+"""Why a request to a model got no reply, and what follows from that."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+# What a server or the way to it says, and whether a person has to do something about it.
+_HINTS: Final = {
+    "unauthorized": "put a valid key into the file of llm.key_file",
+    "forbidden": "use a key that may use this model",
+    "payment": "the account with the provider is empty",
+    "not_found": "correct the model's name in llm.model or llm.models",
+    "offline": "is the model's server running? see llm.api_base",
+    "off": "name one in llm.model",
+    "unloaded": "install the extra: make llm, or pip install 'thermocline[llm]'",
+    "address": "allow the host in llm.endpoint_hosts",
+    "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
+}
+# It may be otherwise with the next try.
+_PASSING: Final = frozenset({"throttled", "server"})
+# It stays until somebody mends something.
+_LASTING: Final = frozenset({"unauthorized", "forbidden", "payment", "not_found", "insecure"})
+# The request may have been worked on, and charged, although no reply came.
+_CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_large", "refused"})
+# It says nothing of the model's health.
+_OF_THE_QUESTION: Final = frozenset(
+    {
+        *("refused", "too_long", "bad_request", "cancelled"),
+        *("died", "resting", "starting", "unloaded", "address", "spent", "off"),
+    }
+)
+# What a status of HTTP means; of the others 5xx is `server` and 4xx `bad_request`.
+_STATUS: Final = {
+    401: "unauthorized",
+    402: "payment",
+    403: "forbidden",
+    404: "not_found",
+    408: "timeout",
+    413: "too_long",
+    429: "throttled",
+}
+_EMPTY: Final = ("insufficient_quota", "exceeded your current quota", "credit balance")
+_LONGEST_PAUSE: Final = 86_400.0
+_LONGEST_MESSAGE: Final = 200
+
+
+class CallFailed(Exception):
+    """A request got no reply.
+
+    Attributes:
+        code: `timeout`, `offline`, `throttled`, `server`, `unauthorized`, `forbidden`, `payment`,
+            `not_found`, `insecure`, `bad_request`, `too_long`, `refused`, `nonsense`,
+            `too_large`, `address`, `off`, `spent`, `unloaded`, `starting`, `cancelled`, `died`
+            or `resting`.
+        message: in words, without keys; what a provider said may be part of it.
+        retry_after: seconds, where a server said how long to wait.
+    """
+
+    def __init__(self, code: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may work in a moment."""
+        return self.code in _PASSING
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a person has to mend something first."""
+        return self.code in _LASTING
+
+    @property
+    def charged(self) -> bool:
+        """Whether a provider may have charged for it."""
+        return self.code in _CHARGED
+
+    @property
+    def of_the_model(self) -> bool:
+        """Whether the next question to this model is likely to fail as well."""
+        return self.code not in _OF_THE_QUESTION
+
+    @property
+    def hint(self) -> str | None:
+        """The way out, where there is one."""
+        return _HINTS.get(self.code)
+
+
+def of_status(who: str, status: int, said: str, retry_after: float | None) -> CallFailed:
+    """The failure that a server's status stands for.
+
+    Args:
+        who: the model or the endpoint.
+        status: of HTTP.
+        said: the server's own words; free of keys.
+        retry_after: seconds, if it said so.
+    """
+    code = _STATUS.get(status, "server" if status >= 500 else "bad_request")
+    if code == "throttled" and any(word in said for word in _EMPTY):
+        code = "payment"
+    words = f": {said}" if said else ""
+    return CallFailed(code, f"{who} answers with status {status}{words}", retry_after)
+
+
+def pause_of(header: str | None) -> float | None:
+    """The seconds in a `Retry-After`, which holds seconds or a date; None if it holds neither."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_PAUSE) if not math.isnan(seconds) else None
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """The first line of a text, shortened, with a word in place of each secret in it."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) > 3:
+            text = text.replace(secret, "[key]")
+    line = next((line for line in text.splitlines() if line.strip()), "").strip()
+    shown = "".join(char if char.isprintable() else "?" for char in line)
+    return shown if len(shown) <= _LONGEST_MESSAGE else f"{shown[:_LONGEST_MESSAGE]}…"

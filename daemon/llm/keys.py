@@ -1,0 +1,59 @@
+"""The keys for models, from a file that only their owner reads, never from the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..errors import ConfigInvalid
+
+CREDENTIAL: Final = "llm-keys"
+_LONGEST_FILE: Final = 65_536
+# The name of the one key that a file may hold without saying whose it is.
+ALONE: Final = ""
+
+Keys = dict[str, str | dict[str, str]]
+
+
+def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
+    """The file of `llm.key_file`, else systemd's credential if there is one. Blocking.
+
+    A home folder in the name is filled in.
+    """
+    if named is not None:
+        return Path(named).expanduser()
+    if directory := env.get("CREDENTIALS_DIRECTORY"):
+        path = Path(directory) / CREDENTIAL
+        return path if path.exists() else None
+    return None
+
+
+def read_keys(path: Path | None) -> Keys:
+    """The keys in a file, by provider; a key alone stands under `ALONE`. Blocking.
+
+    For a provider that wants more than a key, such as Azure or Bedrock, the file may hold an
+    object of what litellm is to be told.
+
+    Raises:
+        ConfigInvalid: the file cannot be read, or holds something else. The message holds
+            nothing of it.
+    """
+    if path is None:
+        return {}
+    try:
+        content = path.read_bytes()[:_LONGEST_FILE].strip()
+    except OSError as error:
+        raise ConfigInvalid(f"cannot read the models' keys in {path}: {error.strerror}") from error
+    if content.startswith(b"{"):
+        try:
+            return msgspec.json.decode(content, type=Keys)
+        except (msgspec.MsgspecError, RecursionError):
+            pass
+    elif content and len(content.split()) == 1 and content.isascii():
+        return {ALONE: content.decode()}
+    raise ConfigInvalid(
+        f'cannot use {path}: expected a key and nothing else, or {{"a-provider": "its key"}}'
+    )

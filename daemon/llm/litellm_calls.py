@@ -1,0 +1,244 @@
+"""Asking a model through litellm. Used in the model's process alone, which alone imports it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from .addresses import is_insecure
+from .failures import CallFailed, of_status, pause_of, without
+from .keys import ALONE
+from .wire import LONGEST_REPLY, Answered, Ask, Setup
+
+# Servers of these take a schema with every model, and asking litellm would ask them.
+_TAKE_SCHEMAS: Final = frozenset({"ollama", "ollama_chat"})
+# OpenAI's client insists on a key, local servers have none.
+_NO_KEY: Final = "none"
+_UNASKED: Final = ": a stream that it was not asked for"
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a model is asked, and with what; never shown."""
+
+    provider: str
+    base: str | None
+    given: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "_Place(...)"
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """How a server wants to be asked: with a schema or without, whole or as a stream."""
+
+    structured: bool
+    streamed: bool = False
+
+    def after(self, code: str, message: str) -> _Way | None:
+        """Another way, when this one failed in a manner that speaks for it."""
+        if self.structured and code == "bad_request":
+            return _Way(structured=False, streamed=self.streamed)
+        if not self.streamed and code == "nonsense" and message.endswith(_UNASKED):
+            return _Way(structured=self.structured, streamed=True)
+        return None
+
+
+class LiteLlm:
+    """litellm, imported when it is first needed; remembers how each server wants to be asked."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+        self._setup = Setup()
+        self._litellm: Any = None
+        self._ways: dict[tuple[str, str | None], _Way] = {}
+
+    def set_up(self, setup: Setup) -> None:
+        """Take over keys and servers."""
+        self._setup = setup
+
+    async def load(self) -> str:
+        """Import it; its version.
+
+        Raises:
+            ImportError: it is not installed, or not whole.
+        """
+        if self._litellm is None:
+            self._litellm = await asyncio.to_thread(_imported)
+        version = importlib.import_module("importlib.metadata").version("litellm")
+        return str(version)
+
+    async def ask(self, ask: Ask) -> Answered:
+        """One question to one model, tried in the way that its server takes.
+
+        Raises:
+            CallFailed: there is no reply.
+        """
+        place = self._place(ask.model)
+        at = (ask.model, place.base)
+        way: _Way | None = self._ways.get(at) or _Way(structured=self._takes(ask.model, place))
+        while True:
+            assert way is not None
+            try:
+                answered = await self._once(ask, place, way)
+            except CallFailed as error:
+                way = way.after(error.code, error.message)
+                if way is None:
+                    raise
+            else:
+                self._ways[at] = way
+                return answered
+
+    def _place(self, model: str) -> _Place:
+        provider = self._provider(model)
+        setup = self._setup
+        is_main = setup.main is not None and provider == self._provider(setup.main)
+        key = setup.keys.get(provider) or (setup.keys.get(ALONE) if is_main else None)
+        base = setup.bases.get(provider) or (setup.base if is_main else None)
+        given = dict(key) if isinstance(key, dict) else {"api_key": key} if key else {}
+        if base is not None:
+            given = {"api_base": base} | given
+            if given and is_insecure(given["api_base"]) and "api_key" in given:
+                raise CallFailed("insecure", f"cannot send a key over http:// for {model}")
+            given.setdefault("api_key", _NO_KEY)
+        return _Place(provider, given.get("api_base"), given)
+
+    def _provider(self, model: str) -> str:
+        try:
+            return str(self._litellm.get_llm_provider(model)[1])
+        except self._litellm.BadRequestError:
+            raise CallFailed(
+                "not_found", f"litellm knows no provider of {model}; write a-provider/{model}"
+            ) from None
+
+    def _takes(self, model: str, place: _Place) -> bool:
+        """Whether to try with a schema: a server that is not known to refuse one may take it."""
+        if place.provider in _TAKE_SCHEMAS or place.base is not None:
+            return True
+        return bool(self._litellm.supports_response_schema(model))
+
+    async def _once(self, ask: Ask, place: _Place, way: _Way) -> Answered:
+        try:
+            response = await self._litellm.acompletion(
+                model=ask.model,
+                messages=self._messages(ask, way),
+                max_tokens=ask.max_tokens,
+                temperature=ask.temperature,
+                timeout=ask.seconds,
+                num_retries=0,
+                max_retries=0,
+                drop_params=True,
+                **self._form_of(ask, way),
+                **place.given,
+            )
+            return await self._read(ask, response, way)
+        except (CallFailed, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a hundred providers raise what they like
+            raise self._failure(ask.model, error) from None
+
+    def _messages(self, ask: Ask, way: _Way) -> list[dict[str, str]]:
+        messages: list[dict[str, str]] = [msgspec.to_builtins(one) for one in ask.messages]
+        if not way.structured:
+            messages[0]["content"] += f"\n\n{self._form}\n{ask.wanted.words}"
+        return messages
+
+    def _form_of(self, ask: Ask, way: _Way) -> dict[str, Any]:
+        form: dict[str, Any] = {}
+        if way.structured:
+            schema = {"name": ask.wanted.name, "schema": ask.wanted.schema, "strict": True}
+            form["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if way.streamed:
+            form["stream"] = True
+            form["stream_options"] = {"include_usage": True}
+        return form
+
+    async def _read(self, ask: Ask, response: Any, way: _Way) -> Answered:
+        if way.streamed:
+            return await self._read_stream(ask, response)
+        choice = response.choices[0]
+        message = choice.message
+        refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+        if refusal or choice.finish_reason == "content_filter":
+            raise CallFailed("refused", f"{ask.model} refuses: {without(str(refusal or ''), ())}")
+        text = message.content or ""
+        if len(text) > LONGEST_REPLY:
+            raise CallFailed("too_large", f"{ask.model} answers without an end")
+        tokens_in, tokens_out = _tokens(getattr(response, "usage", None))
+        cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
+        return Answered(ask.number, text, str(choice.finish_reason), tokens_in, tokens_out, cost)
+
+    async def _read_stream(self, ask: Ask, chunks: AsyncIterator[Any]) -> Answered:
+        text, finish, usage = "", "stop", None
+        async for chunk in chunks:
+            usage = getattr(chunk, "usage", None) or usage
+            for choice in chunk.choices:
+                text += choice.delta.content or ""
+                finish = choice.finish_reason or finish
+            if len(text) > LONGEST_REPLY:
+                raise CallFailed("too_large", f"{ask.model} answers without an end")
+        tokens_in, tokens_out = _tokens(usage)
+        cost = self._cost(ask.model, tokens_in, tokens_out)
+        return Answered(ask.number, text, finish, tokens_in, tokens_out, cost)
+
+    def _cost(self, model: str, tokens_in: int | None, tokens_out: int | None) -> float | None:
+        try:
+            parts = self._litellm.cost_per_token(
+                model=model, prompt_tokens=tokens_in or 0, completion_tokens=tokens_out or 0
+            )
+        except Exception:  # noqa: BLE001 - a model without a price, in one of many ways
+            return None
+        return float(sum(parts))
+
+    def _failure(self, model: str, error: Exception) -> CallFailed:
+        litellm = self._litellm
+        said = without(_bare(error), _secrets(self._setup))
+        for kind, code, words in (
+            (litellm.Timeout, "timeout", f"{model} did not answer in time"),
+            (litellm.ContextWindowExceededError, "too_long", f"it is too long for {model}"),
+            (litellm.ContentPolicyViolationError, "refused", f"{model} refuses: {said}"),
+        ):
+            if isinstance(error, kind):
+                return CallFailed(code, words)
+        heard = getattr(error, "litellm_response_headers", None)
+        status = getattr(error, "status_code", None)
+        # litellm turns what never reached a server into its status 500, without headers.
+        lost = isinstance(error, litellm.APIConnectionError) or (heard is None and status == 500)
+        if not lost and isinstance(status, int):
+            own = getattr(getattr(error, "response", None), "headers", None) or {}
+            return of_status(model, status, said, pause_of((heard or own).get("retry-after")))
+        if "onnect" in said:
+            return CallFailed("offline", f"cannot reach {model}")
+        streamed = _UNASKED if "'data:" in said else ""
+        return CallFailed("nonsense", f"{model} answers with something else{streamed}")
+
+
+def _imported() -> Any:
+    litellm: Any = importlib.import_module("litellm")
+    litellm.suppress_debug_info = True
+    # Counting would fetch tokenizers from the network.
+    litellm.disable_token_counter = True
+    litellm.disable_hf_tokenizer_download = True
+    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
+        setattr(litellm, name, [])
+    return litellm
+
+
+def _tokens(usage: Any) -> tuple[int | None, int | None]:
+    """What was charged; None where a server did not say, for litellm puts a 0 there."""
+    given, made = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    return given or None, made or None
+
+
+def _bare(error: Exception) -> str:
+    """What a provider said, without the names of classes that litellm puts before it."""
+    text = str(error)
+    return text.rpartition("Exception - ")[2] if "Exception - " in text else text
+
+
+def _secrets(setup: Setup) -> Iterator[str]:
+    for key in setup.keys.values():
+        yield from key.values() if isinstance(key, dict) else (key,)

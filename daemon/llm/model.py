@@ -1,0 +1,130 @@
+"""The port to a language model, as those who ask it see it.
+
+Whoever asks has a way of its own, by rules, and takes it on `ModelUnavailable`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+PURPOSES: Final = ("distil", "observe", "episode", "tree", "merge", "rebuild", "ingest")
+
+T = TypeVar("T")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One piece of what a model is given besides its instructions.
+
+    Attributes:
+        name: what it is, in a plain word such as `tree` or `question`.
+        text: it; secrets in it are cleared before it is sent.
+        quoted: whether it is data, such as everything that was ever stored or said. It is then
+            set apart by a marker that it cannot forge. Only words of our own may go without.
+        stable: whether it stays the same from one request to the next. Such parts go first, in
+            the same words, so that a provider or a local server can reuse what it has read.
+    """
+
+    name: str
+    text: str
+    quoted: bool = True
+    stable: bool = False
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One question to a model.
+
+    Attributes:
+        purpose: one of `PURPOSES`; chooses the model and how long it may take.
+        system: the instructions; the same each time, and without a word of anybody else's.
+        parts: what they are about.
+        max_tokens: how long the reply may be.
+        temperature: 0 for the likeliest reply.
+    """
+
+    purpose: str
+    system: str
+    parts: tuple[Part, ...]
+    max_tokens: int
+    temperature: float
+
+
+class Reply(msgspec.Struct, Generic[T], frozen=True):
+    """What a model replied.
+
+    Attributes:
+        value: the reply, of the kind that was asked for.
+        model: which of the configured models it was, or the endpoint's URL.
+        tokens_in, tokens_out: what it took, the attempt at repair included; estimated where the
+            server does not say; 0 from the cache.
+        cost: in US dollars by litellm's price list; None for a model that is not in it.
+        cached: whether the same question had been answered before.
+        repaired: whether the first reply was of no use.
+        seconds: from the question to the reply.
+        cleared: how many secrets of which kind were taken out of the question.
+    """
+
+    value: T
+    model: str
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    cached: bool
+    repaired: bool
+    seconds: float
+    cleared: dict[str, int]
+
+
+class Model(Protocol):
+    """A language model, or the lack of one."""
+
+    def available(self, purpose: str) -> bool:
+        """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
+        ...
+
+    async def ask(
+        self,
+        asked: Asked,
+        kind: type[T],
+        *,
+        deadline: float | None = None,
+        endpoint: str | None = None,
+    ) -> Reply[T]:
+        """Ask, and read the reply as a `kind`.
+
+        Args:
+            asked: the question.
+            kind: a msgspec struct, or a list or tuple of them; not recursive.
+            deadline: seconds that all of it may take. Without one, the time that the
+                configuration gives the purpose, and besides as long as the process needs to
+                start.
+            endpoint: a server to ask instead of the configured models, which gets no key.
+
+        Raises:
+            ModelUnavailable: no use is to be expected of a model now; the message says why.
+            InvalidInput: the endpoint is no address.
+        """
+        ...
+
+
+class Cleared(Protocol):
+    """A text without its secrets, and how many of which kind there were."""
+
+    @property
+    def text(self) -> str:
+        """What is left, with a word for each secret."""
+        ...
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many secrets of each kind."""
+        ...
+
+
+class Clear(Protocol):
+    """Takes the secrets out of a text."""
+
+    def __call__(self, text: str, /) -> Cleared:
+        """`text` without what must not leave the device."""
+        ...

@@ -1,0 +1,181 @@
+"""Reading what a model replied as the value that was asked for.
+
+Models wrap their JSON in code fences, begin with a sentence or two, think aloud first, leave a
+comma before a bracket, or write Python's quotes. All of that is read; nothing is made up.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+Json = Any
+
+_THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
+_TOKEN: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>")
+_OPENING: Final = re.compile(r"[\[{]")
+# A string, or a comma with nothing but a closing bracket behind it.
+_LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+_REFUSAL: Final = re.compile(
+    r"\A\W*(?:i['’]?m|i am|we['’]?re)?\s*(?:very |really |terribly )?"
+    r"(?:sorry|afraid|apologi[sz]e|unfortunately)?[,.]?\s*(?:but |that |for )?\s*"
+    r"(?:i|we|as an ai\b.{0,40}?)\s*"
+    r"(?:can['’]?t|can ?not|won['’]?t|will not|am unable to|['’]m unable to"
+    r"|am not able to|['’]m not able to|must decline|have to decline)\s+"
+    r"(?:help|assist|comply|fulfil|provide|process|do that|do this|answer|engage|continue"
+    r"|with that|with this|extract|summari[sz]e|generate|create)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_STARTS: Final = 64
+_MOST_LITERALS: Final = 5
+_LONGEST_LITERAL: Final = 20_000
+_SAID: Final = 160
+
+_json = json.JSONDecoder(strict=False)
+
+
+class Unreadable(Exception):
+    """A reply is not what was asked for.
+
+    Attributes:
+        why: in words that a model understands, and without what it said.
+        refused: it says that the model will not.
+    """
+
+    def __init__(self, why: str, *, refused: bool = False) -> None:
+        super().__init__(why)
+        self.why = why
+        self.refused = refused
+
+
+def read(text: str, kind: type[T], *, given: str = "") -> T:
+    """The value in a reply.
+
+    Args:
+        text: the reply.
+        kind: what was asked for.
+        given: the data of the question; a refusal in its words is a quotation.
+
+    Raises:
+        Unreadable: there is none, or it is a refusal.
+    """
+    why = "there is no JSON in it"
+    for found in _values(text):
+        try:
+            value = _fitting(found, kind)
+        except msgspec.ValidationError as error:
+            why = str(error)[:_SAID]
+            continue
+        if refusal_in(found, given):
+            raise Unreadable("it refuses", refused=True)
+        return value
+    raise Unreadable(why, refused=_REFUSAL.match(without_thoughts(text)) is not None)
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what a model thought aloud, and without the tokens of its own protocol."""
+    kept: list[str] = []
+    thinking, at = False, 0
+    for tag in _THOUGHT.finditer(text):
+        if not thinking:
+            kept.append(text[at : tag.start()])
+        if tag[1] and not thinking:
+            # Some servers leave out where the thinking began.
+            kept.clear()
+        thinking, at = not tag[1], tag.end()
+    if not thinking:
+        kept.append(text[at:])
+    return _TOKEN.sub("", "".join(kept)).strip()
+
+
+def refusal_in(value: Json, given: str) -> bool:
+    """Whether the texts of a value are those of a model that will not."""
+    said = [one for one in _texts(value) if _REFUSAL.match(one)]
+    return any(one.strip().lower()[:40] not in given.lower() for one in said)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _values(text: str) -> Iterator[Json]:
+    """Everything in a reply that can be read as an object or a list, the likeliest first."""
+    whole = text.strip()
+    try:
+        yield msgspec.json.decode(whole)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    else:
+        return
+    bare = without_thoughts(whole)
+    if bare != whole or bare[:1] not in {"{", "["}:
+        yield from _decoded(bare)
+    mended = _LAST_COMMA.sub(lambda found: found[1] or "", bare)
+    yield from _decoded(mended)
+    yield from _python(bare)
+
+
+def _decoded(text: str) -> Iterator[Json]:
+    """The objects and lists in a text, one behind the other."""
+    at = 0
+    for _ in range(_MOST_STARTS):
+        start = _OPENING.search(text, at)
+        if start is None:
+            return
+        try:
+            value, at = _json.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            at = start.end()
+            continue
+        yield value
+
+
+def _python(text: str) -> Iterator[Json]:
+    """The text from a bracket to the last one, where that is a literal of Python's."""
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for start in islice(_OPENING.finditer(text), _MOST_LITERALS):
+        if 0 < end - start.start() <= _LONGEST_LITERAL:
+            try:
+                value = ast.literal_eval(text[start.start() : end])
+            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                continue
+            yield value
+
+
+def _fitting(value: Json, kind: type[T]) -> T:
+    """The value as a `kind`, also when it comes in a wrapping of its own, or without one.
+
+    Raises:
+        msgspec.ValidationError: it is not one.
+    """
+    first: msgspec.ValidationError | None = None
+    for one in (value, *_unwrapped(value)):
+        try:
+            return msgspec.convert(one, kind, strict=False)
+        except msgspec.ValidationError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _unwrapped(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict) and len(value) == 1:
+        (inner,) = value.values()
+        return (inner, [value])
+    if isinstance(value, list) and len(value) == 1:
+        return value
+    return ([value],) if isinstance(value, dict) else ()

@@ -1,0 +1,159 @@
+"""The model's process: it alone imports litellm, and it lives no longer than it is needed.
+
+It reads requests from its standard input and writes answers to its standard output, a JSON object
+a line. When the input ends, because the daemon closed it or is no more, the process ends at once,
+whatever it is doing. Keys come with the first message; the environment holds none. Whatever a
+library prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import threading
+from importlib import resources
+from typing import Final
+
+from .failures import CallFailed
+from .litellm_calls import LiteLlm
+from .wire import (
+    LONGEST_LINE,
+    Ask,
+    Cancel,
+    Failed,
+    FromWorker,
+    Load,
+    Loaded,
+    Ready,
+    Setup,
+    ToWorker,
+    line,
+    to_worker,
+)
+
+# A server that answers without an end meets this, and not the device's last memory.
+_MOST_MEMORY: Final = 768 << 20
+# When memory is short the kernel is to end this process, and not the daemon.
+_FIRST_TO_GO: Final = b"800"
+
+
+class Worker:
+    """Answers requests, several at a time.
+
+    Args:
+        out: the file that answers are written to.
+    """
+
+    def __init__(self, out: int) -> None:
+        self._out = out
+        form = resources.files(__package__).joinpath("prompts", "form.txt").read_text("utf-8")
+        self._form = form.strip()
+        self._models = LiteLlm(self._form)
+        self._tasks: dict[int, asyncio.Task[FromWorker]] = {}
+        self._loading: asyncio.Task[None] | None = None
+        self._set_up = False
+
+    def take(self, message: ToWorker) -> None:
+        """Begin with what a message asks for."""
+        match message:
+            case Setup():
+                self._models.set_up(message)
+                if not self._set_up:
+                    self._set_up = True
+                    self._say(Ready(os.getpid()))
+            case Load():
+                self._loading = self._loading or asyncio.create_task(self._load())
+            case Ask(number=number):
+                self._tasks[number] = begun = asyncio.create_task(self._answer(message))
+                begun.add_done_callback(lambda done: self._answered(number, done))
+            case Cancel(number=number):
+                if (task := self._tasks.get(number)) is not None:
+                    task.cancel()
+
+    async def _load(self) -> None:
+        try:
+            self._say(Loaded(await self._models.load()))
+        except Exception as error:  # noqa: BLE001 - a broken installation fails in its own way
+            why = type(error).__name__ if error.__class__ is not ModuleNotFoundError else ""
+            self._loading = None
+            self._say(Loaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed"))
+
+    def _answered(self, number: int, task: asyncio.Task[FromWorker]) -> None:
+        del self._tasks[number]
+        if task.cancelled():
+            self._say(Failed(number, "cancelled", "nobody waits for it any more"))
+        else:
+            self._say(task.result())
+
+    async def _answer(self, ask: Ask) -> FromWorker:
+        try:
+            async with asyncio.timeout(ask.seconds):
+                if ask.endpoint is None:
+                    return await self._models.ask(ask)
+                from .endpoint_calls import ask_endpoint  # noqa: PLC0415 - most never need it
+
+                return await ask_endpoint(ask, self._form)
+        except CallFailed as error:
+            return Failed(ask.number, error.code, error.message, error.retry_after)
+        except TimeoutError:
+            who = ask.endpoint or ask.model
+            return Failed(ask.number, "timeout", f"{who} did not answer in {ask.seconds:.1f} s")
+        except MemoryError:
+            return Failed(ask.number, "too_large", "the answer does not fit into memory")
+        except Exception as error:  # noqa: BLE001 - one request must not take the others with it
+            return Failed(ask.number, "nonsense", f"cannot ask: {type(error).__name__}")
+
+    def _say(self, message: FromWorker) -> None:
+        data = memoryview(line(message))
+        try:
+            while data:
+                data = data[os.write(self._out, data) :]
+        except OSError:
+            os._exit(0)
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    _be_modest()
+    given, out = _own_pipes()
+    asyncio.run(_serve(given, out))
+
+
+async def _serve(given: int, out: int) -> None:
+    worker, loop = Worker(out), asyncio.get_running_loop()
+
+    def read() -> None:
+        # A thread of its own sees the end even while the loop is busy.
+        with os.fdopen(given, "rb") as lines, contextlib.suppress(Exception):
+            while data := lines.readline(LONGEST_LINE):
+                loop.call_soon_threadsafe(worker.take, to_worker(data))
+        os._exit(0)
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+    await asyncio.Event().wait()
+
+
+def _own_pipes() -> tuple[int, int]:
+    """Standard input and output for this module alone: nothing else can read or disturb them."""
+    given, out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return given, out
+
+
+def _be_modest() -> None:
+    """Leave no memory on the disk when it crashes, and the device's memory to others."""
+    for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, _MOST_MEMORY)):
+        _, hard = resource.getrlimit(limit)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (allowed, allowed))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:  # noqa: PTH123
+        file.write(_FIRST_TO_GO)
+
+
+if __name__ == "__main__":
+    main()

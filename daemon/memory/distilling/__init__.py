@@ -1,0 +1,19 @@
+"""Distillation by rules: what a text is worth remembering for, without a model."""
+
+from .distil import Stages, core_summary, distil, facts, stages, stages_of, worth_keeping
+from .distilled import SUMMARY_BYTES, Distilled, distilled_size
+from .fitting import fitted
+
+__all__ = [
+    "SUMMARY_BYTES",
+    "Distilled",
+    "Stages",
+    "core_summary",
+    "distil",
+    "distilled_size",
+    "facts",
+    "fitted",
+    "stages",
+    "stages_of",
+    "worth_keeping",
+]

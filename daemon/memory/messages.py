@@ -1,0 +1,85 @@
+"""The messages of a conversation with a model: what each costs, and what it is worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from .tokens import estimated_tokens
+
+OVERHEAD: Final = 10
+_IMPERATIVE: Final = re.compile(
+    r"(?:please|create|write|make|fix|add|update|remove|delete|build|run|implement|show|find|use"
+    r"|change|set|install|deploy|configure|do|don['’]t|always|never|remember|stop|start|help"
+    r"|explain"
+    r"|check|test|generate|list|give|tell)\b",
+    re.IGNORECASE,
+)
+_KEYWORDS: Final = re.compile(
+    r"\b(?:important|critical|remember|must|never|always|decid\w+|decision|error|bug|fail\w*|fix\w*"
+    r"|todo|deadline|prefer\w*|require\w*)\b",
+    re.IGNORECASE,
+)
+_TOOL_ROLES: Final = frozenset({"tool", "function"})
+
+Count = Callable[[str], int]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message of a conversation; `tool_calls` is how many tools an assistant calls in it."""
+
+    role: str
+    content: str
+    tool_calls: int = 0
+
+
+def message_tokens(message: Message, count: Count = estimated_tokens) -> int:
+    """The tokens of a message, with 10 for its frame."""
+    return count(message.content) + OVERHEAD
+
+
+def conversation_tokens(messages: Sequence[Message], count: Count = estimated_tokens) -> int:
+    """The tokens of all messages."""
+    return sum(message_tokens(message, count) for message in messages)
+
+
+def retention_score(message: Message, count: Count = estimated_tokens) -> int:
+    """How much a message deserves to stay: profClaw's points, 100 for the system's."""
+    if message.role == "system":
+        return 100
+    points = 20 if message.role == "user" else 10
+    if message.role == "user":
+        points += 10 * ("?" in message.content or "？" in message.content)
+        points += 15 * (_IMPERATIVE.match(message.content.lstrip()) is not None)
+    points += 5 * message.tool_calls
+    points += 10 * (_KEYWORDS.search(message.content) is not None)
+    tokens = count(message.content)
+    return points + (10 if tokens > 500 else 5 if tokens > 100 else 0)
+
+
+def units_of(messages: Sequence[Message]) -> list[list[int]]:
+    """The places of messages that belong together: a call of tools and the results after it."""
+    units: list[list[int]] = []
+    for place, message in enumerate(messages):
+        if message.role in _TOOL_ROLES and units:
+            units[-1].append(place)
+        else:
+            units.append([place])
+    return units
+
+
+def with_cut_result(message: Message, most: int, count: Count = estimated_tokens) -> Message:
+    """`message`; a tool's result of more than `most` tokens as its two ends and a note between."""
+    tokens = count(message.content)
+    if message.role not in _TOOL_ROLES or tokens <= most:
+        return message
+    share = max(0, most - 20) / tokens
+    head = int(len(message.content) * share * 0.75)
+    tail = int(len(message.content) * share * 0.25)
+    end = message.content[len(message.content) - tail :]
+    note = f"\n… [about {tokens - most} tokens of this result were cut] …\n"
+    return replace(message, content=message.content[:head] + note + end)

@@ -1,0 +1,278 @@
+"""Building the tree anew, by operations that are checked one by one against its limits.
+
+Whoever proposes them, a model or the rules of `tree_proposals`, no memory is lost: what was filed
+in a category that goes is filed where that went, and one that has memories is never removed. An
+operation that would break a limit, or makes no sense in the tree that those before it have left,
+is refused and does no harm to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import Conflict, InvalidInput, ThermoclineError
+from .checks import check_category
+from .tree_document import document, size
+from .tree_nodes import ROOT, Node, Tree, TreeLimits, ancestors, children, one_line, title
+
+# As many as a model is asked for: what a person can still look through.
+MOST_OPERATIONS: Final = 10
+# The root's counts are not known here; so much room is kept for each.
+_LARGEST_COUNT: Final = 9_999_999_999
+
+Kind: TypeAlias = Literal["add", "remove", "merge", "rename", "describe", "move"]
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change of the tree.
+
+    Attributes:
+        type: `add` makes `path` and its missing parents; `remove` takes it away with all below
+            it; `merge` files all of it, and of what is below, in `new_path`, which exists;
+            `rename` calls it `new_path`, which does not; `describe` gives it the `summary`;
+            `move` files the memories `ids` in `new_path`, which is made where it is missing.
+        summary: the description of the category that is made, or described.
+        reason: for people.
+    """
+
+    type: Kind
+    path: str
+    new_path: str = ""
+    summary: str = ""
+    reason: str = ""
+    ids: tuple[str, ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """An operation that was not done, and why not."""
+
+    operation: Operation
+    why: str
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """Where a memory is filed."""
+
+    category: str
+    archived: bool = False
+
+
+class Relabel(msgspec.Struct, frozen=True, tag=True):
+    """Every memory of category `old` is filed in `new`."""
+
+    old: str
+    new: str
+
+
+class Move(msgspec.Struct, frozen=True, tag=True):
+    """Some memories of category `old` are filed in `new`."""
+
+    ids: tuple[str, ...]
+    old: str
+    new: str
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """A tree after some operations.
+
+    Attributes:
+        steps: where memories go, to be done in this order.
+        done, refused: the operations.
+    """
+
+    tree: dict[str, Node]
+    steps: tuple[Relabel | Move, ...]
+    done: tuple[Operation, ...]
+    refused: tuple[Refused, ...]
+
+
+def apply(
+    tree: Tree,
+    operations: Sequence[Operation],
+    limits: TreeLimits,
+    now: float,
+    placed: Mapping[str, Placed] | None = None,
+) -> Rebuilt:
+    """Do one operation after the other, and refuse those that cannot be done.
+
+    A tree within its limits is within them afterwards.
+
+    Args:
+        tree: the tree as it is.
+        operations: what is wanted; more than `MOST_OPERATIONS` are refused.
+        limits: what the tree must be within.
+        now: when categories that are made count as used.
+        placed: where the memories are filed that operations move.
+    """
+    work = _Work(tree, limits, now, dict(placed or {}))
+    for number, operation in enumerate(operations):
+        try:
+            if number >= MOST_OPERATIONS:
+                raise Conflict(f"at most {MOST_OPERATIONS} operations are done at once")
+            work.do(operation)
+        except ThermoclineError as error:
+            work.refused.append(Refused(operation, error.message))
+    return Rebuilt(work.nodes, tuple(work.steps), tuple(work.done), tuple(work.refused))
+
+
+def fits(nodes: Tree, limits: TreeLimits) -> str | None:
+    """Which limit a tree breaks, in words; None: none."""
+    if len(nodes) + 1 > limits.max_nodes:
+        return f"the tree would have {len(nodes) + 1} nodes, and may have {limits.max_nodes}"
+    for path, below in children(nodes).items():
+        if len(below) > limits.max_children:
+            return f"'{path}' would have {len(below)} children, and may have {limits.max_children}"
+    taken = size(document(nodes, _LARGEST_COUNT, _LARGEST_COUNT))
+    if taken > limits.max_size_bytes:
+        return f"the tree would take {taken} bytes, and may take {limits.max_size_bytes}"
+    return None
+
+
+class _Work:
+    """A tree on its way, and what was done and refused. Each operation leaves it whole."""
+
+    def __init__(
+        self, tree: Tree, limits: TreeLimits, now: float, placed: dict[str, Placed]
+    ) -> None:
+        self.nodes = dict(tree)
+        self.limits = limits
+        self.now = now
+        self.placed = placed
+        self.steps: list[Relabel | Move] = []
+        self.done: list[Operation] = []
+        self.refused: list[Refused] = []
+
+    def do(self, operation: Operation) -> None:
+        """Do one operation, or leave all as it was.
+
+        Raises:
+            ThermoclineError: it cannot be done.
+        """
+        path = self._existing(operation.path) if operation.type != "add" else ""
+        before = dict(self.nodes)
+        steps: list[Relabel | Move] = []
+        try:
+            if operation.type == "add":
+                self._make(self._path(operation.path), operation.summary, fresh=True)
+            elif operation.type == "remove":
+                self._remove(path)
+            elif operation.type == "describe":
+                self._describe(path, operation.summary)
+            elif operation.type == "move":
+                steps = [self._move(path, operation)]
+            else:
+                steps = self._relocate(path, operation)
+            if self.nodes != before and (fault := fits(self.nodes, self.limits)):
+                raise Conflict(fault)
+        except ThermoclineError:
+            self.nodes = before
+            raise
+        self.steps += steps
+        self._follow(steps)
+        self.done.append(operation)
+
+    def _path(self, path: str) -> str:
+        return check_category(path, self.limits.max_depth, field="path")
+
+    def _existing(self, path: str, *, root: bool = True) -> str:
+        path = self._path(path)
+        if path not in self.nodes and not (root and path == ROOT):
+            raise Conflict(f"there is no category '{path}'")
+        return path
+
+    def _make(self, path: str, summary: str, *, fresh: bool = False) -> None:
+        if path == ROOT or (fresh and path in self.nodes):
+            raise Conflict(f"the category '{path}' is already there")
+        for step in (*ancestors(path), path):
+            self.nodes.setdefault(step, Node(desc=title(step), last_access=self.now))
+        if described := one_line(summary):
+            self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
+
+    def _describe(self, path: str, summary: str) -> None:
+        described = one_line(summary)
+        if path == ROOT or not described:
+            raise InvalidInput(f"cannot describe '{path}' so")
+        self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
+
+    def _remove(self, path: str) -> None:
+        branch = self._branch(path)
+        filed = sum(self.nodes[one].warm_count + self.nodes[one].cold_count for one in branch)
+        if path == ROOT or filed:
+            raise Conflict(f"cannot remove '{path}': {filed} memories are filed there")
+        for one in branch:
+            del self.nodes[one]
+
+    def _relocate(self, path: str, operation: Operation) -> list[Relabel | Move]:
+        """Take a branch elsewhere: where both have a category, they become one."""
+        target = self._path(operation.new_path)
+        if path in {ROOT, target} or target.startswith(f"{path}/"):
+            raise Conflict(f"cannot take '{path}' to '{target}'")
+        if operation.type == "merge":
+            self._existing(target)
+        elif target == ROOT or target in self.nodes:
+            raise Conflict(f"the category '{target}' is already there")
+        steps: list[Relabel | Move] = []
+        for one in sorted(self._branch(path)):
+            new = self._path(_below(target, one.removeprefix(path)))
+            node = self.nodes.pop(one)
+            if new != ROOT:
+                fresh = new not in self.nodes
+                self._make(new, node.desc if fresh else "")
+                self.nodes[new] = _joined(self.nodes[new], node, fresh=fresh)
+            steps.append(Relabel(one, new))
+        if operation.type == "rename" and (described := one_line(operation.summary)):
+            self.nodes[target] = msgspec.structs.replace(self.nodes[target], desc=described)
+        return steps
+
+    def _move(self, path: str, operation: Operation) -> Move:
+        target = self._path(operation.new_path)
+        ids = tuple(
+            key
+            for key in dict.fromkeys(operation.ids)
+            if key in self.placed and self.placed[key].category == path
+        )
+        if not ids or target in {path, ROOT}:
+            raise Conflict(f"none of these memories can go from '{path}' to '{target}'")
+        self._make(target, operation.summary if target not in self.nodes else "")
+        cold = sum(self.placed[key].archived for key in ids)
+        moved = Node(desc="", warm_count=len(ids) - cold, cold_count=cold)
+        self.nodes[target] = _joined(self.nodes[target], moved)
+        if path != ROOT:
+            left = self.nodes[path]
+            self.nodes[path] = msgspec.structs.replace(
+                left,
+                warm_count=max(0, left.warm_count - moved.warm_count),
+                cold_count=max(0, left.cold_count - moved.cold_count),
+            )
+        return Move(ids, path, target)
+
+    def _branch(self, path: str) -> list[str]:
+        return [one for one in self.nodes if one == path or one.startswith(f"{path}/")]
+
+    def _follow(self, steps: Sequence[Relabel | Move]) -> None:
+        """Keep in mind where the memories are now."""
+        for step in steps:
+            if isinstance(step, Move):
+                keys: Sequence[str] = step.ids
+            else:
+                keys = [key for key, at in self.placed.items() if at.category == step.old]
+            for key in keys:
+                self.placed[key] = Placed(step.new, self.placed[key].archived)
+
+
+def _below(target: str, rest: str) -> str:
+    """`target` with the end of another path: of the root's children the name alone."""
+    return (rest.lstrip("/") or ROOT) if target == ROOT else f"{target}{rest}"
+
+
+def _joined(node: Node, other: Node, *, fresh: bool = False) -> Node:
+    last = other.last_access if fresh else max(node.last_access, other.last_access)
+    return msgspec.structs.replace(
+        node,
+        warm_count=node.warm_count + other.warm_count,
+        cold_count=node.cold_count + other.cold_count,
+        last_access=last,
+    )

@@ -1,0 +1,192 @@
+"""What a note leaves out that a reader will want later: links, commands, next steps.
+
+The three kinds of warnings and their words are EvoClaw's. Fewer of them are false alarms: code
+is not searched for words, what is denied or asked needs no command, and one mention with a
+link is enough for the whole note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from .metadata import extract
+
+Kind: TypeAlias = Literal["url", "command", "next_step"]
+
+# How far around a word its link or command may stand, in characters; whole lines count.
+NEARBY: Final = 250
+_SNIPPET_CHARS: Final = 50
+# Of each word so many mentions are looked at: a note with more is no note.
+_MENTIONS: Final = 50
+
+_TOOLS: Final = (
+    "ComfyUI|LTX-Video|LTX-2|Stable Diffusion|Automatic1111|InvokeAI|Fooocus|Ollama|LM Studio"
+    "|llama\\.cpp|vLLM|Whisper|Piper|Coqui|Open WebUI|LangChain|LlamaIndex|AutoGPT|CrewAI|n8n"
+    "|Home Assistant|Node-RED|Grafana|Prometheus|Portainer|Traefik|Caddy|Nextcloud|Jellyfin"
+    "|Immich|Syncthing|Tailscale|Headscale|Pi-hole|AdGuard Home|Proxmox|TrueNAS|Kubernetes|k3s"
+    "|Terraform|Ansible|Litestream|Qdrant|Milvus|Weaviate|ChromaDB|Turso|Supabase|PocketBase"
+    "|OpenClaw|ClawHub|Playwright|Puppeteer|Selenium|Blender|FFmpeg|Unsloth|Axolotl"
+)
+_TOOL: Final = re.compile(rf"(?<![\w/.-])(?:{_TOOLS})(?![\w/-]|\.\w)", re.IGNORECASE)
+_ACTION: Final = re.compile(
+    r"(?<![\w/.-])(?:(?P<download>download(?:s|ed|ing)?)|(?P<install>(?:re)?install(?:s|ed|ing)?)"
+    r"|(?P<configure>(?:re)?configur(?:e[sd]?|ing))|(?P<setup>set(?:ting)?[ -]?up)"
+    r"|(?P<deploy>(?:re)?deploy(?:s|ed|ing)?))(?![\w/-])",
+    re.IGNORECASE,
+)
+_DECISION: Final = re.compile(
+    r"(?<![\w-])(?:decided|chose|selected|will use)(?![\w-])", re.IGNORECASE
+)
+_NEXT_STEP: Final = re.compile(
+    r"(?<![\w-])(?:next|todo|to-do|steps?|then|implement(?:s|ed|ing|ation)?|plan(?:s|ned)?|action"
+    r"|follow[ -]?up|tomorrow|deadline|due|owner|assigned|start(?:s|ed|ing)?|until|by"
+    r"|migrat(?:e|ed|ing)|creat(?:e|ed|ing)|add(?:ed|ing)?|need(?:s|ed)?|will(?! use)|going to)"
+    r"(?![\w-])|\[ \]|→|->",
+    re.IGNORECASE,
+)
+# A noun, or nothing that was done: "the download", "no need to install".
+_NO_ACTION: Final = re.compile(
+    r"(?:\b(?:the|a|an|this|that|my|our|your|their|its|each|every)|\b(?:not|never|without|cannot)"
+    r"(?: \w+)?|n['’]t(?: \w+)?|\bno (?:need|reason) to)\s+$",
+    re.IGNORECASE,
+)
+_FENCE: Final = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n(?:(?![ \t]*\1)[^\n]*+\n?)*+(?:[ \t]*+\1[^\n]*+)?",
+    re.MULTILINE,
+)
+_SPAN: Final = re.compile(r"(?<!`)`[^`\n]+`(?!`)|<!--[^>]{0,2000}-->")
+_SENTENCE_START: Final = re.compile(
+    r"[.!?。](?:\s+|$)|\n|(?:^|(?<=\n))[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
+)
+_COMMANDS: Final = re.compile(r"`[^`\n]{2,}`|^[ \t]*\$ \S|^[ \t]*(?:```|~~~)", re.MULTILINE)
+
+
+class Omission(msgspec.Struct, frozen=True):
+    """Something that a note leaves out.
+
+    Attributes:
+        kind: what is missing: a URL, a command, or a next step.
+        message: the warning, in EvoClaw's words.
+        line: where in the note, from 1.
+        suggestion: what to write, and on which line.
+    """
+
+    kind: Kind
+    message: str
+    line: int
+    suggestion: str
+
+
+def validate(text: str) -> list[Omission]:
+    """What the note `text` leaves out, each tool, action and kind of decision once.
+
+    In the order tools, actions, decisions; their number is the exit code of the
+    command.
+    """
+    words = _SPAN.sub(_blank, _FENCE.sub(_blank, text))
+    return [*_tools(text, words), *_actions(text, words), *_decisions(text, words)]
+
+
+def _blank(match: re.Match[str]) -> str:
+    """As many blanks as the code has characters; lines stay lines."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def _tools(text: str, words: str) -> Iterator[Omission]:
+    for mentions in _grouped(
+        _TOOL.finditer(words), lambda match: match.group().casefold()
+    ).values():
+        name = mentions[0].group()
+        if any(extract(_around(text, match)).urls for match in mentions):
+            continue
+        line = _line(text, mentions[0].start())
+        yield Omission(
+            "url",
+            f"Tool '{name}' mentioned without URL/documentation link",
+            line,
+            f"line {line}: add the URL of {name} or of its documentation",
+        )
+
+
+def _actions(text: str, words: str) -> Iterator[Omission]:
+    found = (match for match in _ACTION.finditer(words) if _is_done(words, match))
+    for action, mentions in _grouped(found, lambda match: match.lastgroup or "").items():
+        if any(_COMMANDS.search(_around(text, match)) for match in mentions):
+            continue
+        line = _line(text, mentions[0].start())
+        yield Omission(
+            "command",
+            f"Action '{action}' mentioned without command example",
+            line,
+            f"line {line}: add the command in back quotes, such as `{_EXAMPLES[action]}`",
+        )
+
+
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "download": "curl -LO https://…",
+    "install": "pip install …",
+    "configure": "nano ~/.config/…",
+    "setup": "make setup",
+    "deploy": "docker compose up -d",
+}
+
+
+def _decisions(text: str, words: str) -> Iterator[Omission]:
+    found = (match for match in _DECISION.finditer(words) if not _asked(words, match))
+    for mentions in _grouped(found, lambda match: match.group().casefold()).values():
+        first = mentions[0]
+        if any(_NEXT_STEP.search(_around(words, match)) for match in mentions):
+            continue
+        line = _line(text, first.start())
+        yield Omission(
+            "next_step",
+            f"Decision near '{_snippet(text, first)}...' may lack implementation details",
+            line,
+            f"line {line}: say what follows from it: the next step, who takes it, by when",
+        )
+
+
+def _grouped(
+    found: Iterator[re.Match[str]], key: Callable[[re.Match[str]], str]
+) -> dict[str, list[re.Match[str]]]:
+    groups: dict[str, list[re.Match[str]]] = {}
+    for match in found:
+        group = groups.setdefault(key(match), [])
+        if len(group) < _MENTIONS:
+            group.append(match)
+    return groups
+
+
+def _is_done(words: str, match: re.Match[str]) -> bool:
+    before = words[max(0, match.start() - 30) : match.start()]
+    return _NO_ACTION.search(before) is None and not _asked(words, match)
+
+
+def _asked(words: str, match: re.Match[str]) -> bool:
+    """Whether the sentence around a word is a question."""
+    end = re.search(r"[.!?\n]", words[match.end() : match.end() + NEARBY])
+    return end is not None and end.group() == "?"
+
+
+def _around(text: str, match: re.Match[str]) -> str:
+    """The lines within `NEARBY` characters of a word."""
+    start = text.rfind("\n", 0, max(0, match.start() - NEARBY)) + 1
+    end = text.find("\n", min(len(text), match.end() + NEARBY))
+    end = len(text) if end < 0 else end
+    return text[max(start, match.start() - 2 * NEARBY) : min(end, match.end() + 2 * NEARBY)]
+
+
+def _snippet(text: str, match: re.Match[str]) -> str:
+    start = max(0, match.start() - _SNIPPET_CHARS)
+    for end in _SENTENCE_START.finditer(text, start, match.start()):
+        start = end.end()
+    line = text[start : start + max(_SNIPPET_CHARS, match.end() - start)]
+    return line.split("\n", 1)[0].strip()
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1

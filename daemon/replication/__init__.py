@@ -1,0 +1,1 @@
+"""What ties the agents' memories to their replicas: accounts, and the loops that replicate."""

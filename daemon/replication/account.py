@@ -1,0 +1,186 @@
+"""Where an agent's replica is, and the token that opens it, found anew each time it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from ..config.kinds import RemoteUrl
+from ..config.settings import Settings
+from ..errors import ConfigInvalid
+
+REPLICA_FILE: Final = "replica.db"
+CREDENTIALS_FILE: Final = "turso-credentials.json"
+_TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
+_LONGEST_FILE: Final = 65_536
+
+
+class Secret:
+    """A text that no log, error or representation shows."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The text itself, for whom it is meant."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A replica and what opens it.
+
+    Attributes:
+        url: `https://…`, `http://…` or `file:/…`, complete.
+        token: None where none was found, or none is needed.
+        source: which setting or file named the replica.
+    """
+
+    url: str
+    token: Secret | None
+    source: str
+
+    @property
+    def kind(self) -> Literal["turso", "file"]:
+        """Whether it is a database elsewhere or a file here."""
+        return "file" if self.url.startswith("file:") else "turso"
+
+
+class _Credentials(msgspec.Struct):
+    database_url: RemoteUrl | None = None
+    auth_token: str | None = None
+
+
+def account_of(
+    settings: Settings,
+    env: Mapping[str, str],
+    agent: str,
+    folder: Path,
+    workspace: Path | None = None,
+) -> Account | None:
+    """The replica of an agent; None where the configuration wants none. Blocking.
+
+    Args:
+        settings: the configuration.
+        env: for `$CREDENTIALS_DIRECTORY`.
+        agent: its id.
+        folder: the agent's folder.
+        workspace: its folder elsewhere, where EvoClaw's credentials may be.
+
+    Raises:
+        ConfigInvalid: a named file cannot be read, or holds no credentials.
+    """
+    if settings.cold.backend == "none":
+        return None
+    beside = Account(f"file:{folder.absolute() / REPLICA_FILE}", None, "cold.backend")
+    if settings.cold.backend == "file":
+        return beside
+    found = _credentials(folder, workspace)
+    url, source = settings.sync.url, "sync.url"
+    if url is None and found is not None and found[0].database_url:
+        url, source = found[0].database_url, str(found[1])
+    if url is None:
+        return beside
+    url = url.replace("{agent}", agent)
+    if url.startswith("file:"):
+        return Account(url, None, source)
+    return Account(complete(url), _token(settings, env, found), source)
+
+
+def complete(url: str) -> str:
+    """The address over HTTP of one that may begin with `libsql:`."""
+    return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
+
+
+def read_token(path: Path) -> Secret:
+    """The token in a file that holds nothing else. Blocking.
+
+    Raises:
+        ConfigInvalid: it cannot be read, is empty, or holds more than a token.
+    """
+    try:
+        text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no plain text"
+        raise ConfigInvalid(f"cannot read the token in {path}: {reason}") from error
+    if not text or len(text.split()) > 1:
+        raise ConfigInvalid(f"cannot use {path}: expected a token and nothing else")
+    return Secret(text)
+
+
+def token_for(
+    settings: Settings, env: Mapping[str, str], url: str, folder: Path, workspace: Path | None
+) -> Secret | None:
+    """The token of a database that was named beside the configuration. Blocking.
+
+    What the configuration has for one database is sent to no other.
+
+    Args:
+        settings: the configuration.
+        env: for `$CREDENTIALS_DIRECTORY`.
+        url: which database, complete.
+        folder: the agent's folder.
+        workspace: its folder elsewhere, where EvoClaw's credentials may be.
+
+    Raises:
+        ConfigInvalid: a named file cannot be read, or holds no credentials.
+    """
+    found = _credentials(folder, workspace)
+    if found is not None and found[0].database_url and complete(found[0].database_url) != url:
+        found = None
+    if settings.sync.url is not None and complete(settings.sync.url) != url:
+        return _token(_without_token_file(settings), {}, found)
+    return _token(settings, env, found)
+
+
+def _without_token_file(settings: Settings) -> Settings:
+    sync = msgspec.structs.replace(settings.sync, token_file=None)
+    return msgspec.structs.replace(settings, sync=sync)
+
+
+def _token(
+    settings: Settings, env: Mapping[str, str], found: tuple[_Credentials, Path] | None
+) -> Secret | None:
+    if settings.sync.token_file is not None:
+        return read_token(Path(settings.sync.token_file).expanduser())
+    if directory := env.get("CREDENTIALS_DIRECTORY"):
+        path = Path(directory) / _TOKEN_NAME
+        if path.exists():
+            return read_token(path)
+    token = found[0].auth_token if found is not None else None
+    return Secret(token.strip()) if token and token.strip() else None
+
+
+def _credentials(folder: Path, workspace: Path | None) -> tuple[_Credentials, Path] | None:
+    """EvoClaw's file, from the workspace or beside the memory."""
+    places = [folder / "memory", folder]
+    if workspace is not None:
+        places.insert(0, workspace / "memory")
+    for place in places:
+        path = place / CREDENTIALS_FILE
+        try:
+            content = path.read_bytes()[:_LONGEST_FILE]
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ConfigInvalid(f"cannot read {path}: {error.strerror}") from error
+        try:
+            return msgspec.json.decode(content, type=_Credentials), path
+        except msgspec.MsgspecError as error:
+            raise ConfigInvalid(
+                f'cannot use {path}: expected {{"database_url": …, "auth_token": …}}'
+            ) from error
+    return None

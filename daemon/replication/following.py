@@ -1,0 +1,165 @@
+"""One agent's replicator, running, and what may be said about it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import msgspec
+
+from thermocline.sync import Device, Local, Remote, Replica, Replicator, State, Timing, Waiting
+
+from ..errors import NotFound, ThermoclineError, Unavailable
+from ..problems import Problems
+from ..store.outgoing import CRITICAL
+from .account import Account
+
+_REPLICA_TROUBLE = "replica_trouble"
+_RETRY_SECONDS = 30.0
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How the replication of an agent stands. Times are seconds since the epoch.
+
+    Attributes:
+        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names is none.
+        url: where it is.
+        configured_by: the setting or file that names it.
+        phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody mends it.
+        error, message, hint: of the failure that stands.
+        queued: rows that the replica has still to hear of; None while the memory is closed.
+        sent, received, refused: rows since the daemon started; refused ones made no sense.
+    """
+
+    replica: str
+    url: str = ""
+    configured_by: str = ""
+    phase: str = "idle"
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    since: float | None = None
+    next_try: float | None = None
+    last_success: float | None = None
+    queued: int | None = None
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+
+
+class Following:
+    """Replicates one agent's memory with one account until it is ended.
+
+    Args:
+        agent: its id.
+        account, remote: the replica; ending this does not close the remote.
+        local: the agent's rows.
+        device: this device.
+        timing, waiting: when to act.
+        problems: where what a person has to mend is told.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        account: Account,
+        remote: Remote,
+        local: Local,
+        device: Device,
+        *,
+        timing: Timing,
+        waiting: Waiting,
+        problems: Problems,
+    ) -> None:
+        self.agent = agent
+        self.account = account
+        self.remote = remote
+        self.replica = Replica(remote, agent)
+        self._problems = problems
+        self.replicator = Replicator(
+            local,
+            self.replica,
+            device,
+            urgent=CRITICAL,
+            timing=timing,
+            waiting=waiting,
+            now=time.time,
+            told=self._tell,
+        )
+        self._task = asyncio.get_running_loop().create_task(
+            self._run(), name=f"replication of {agent}"
+        )
+
+    @property
+    def owing(self) -> bool:
+        """Whether there may be something that the replica has not heard of."""
+        return self.replicator.pending or self.replicator.state.phase != "idle"
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has given up, since the agent is no more."""
+        return self._task.done()
+
+    def changed(self, kinds: frozenset[str]) -> None:
+        """Rows of these kinds are to be sent."""
+        if kinds & CRITICAL:
+            self.replicator.changed(urgent=True)
+        if kinds - CRITICAL:
+            self.replicator.changed(urgent=False)
+
+    def standing(self) -> Standing:
+        """How it stands."""
+        state = self.replicator.state
+        code, message, hint = state.error or ("", "", "")
+        return Standing(
+            replica=self.account.kind,
+            url=self.account.url,
+            configured_by=self.account.source,
+            phase=state.phase,
+            error=code,
+            message=message,
+            hint=hint,
+            since=state.since or None,
+            next_try=state.next_try,
+            last_success=state.last_success,
+            sent=state.sent,
+            received=state.received,
+            refused=state.refused,
+        )
+
+    async def end(self) -> None:
+        """Stop; what is not sent stays marked."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._problems.clear(_REPLICA_TROUBLE, self.agent)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.replicator.run()
+            except NotFound:
+                # The agent was forgotten.
+                return
+            except Unavailable:
+                # The disk is full, or the memory is just being closed: it is tried again.
+                await asyncio.sleep(_RETRY_SECONDS)
+            except ThermoclineError as error:
+                self._problems.report(
+                    _REPLICA_TROUBLE,
+                    self.agent,
+                    f"cannot replicate '{self.agent}': {error.message}",
+                    error.hint or "",
+                )
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    def _tell(self, state: State) -> None:
+        if state.phase == "idle":
+            self._problems.clear(_REPLICA_TROUBLE, self.agent)
+        elif state.phase == "stopped" and state.error is not None:
+            _, message, hint = state.error
+            self._problems.report(
+                _REPLICA_TROUBLE,
+                self.agent,
+                f"replication of '{self.agent}' has stopped: {message}",
+                hint,
+            )

@@ -1,0 +1,277 @@
+"""The replication of all agents: begun when a memory is opened, ended when it owes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+
+from thermocline.sync import (
+    Device,
+    Remote,
+    Replica,
+    SchemaMissing,
+    SyncError,
+    Tally,
+    Timing,
+    TryLater,
+    Waiting,
+)
+
+from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
+from ..problems import Problems
+from ..store.agents import Agents
+from ..store.owing import owes
+from .account import Account
+from .following import Following, Standing
+from .local import AgentLocal
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 1.0
+_ACCOUNT_PROBLEM: Final = "replica_account"
+
+FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
+Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
+Question: TypeAlias = Callable[[Replica], Awaitable[T]]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """When replicas are told and asked."""
+
+    timing: Timing
+    shutdown_seconds: float
+
+
+class Replicas:
+    """Follows each open agent's replica, and those of closed agents that still owe it something.
+
+    Args:
+        agents: the memories.
+        account: finds an agent's account; called on a thread, again and again, so that what
+            somebody has mended is noticed.
+        connect: opens a remote.
+        device: this device.
+        plan: when to act.
+        waiting: when to try again.
+        problems: where what a person has to mend is told.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        *,
+        account: FindAccount,
+        connect: Connect,
+        device: Device,
+        plan: Callable[[], Plan],
+        waiting: Waiting,
+        problems: Problems,
+    ) -> None:
+        self._agents = agents
+        self._account = account
+        self._connect = connect
+        self._device = device
+        self._plan = plan
+        self._waiting = waiting
+        self._problems = problems
+        self._following: dict[str, Following] = {}
+        self._remotes: dict[Account, Remote] = {}
+        self._starting = asyncio.Lock()
+        self._owing: set[str] = set()
+        # Of agents whose account cannot be used: why.
+        self._accountless: dict[str, ThermoclineError] = {}
+
+    @property
+    def device(self) -> Device:
+        """This device, as the others see it."""
+        return self._device
+
+    def changed(self, agent: str, kinds: frozenset[str]) -> None:
+        """An agent's rows of these kinds have changed."""
+        following = self._following.get(agent)
+        if following is not None:
+            following.changed(kinds)
+
+    async def run(self) -> None:
+        """Begin and end what has to be, until cancelled."""
+        names = await asyncio.to_thread(self._agents.names)
+        self._owing = await asyncio.to_thread(owes, self._agents.place, names)
+        while True:
+            for agent in sorted(self._agents.open_stores().keys() | self._owing):
+                await self.look_after(agent)
+            for agent, following in list(self._following.items()):
+                if following.ended:
+                    await self._end(agent)
+                elif agent not in self._agents.open_stores():
+                    await self._finish(agent, following)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def look_after(self, agent: str) -> None:
+        """Follow the agent's replica by the account in force; report an account that is none."""
+        try:
+            await self._start(agent)
+        except ThermoclineError as error:
+            self._owing.discard(agent)
+            self._accountless[agent] = error
+            self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
+        else:
+            self._accountless.pop(agent, None)
+            self._problems.clear(_ACCOUNT_PROBLEM, agent)
+
+    async def sync(self, agent: str, *, critical_only: bool = False) -> Tally:
+        """Send and receive everything, or the critical state alone, now.
+
+        Raises:
+            NotFound: the configuration gives the agent no replica.
+            ThermoclineError: the memory cannot be used, or the replica cannot be reached.
+        """
+        following = await self.following(agent)
+        try:
+            return await following.replicator.sync(urgent_only=critical_only)
+        except SyncError as error:
+            raise as_ours(error) from error
+
+    async def following(self, agent: str) -> Following:
+        """What follows the agent's replica.
+
+        Raises:
+            NotFound: the configuration gives the agent no replica.
+            ThermoclineError: the account is no account.
+        """
+        following = await self._start(agent)
+        if following is None:
+            raise NotFound(
+                f"'{agent}' has no replica: cold.backend is none",
+                hint="set cold.backend to turso or file",
+            )
+        return following
+
+    async def account(self, agent: str) -> Account | None:
+        """Where the configuration in force puts the agent's replica; None: nowhere.
+
+        Raises:
+            ConfigInvalid: a named file cannot be read, or holds no credentials.
+        """
+        return await asyncio.to_thread(self._account, agent, *self._agents.place(agent))
+
+    async def ask(self, agent: str, question: Question[T]) -> T:
+        """Ask the agent's replica something, now.
+
+        Raises:
+            NotFound: the configuration gives the agent no replica.
+            ThermoclineError: the account is no account, or the replica does not answer.
+        """
+        following = await self.following(agent)
+        try:
+            return await answer(following.replica, question, time.time())
+        except SyncError as error:
+            raise as_ours(error) from error
+
+    def standing(self, agent: str) -> Standing:
+        """How an agent's replication stands."""
+        following = self._following.get(agent)
+        if following is not None:
+            return following.standing()
+        error = self._accountless.get(agent)
+        if error is None:
+            return Standing(replica="none")
+        return Standing(
+            replica="unknown",
+            phase="stopped",
+            error=error.code,
+            message=error.message,
+            hint=error.hint or "",
+        )
+
+    async def close(self) -> None:
+        """Send what is left, as far as the time allows, and end."""
+        seconds = self._plan().shutdown_seconds
+        owing = [following for following in self._following.values() if following.owing]
+        last = [asyncio.create_task(self._last(following)) for following in owing]
+        if last:
+            await asyncio.wait(last, timeout=seconds)
+        for task in last:
+            task.cancel()
+        await asyncio.gather(*last, return_exceptions=True)
+        for agent in list(self._following):
+            await self._end(agent)
+        await asyncio.gather(*(remote.close() for remote in self._remotes.values()))
+
+    async def _last(self, following: Following) -> None:
+        try:
+            await following.replicator.sync()
+        except (SyncError, ThermoclineError) as error:
+            _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
+
+    async def _finish(self, agent: str, following: Following) -> None:
+        """Of a memory that was closed, send what is left at once, and then end."""
+        if not following.owing:
+            await self._end(agent)
+        elif following.replicator.state.phase == "idle":
+            following.replicator.mended()
+
+    async def _start(self, agent: str) -> Following | None:
+        """Follow the agent's replica by the account in force, if there is one."""
+        account = await self.account(agent)
+        async with self._starting:
+            following = self._following.get(agent)
+            if following is not None and following.account == account:
+                return following
+            if following is not None:
+                await self._end(agent)
+            if account is None:
+                return None
+            return await self._follow(agent, account)
+
+    async def _follow(self, agent: str, account: Account) -> Following:
+        if account not in self._remotes:
+            try:
+                self._remotes[account] = await self._connect(account)
+            except SyncError as error:
+                raise as_ours(error) from error
+        following = Following(
+            agent,
+            account,
+            self._remotes[account],
+            AgentLocal(self._agents, agent),
+            self._device,
+            timing=self._plan().timing,
+            waiting=self._waiting,
+            problems=self._problems,
+        )
+        self._following[agent] = following
+        return following
+
+    async def _end(self, agent: str) -> None:
+        following = self._following.pop(agent)
+        self._owing.discard(agent)
+        await following.end()
+        if all(other.account != following.account for other in self._following.values()):
+            remote = self._remotes.pop(following.account, None)
+            if remote is not None:
+                await remote.close()
+
+
+async def answer(replica: Replica, question: Question[T], now: float) -> T:
+    """Ask a replica; make its tables first where they are missing.
+
+    Raises:
+        SyncError: it did not answer, or refused.
+    """
+    try:
+        return await question(replica)
+    except SchemaMissing:
+        await replica.prepare(now)
+        return await question(replica)
+
+
+def as_ours(error: SyncError) -> ThermoclineError:
+    """The error of our tree that stands for one of the replica's."""
+    kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
+    return kind(error.code, f"the replica: {error.message}", hint=error.hint or None)

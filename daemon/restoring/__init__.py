@@ -1,0 +1,1 @@
+"""Bringing a lost memory back, on a machine where no daemon runs."""

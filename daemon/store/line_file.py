@@ -1,0 +1,67 @@
+"""Adding a line to a file that others read, and may add to as well."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from ..errors import Conflict
+from .atomic import sync_folder
+from .database import translate_os
+
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# A line that was added a moment ago stands at the end, or nearly.
+_LOOKED_AT: Final = 65_536
+
+
+def append(path: Path, line: str) -> None:
+    """Add `line` to a file, unless it stands near its end already. Blocking.
+
+    When it returns, the line is on the disk, whole and once; so whoever is not sure that it got
+    there may call again. What a power cut has left of it is taken away first, and what it left
+    of another line is ended, so that it spoils none.
+
+    Raises:
+        Conflict: something else than a file has the name.
+        ThermoclineError: the disk refuses; the file is as it was.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, _FLAGS, 0o600)
+        try:
+            _append(handle, path, line.encode())
+        finally:
+            os.close(handle)
+        sync_folder(path.parent)
+    except OSError as error:
+        if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
+            raise _no_file(path) from error
+        raise translate_os(error, path) from error
+
+
+def _append(handle: int, path: Path, line: bytes) -> None:
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise _no_file(path)
+    size = found.st_size
+    end = os.pread(handle, _LOOKED_AT, max(0, size - _LOOKED_AT))
+    *whole, rest = end.split(b"\n")
+    if line in whole:
+        return
+    if rest and line.startswith(rest):
+        size -= len(rest)
+        os.ftruncate(handle, size)
+        rest = b""
+    data = (b"\n" if rest else b"") + line + b"\n"
+    # In one go: whoever else adds to the file comes before it or after it.
+    if os.write(handle, data) < len(data):
+        os.ftruncate(handle, size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(handle)
+
+
+def _no_file(path: Path) -> Conflict:
+    return Conflict(f"cannot write {path}: it is not a regular file", hint="move it away")

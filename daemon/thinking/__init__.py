@@ -1,0 +1,1 @@
+"""What a model is used for; and for each of it the way without one."""

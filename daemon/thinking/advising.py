@@ -1,0 +1,68 @@
+"""A model's part in upkeep."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..memory.daily_notes import NoteFact
+from ..memory.tree_rebuild import Operation
+from ..store import tree_rows
+from ..store.agent_store import AgentStore
+from .asking import Mind, Wish
+from .merging import join_similar
+from .note_reading import read_by_model
+from .tree_rebuild import propose
+
+_MOST_CATEGORIES: Final = 20
+
+
+class Advice:
+    """Asks a model what upkeep would otherwise do by the rules alone; see `upkeep.advice`.
+
+    Args:
+        mind: what is asked.
+    """
+
+    def __init__(self, mind: Mind) -> None:
+        self._mind = mind
+
+    def available(self, purpose: str, endpoint: str | None) -> bool:
+        """Whether a model is worth asking for `ingest`, `merge` or `rebuild`."""
+        return self._mind.is_asked(purpose, Wish(endpoint=endpoint))
+
+    async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[Operation]:
+        """How the tree should be rebuilt; what makes no sense in it will be refused.
+
+        Raises:
+            ModelUnavailable: no model answers usefully.
+        """
+        return await propose(store, self._mind, Wish(endpoint=endpoint))
+
+    async def join_similar(self, store: AgentStore, endpoint: str | None) -> int:
+        """Make one memory of each group of similar ones; return how many were merged.
+
+        Raises:
+            ModelUnavailable: no model answers usefully; what was merged before stays.
+        """
+        return await join_similar(store, self._mind, Wish(endpoint=endpoint))
+
+    async def read_note(
+        self, store: AgentStore, text: str, headings: Mapping[str, str], endpoint: str | None
+    ) -> Sequence[NoteFact]:
+        """The facts of a daily note; `headings` says where its headings lead.
+
+        Raises:
+            ModelUnavailable: no model answers usefully.
+        """
+        categories = await store.read(_categories)
+        wish = Wish(endpoint=endpoint)
+        return await read_by_model(text, categories, headings, self._mind, wish)
+
+
+def _categories(db: sqlite3.Connection) -> list[str]:
+    """The categories of the tree, the fullest first."""
+    tree = tree_rows.load(db)
+    full = sorted(tree, key=lambda path: (-tree[path].warm_count - tree[path].cold_count, path))
+    return full[:_MOST_CATEGORIES]

@@ -1,0 +1,181 @@
+"""Summing up a conversation that is over, and writing that down: once, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, get_args
+
+import msgspec
+
+from ..errors import ModelUnavailable
+from ..llm.model import Part
+from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
+from ..memory.metadata import extract
+from ..memory.records import Memory
+from ..store import conversations, line_file, memories
+from ..store.agent_store import AgentStore
+from ..store.conversations import Conversation, Heard
+from ..store.transaction import Transaction
+from .asking import Mind, Way, Wish
+from .extraction import CATEGORY
+from .observing import is_worth_reading, line_of, turn_of
+from .told import one_line, short_list
+
+EVENT: Final = "episode"
+FILE: Final = "episodes.jsonl"
+_IMPORTANCE: Final = 0.5
+_LONGEST_SUMMARY: Final = 600
+_TAG_CHARS: Final = 40
+_GIVEN_CHARS: Final = 24_000
+_OUTCOMES: Final = frozenset(get_args(EpisodeOutcome))
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A model's reply about a conversation."""
+
+    summary: str
+    tags: tuple[str, ...] = ()
+    outcome: str = "informational"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A line of the file, in TinyClaw's shape; `ts` is ISO 8601 in UTC."""
+
+    ts: str
+    user: str
+    agent: str
+    summary: str
+    tags: tuple[str, ...]
+    outcome: EpisodeOutcome
+
+
+async def sum_up(
+    store: AgentStore, conversation: Conversation, mind: Mind, *, patient: bool
+) -> bool:
+    """Keep what a conversation came to: as a memory, and as a line that is yet to be written.
+
+    All its turns must have been read. They leave the buffer in the same commit.
+
+    Args:
+        store: the agent's memory.
+        conversation: as it is in the buffer.
+        mind: what is asked.
+        patient: whether a model that fails is worth waiting for; else the rules do it at once.
+
+    Returns:
+        Whether it is done; False if the conversation goes on.
+
+    Raises:
+        ModelUnavailable: a model failed, and may not the next time.
+        ThermoclineError: the memory cannot be read or written; the buffer stays as it was.
+    """
+    turns = await store.read(partial(conversations.kept, key=conversation.id))
+    if not any(map(is_worth_reading, turns)):
+        await store.write(partial(conversations.forget, key=conversation.id))
+        return True
+    episode, way = await _episode(turns, mind, patient=patient)
+    if not episode.summary:
+        await store.write(partial(conversations.forget, key=conversation.id))
+        return True
+    line = msgspec.json.encode(_entry(episode, turns, store.place.agent)).decode()
+    memory = _memory(episode, turns, conversation, store.now)
+    return await store.write(
+        partial(_kept, conversation=conversation, line=line, memory=memory, way=way)
+    )
+
+
+async def write_entry(store: AgentStore, conversation: Conversation) -> None:
+    """Write the line of a conversation into the agent's `memory/episodes.jsonl`, once.
+
+    Raises:
+        ThermoclineError: the disk refuses; the line stays in the buffer.
+    """
+    assert conversation.entry is not None
+    folder = store.place.workspace or store.place.folder
+    await asyncio.to_thread(line_file.append, folder / "memory" / FILE, conversation.entry)
+    await store.write(partial(conversations.entry_written, key=conversation.id))
+
+
+async def _episode(turns: Sequence[Heard], mind: Mind, *, patient: bool) -> tuple[Episode, Way]:
+    wish = Wish()
+    if mind.is_asked("episode", wish):
+        try:
+            question = mind.question("episode", Part("conversation", _given(turns)))
+            episode = _fit((await mind.ask(question, Told, wish)).value)
+        except ModelUnavailable:
+            if patient:
+                raise
+        else:
+            if episode is not None:
+                return episode, "llm"
+    plain = [turn_of(turn) for turn in turns]
+    return await asyncio.to_thread(summarise_episode, plain), "rule"
+
+
+def _given(turns: Sequence[Heard]) -> str:
+    """The conversation for a model; of a long one its beginning and its end."""
+    text = "\n".join(map(line_of, turns))
+    if len(text) <= _GIVEN_CHARS:
+        return text
+    half = _GIVEN_CHARS // 2
+    return f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def _fit(told: Told) -> Episode | None:
+    summary = one_line(told.summary, _LONGEST_SUMMARY)
+    if not summary:
+        return None
+    tags = short_list((tag.lower().lstrip("#") for tag in told.tags), MAX_TAGS, _TAG_CHARS)
+    outcome = told.outcome.strip().lower()
+    return Episode(
+        summary,
+        tags,
+        outcome if outcome in _OUTCOMES else "informational",  # type: ignore[arg-type]
+    )
+
+
+def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> Entry:
+    users = (turn.actor for turn in turns if turn.role == "user" and turn.actor)
+    at = dt.datetime.fromtimestamp(turns[-1].at, dt.UTC).isoformat(timespec="milliseconds")
+    return Entry(
+        ts=at.replace("+00:00", "Z"),
+        user=next(users, "user"),
+        agent=agent,
+        summary=episode.summary,
+        tags=episode.tags,
+        outcome=episode.outcome,
+    )
+
+
+def _memory(
+    episode: Episode, turns: Sequence[Heard], conversation: Conversation, now: float
+) -> Memory:
+    return Memory(
+        id=secrets.token_hex(8),
+        text=episode.summary,
+        type="episodic",
+        event=EVENT,
+        outcome=episode.outcome,
+        category=CATEGORY,
+        tags=episode.tags,
+        importance=_IMPORTANCE,
+        source="conversation",
+        group=conversation.id,
+        metadata=extract(episode.summary),
+        created_at=turns[-1].at,
+        updated_at=now,
+        writer=conversation.writer,
+    )
+
+
+def _kept(tx: Transaction, conversation: Conversation, line: str, memory: Memory, way: Way) -> bool:
+    key, seen_to = conversation.id, conversation.next_position
+    if not conversations.keep_entry(tx, key, line, seen_to=seen_to):
+        return False
+    memories.insert(tx, memory)
+    tx.tell("conversation.summed_up", conversation=key, outcome=memory.outcome, way=way)
+    return True

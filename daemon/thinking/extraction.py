@@ -1,0 +1,143 @@
+"""Making memories of the turns that an agent's memory has buffered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..memory.metadata import extract, merge
+from ..memory.records import Memory, Metadata
+from ..memory.stop_words import NOT_TOPICS
+from ..recall.query import match_expression, parse
+from ..store import conversations
+from ..store.agent_store import AgentStore
+from ..store.conversations import Heard
+from ..store.transaction import Transaction
+from .asking import Expense, Mind, Way, Wish
+from .filing import category_for
+from .keeping import Kept, keep, memory_from
+from .observing import is_worth_reading, observe
+
+# EvoClaw's category for what belongs nowhere else.
+CATEGORY: Final = "conversations"
+# So much goes into one question.
+_BATCH_CHARS: Final = 16_000
+_KNOWN: Final = 12
+_KNOWN_OF_EACH: Final = 4
+_ASKED_TURNS: Final = 8
+_ASKED_CHARS: Final = 400
+_ASKED_WORDS: Final = 12
+
+
+class Extracted(msgspec.Struct, frozen=True):
+    """What became of some turns.
+
+    Attributes:
+        turns: how many were read.
+        kept: what was stored, and what was known.
+        way: how it was found; `why` says why not by a model where one was asked.
+    """
+
+    turns: int
+    kept: Kept
+    way: Way
+    why: str = ""
+    spent: Expense | None = None
+
+
+async def extract_next(
+    store: AgentStore, key: str, writer: str, mind: Mind, wish: Wish, zone: dt.tzinfo
+) -> Extracted | None:
+    """Read the next turns of a conversation, and store what is worth remembering.
+
+    The turns leave the buffer in the commit that stores it.
+
+    Returns:
+        None where nothing was to be read, or somebody else has read it meanwhile.
+
+    Raises:
+        ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
+        InvalidInput: the endpoint that is wished for is no address.
+    """
+    turns = await store.read(partial(conversations.unread, key=key, most_chars=_BATCH_CHARS))
+    if not turns:
+        return None
+    now = store.now
+    known: list[str] = []
+    if mind.is_asked("observe", wish):
+        known = await store.read(partial(_known, turns=turns, now=now))
+    today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
+    thought = await observe(turns, known, mind, wish, today)
+    found = [memory_from(one, key, CATEGORY, now=now, writer=writer) for one in thought.value]
+    wished = await store.read(partial(_filed, found=_with_references(found, turns), now=now))
+    kept = await store.write(partial(_stored, key=key, turns=turns, wished=wished))
+    if kept is None:
+        return None
+    return Extracted(len(turns), kept, thought.way, thought.why, thought.spent)
+
+
+def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> list[str]:
+    """What is remembered already of what each of the last turns is about."""
+    asked = [turn.text[:_ASKED_CHARS] for turn in turns if is_worth_reading(turn)]
+    found: dict[str, None] = {}
+    for text in asked[-_ASKED_TURNS:]:
+        found.update(dict.fromkeys(_with_words(db, text, now)))
+    return list(found)[:_KNOWN]
+
+
+def _with_words(db: sqlite3.Connection, text: str, now: float) -> list[str]:
+    """The memories that have most of a text's words, though it be few of them."""
+    telling = tuple(word for word in parse(text).words if word not in NOT_TOPICS)[:_ASKED_WORDS]
+    if not telling:
+        return []
+    rows = db.execute(
+        "SELECT text FROM memories JOIN (SELECT rowid AS found, rank FROM memory_fts"
+        " WHERE memory_fts MATCH ? ORDER BY rank LIMIT ?) ON row = found"
+        " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank",
+        (match_expression(telling), _KNOWN_OF_EACH, now),
+    )
+    return [known for (known,) in rows]
+
+
+def _filed(db: sqlite3.Connection, found: Sequence[Memory], now: float) -> list[Memory]:
+    """Each in the category of the tree that fits it."""
+    return [
+        replace(memory, category=category_for(db, memory.text, now) or memory.category)
+        for memory in found
+    ]
+
+
+def _with_references(found: Sequence[Memory], turns: Sequence[Heard]) -> list[Memory]:
+    """The references of a turn go with the first that was found in it, if they go with none."""
+    texts = {turn.position: turn.text for turn in turns}
+    made: list[Memory] = []
+    for memory in found:
+        text = texts.pop(memory.position, "") if memory.position is not None else ""
+        others = [m.metadata for m in found if m is not memory and m.position == memory.position]
+        rest = _without(extract(text), others)
+        made.append(replace(memory, metadata=merge(memory.metadata, rest)))
+    return made
+
+
+def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
+    def left(name: str) -> tuple[str, ...]:
+        taken = {value for other in others for value in getattr(other, name)}
+        return tuple(value for value in getattr(references, name) if value not in taken)
+
+    return Metadata(left("urls"), left("commands"), left("paths"))
+
+
+def _stored(
+    tx: Transaction, key: str, turns: Sequence[Heard], wished: Sequence[Memory]
+) -> Kept | None:
+    if not conversations.were_read(tx, key, turns):
+        return None
+    kept = keep(tx, wished)
+    tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
+    return kept

@@ -1,0 +1,106 @@
+"""Choosing, by rules, the category of the tree in which a text belongs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from ..memory.records import DEFAULT_CATEGORY
+from ..memory.similarity import words
+from ..memory.stop_words import NOT_TOPICS
+from ..memory.tree_nodes import ROOT, Tree
+from ..recall.recall import Request, Tuning, recall
+from ..store import tree_rows
+
+# What a category gains: by its own name, all of it; by the names above it and the words of its
+# description; and by each memory in it that is about the same.
+_NAME: Final = 1.0
+_ABOVE: Final = 0.3
+_DESCRIBED: Final = 0.3
+_MOST_DESCRIBED: Final = 3
+_LIKE: Final = 0.5
+# A lone word of a description is not enough, two memories alike are.
+_ENOUGH: Final = 0.55
+_NEIGHBOURS: Final = 8
+# A memory is about the same that has so much of the words, and so many of them.
+_LEAST_SHARE: Final = 0.25
+_LEAST_WORDS: Final = 2
+_KIN_LETTERS: Final = 5
+_LONGEST: Final = 1_000
+# They hold what belongs nowhere else.
+_CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
+
+
+def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
+    """The category whose name, description and memories fit `text` best.
+
+    Args:
+        db: a reader.
+        text: what is to be filed.
+        now: the time.
+
+    Returns:
+        A category of the tree; None if none fits.
+    """
+    tree = tree_rows.load(db)
+    asked = frozenset(_stem(word) for word in words(text[:_LONGEST]) if _tells(word))
+    if not tree or not asked:
+        return None
+    worth = by_name(tree, asked)
+    for category, gained in _by_likeness(db, text[:_LONGEST], now).items():
+        if category in tree:
+            worth[category] = worth.get(category, 0.0) + gained
+    fitting = [path for path, value in worth.items() if value >= _ENOUGH]
+    return max(fitting, key=lambda path: (worth[path], path.count("/"), path), default=None)
+
+
+def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
+    """What each category gains by the words that stand in its path and its description."""
+    found: dict[str, float] = {}
+    for path, node in tree.items():
+        above, _, name = path.rpartition("/")
+        own = _parts(name)
+        worth = _NAME * sum(_meets(part, asked) for part in own) / (len(own) or 1)
+        worth += _ABOVE * sum(_meets(part, asked) for part in _parts(above))
+        described = _parts(node.desc) - own - _parts(above)
+        worth += _DESCRIBED * min(_MOST_DESCRIBED, sum(_meets(one, asked) for one in described))
+        if worth and path not in _CATCH_ALL:
+            found[path] = worth
+    return found
+
+
+def _by_likeness(db: sqlite3.Connection, text: str, now: float) -> Mapping[str, float]:
+    request = Request(text=text, limit=_NEIGHBOURS, now=now, local=dt.UTC)
+    answer = recall(db, request, Tuning())
+    asked = len(answer.query.words) or 1
+    found: dict[str, float] = {}
+    for hit in answer.hits:
+        share = len(hit.words) / asked
+        category = hit.memory.category
+        if share >= _LEAST_SHARE and len(hit.words) >= _LEAST_WORDS and category not in _CATCH_ALL:
+            found[category] = found.get(category, 0.0) + _LIKE * min(1.0, 2 * share)
+    return found
+
+
+def _parts(path: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in words(path.replace("_", " ")) if _tells(word))
+
+
+def _tells(word: str) -> bool:
+    return len(word) > 1 and word not in NOT_TOPICS
+
+
+def _meets(part: str, asked: Collection[str]) -> float:
+    """How well a word of a category is among those of the text; one that begins alike is kin."""
+    if part in asked:
+        return 1.0
+    if len(part) < _KIN_LETTERS or not part.isascii():
+        return 0.0
+    return 0.7 if any(word.startswith(part[:_KIN_LETTERS]) for word in asked) else 0.0
+
+
+def _stem(word: str) -> str:
+    plural = len(word) > 3 and word.isascii() and word.endswith("s") and not word.endswith("ss")
+    return word[:-1] if plural else word

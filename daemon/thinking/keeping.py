@@ -1,0 +1,126 @@
+"""Storing what was found in a text, but for what is known already."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ..memory.distilling import Distilled
+from ..memory.distilling.distilled import ONGOING
+from ..memory.distilling.feelings import NEUTRAL
+from ..memory.distilling.signals import signals_of
+from ..memory.metadata import extract, merge
+from ..memory.observing import Observation
+from ..memory.records import DEFAULT_EVENT, ENTITIES, OBSERVED, Memory, Metadata
+from ..memory.scoring import default_importance
+from ..store import memories
+from ..store.known import said_already
+from ..store.transaction import Transaction
+
+# EvoClaw's: what was decided, or led to something, matters more than the rest.
+_DECIDED: Final = 0.7
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What was stored, and what was not because a memory says it already.
+
+    Attributes:
+        stored: the new memories.
+        known: the memories that say the rest.
+    """
+
+    stored: tuple[Memory, ...] = ()
+    known: tuple[Memory, ...] = ()
+
+
+def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
+    """Store those that no memory says already; count the others as used once more.
+
+    A memory that would be merged with one of them says the same. It is decided in the
+    transaction: nothing gets in twice, whoever else stores it at the same moment.
+    """
+    stored: list[Memory] = []
+    known: list[Memory] = []
+    for memory in found:
+        same = said_already(tx.db, memory)
+        if same is None:
+            stored.append(memories.insert(tx, memory))
+        else:
+            known.append(same)
+    if known:
+        memories.reinforce(tx, list(dict.fromkeys(memory.id for memory in known)))
+    return Kept(tuple(stored), tuple(known))
+
+
+def memory_of(
+    distilled: Distilled, category: str, *, now: float, writer: str, source: str = "distill"
+) -> Memory:
+    """What was distilled as a memory; everything of it is kept."""
+    event, importance = event_of(distilled)
+    given = Metadata(distilled.urls, distilled.commands, distilled.paths)
+    rest = {"people": distilled.people, "actions": distilled.actions}
+    data: dict[str, object] = {name: list(values) for name, values in rest.items() if values}
+    if distilled.emotion != NEUTRAL:
+        data["emotion"] = distilled.emotion
+    return Memory(
+        id=secrets.token_hex(8),
+        text=distilled.fact,
+        event=event,
+        outcome="" if distilled.outcome == ONGOING else distilled.outcome,
+        category=category,
+        tags=distilled.topics,
+        importance=importance,
+        source=source,
+        metadata=merge(given, extract(distilled.fact)),
+        data=data or None,
+        created_at=now,
+        updated_at=now,
+        writer=writer,
+    )
+
+
+def event_of(distilled: Distilled) -> tuple[str, float]:
+    """What gave rise to a fact, by its wording, and how much that makes it matter."""
+    signals = signals_of(distilled.fact)
+    if "correction" in signals:
+        return "correction", default_importance("correction")
+    if "preference" in signals:
+        return "preference_learned", default_importance("preference_learned")
+    if "solution" in signals:
+        return "task_solution", default_importance("task_solution")
+    if "decision" in signals or distilled.outcome in {"positive", "negative"}:
+        return DEFAULT_EVENT, _DECIDED
+    return DEFAULT_EVENT, default_importance(DEFAULT_EVENT)
+
+
+def memory_from(
+    observation: Observation, conversation: str, category: str, *, now: float, writer: str
+) -> Memory:
+    """What was observed in a conversation as a memory.
+
+    What it names goes with it in its data, of which the store keeps an index.
+    """
+    named = msgspec.to_builtins(observation.entities)
+    entities = [{key: value for key, value in one.items() if value} for one in named]
+    return Memory(
+        id=secrets.token_hex(8),
+        text=observation.text,
+        type=observation.type,
+        event=observation.event,
+        subject=observation.subject,
+        category=category,
+        tags=observation.tags,
+        importance=observation.importance,
+        source=OBSERVED,
+        actor=observation.actor,
+        group=conversation,
+        position=observation.position,
+        metadata=extract(observation.text),
+        data={ENTITIES: entities} if entities else None,
+        created_at=now if observation.at is None else observation.at,
+        updated_at=now,
+        writer=writer,
+    )

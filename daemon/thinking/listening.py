@@ -1,0 +1,296 @@
+"""Conversations as they happen: when their turns are read, and when they are summed up."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
+from ..problems import Problems
+from ..store import conversations
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from ..store.conversations import Conversation
+from .asking import Mind, Wish
+from .episodes import sum_up, write_entry
+from .extraction import Extracted, extract_next
+
+_log = logging.getLogger(__name__)
+_TROUBLE: Final = "observe_trouble"
+# So many conversations are thought about at once; the others wait.
+_AT_ONCE: Final = 4
+# Who talks without a pause is read all the same, after so many times the pause.
+_LONGEST_TALK: Final = 10
+# How often a model that fails is worth another try before the rules sum up. A disk that refuses
+# is tried for ever, and no more seldom than this.
+_TRIES: Final = 3
+_LONGEST_RETRY: Final = 900.0
+
+Key: TypeAlias = tuple[str, str]
+
+
+class Rhythm(msgspec.Struct, frozen=True):
+    """Seconds of silence, after which turns are read, and after which it counts as over.
+
+    `retry` is how long to wait after a failure; for each further one in a row twice as long.
+    """
+
+    debounce: float
+    idle: float
+    retry: float = 60.0
+
+
+class _Due(msgspec.Struct):
+    """When a conversation is looked after next, on the clock that nobody can set.
+
+    Attributes:
+        read_at: None if nothing is to be read.
+        read_latest: however much is said.
+        close_at: when it counts as over.
+        failures: in a row.
+    """
+
+    read_at: float | None
+    read_latest: float
+    close_at: float
+    failures: int = 0
+
+    @property
+    def next(self) -> float:
+        return self.close_at if self.read_at is None else min(self.read_at, self.close_at)
+
+
+class Listener:
+    """Reads buffered turns once there is a pause, and sums up what is over, in the background.
+
+    What is to be done stands in the buffers: a daemon that starts goes on with all of it.
+
+    Args:
+        agents: the memories.
+        mind: what is asked.
+        rhythm: looked up each time.
+        problems: where it is told what cannot be done.
+        zone: whose days are meant.
+        clock: seconds that never run backwards.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        mind: Mind,
+        rhythm: Callable[[], Rhythm],
+        problems: Problems,
+        zone: dt.tzinfo,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._agents = agents
+        self._mind = mind
+        self._rhythm = rhythm
+        self._problems = problems
+        self._zone = zone
+        self._clock = clock
+        self._due: dict[Key, _Due] = {}
+        self._busy: dict[Key, asyncio.Lock] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._untold: set[str] | None = None
+        self._ask_at = 0.0
+        self._woken = asyncio.Event()
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    def heard(self, agent: str, conversation: Conversation) -> None:
+        """Take note of turns that were buffered a moment ago."""
+        rhythm, now = self._rhythm(), self._clock()
+        known = self._due.get((agent, conversation.id))
+        over = conversation.ended_at is not None
+        if over:
+            due = _Due(now if conversation.unread else None, now, now)
+        else:
+            latest = now + _LONGEST_TALK * rhythm.debounce
+            if known is not None and known.read_at is not None:
+                latest = known.read_latest
+            read_at = min(now + rhythm.debounce, latest) if conversation.unread else None
+            due = _Due(read_at, latest, now + rhythm.idle)
+        self._due[agent, conversation.id] = due
+        self._woken.set()
+
+    async def read_now(
+        self, agent: str, store: AgentStore, conversation: Conversation, wish: Wish
+    ) -> list[Extracted]:
+        """Read all that is unread, without waiting for a pause.
+
+        Raises:
+            ThermoclineError: the memory cannot be read or written; what was read is stored.
+            InvalidInput: the endpoint that is wished for is no address.
+        """
+        async with self._lock((agent, conversation.id)):
+            return await self._read(store, conversation, wish)
+
+    async def run(self) -> None:
+        """Do what is due until cancelled; at first what an earlier daemon has left."""
+        while True:
+            if self._untold is None or (self._untold and self._ask_at <= self._clock()):
+                await self._take_up(self._agents.names() if self._untold is None else self._untold)
+            self._woken.clear()
+            now = self._clock()
+            for key, due in list(self._due.items()):
+                if due.next <= now and key not in self._tasks:
+                    self._start(key, due)
+            waiting = [due.next for key, due in self._due.items() if key not in self._tasks]
+            if self._untold:
+                waiting.append(self._ask_at)
+            await self._wait(min(waiting, default=float("inf")) - now)
+
+    async def close(self) -> None:
+        """Break off what is under way: it stands in the buffers."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(None if seconds == float("inf") else max(0.0, seconds)):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+
+    def _lock(self, key: Key) -> asyncio.Lock:
+        return self._busy.setdefault(key, asyncio.Lock())
+
+    def _start(self, key: Key, due: _Due) -> None:
+        task = asyncio.create_task(self._attend(key, due), name=f"conversation of {key[0]}")
+        self._tasks[key] = task
+        task.add_done_callback(partial(self._ended, key))
+
+    def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
+        del self._tasks[key]
+        lock = self._busy.get(key)
+        if key not in self._due and lock is not None and not lock.locked():
+            del self._busy[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a conversation was not read: %r", error, extra={"action": "read_failed"})
+            self._due.pop(key, None)
+        self._woken.set()
+
+    async def _take_up(self, agents: Iterable[str]) -> None:
+        """Learn from the buffers of some agents what is to be done; note whose cannot be read."""
+        untold: set[str] = set()
+        for agent in list(agents):
+            try:
+                async with self._agents.use(agent, create=False, quietly=True) as store:
+                    for conversation in await store.read(conversations.waiting):
+                        self._take_up_one(agent, conversation, store.now)
+            except NotFound:
+                continue
+            except ShuttingDown:
+                return
+            except (ThermoclineError, OSError):
+                # Whoever opens it tells why it cannot be read.
+                untold.add(agent)
+        self._untold = untold
+        self._ask_at = self._clock() + self._rhythm().retry
+
+    def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
+        rhythm, now = self._rhythm(), self._clock()
+        # A clock that was set back makes the pause longer, by no more than itself.
+        silent = max(0.0, wall - conversation.last_at)
+        over = conversation.ended_at is not None or conversation.entry is not None
+        read_at = now + max(0.0, rhythm.debounce - silent) if conversation.unread else None
+        close_at = now if over else now + max(0.0, rhythm.idle - silent)
+        due = _Due(read_at, now + _LONGEST_TALK * rhythm.debounce, close_at)
+        self._due.setdefault((agent, conversation.id), due)
+
+    async def _attend(self, key: Key, due: _Due) -> None:
+        agent, name = key
+        subject = f"{agent}/{name}"
+        try:
+            async with (
+                self._room,
+                self._lock(key),
+                self._agents.use(agent, create=False, quietly=True) as store,
+            ):
+                left = await self._look_after(store, name, due)
+        except NotFound:
+            # Its owner has removed the agent's folder.
+            left = None
+        except ShuttingDown:
+            return
+        except ThermoclineError as error:
+            text = f"cannot read a conversation of '{agent}': {error.message}"
+            self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
+            left = self._later(due)
+        else:
+            self._problems.clear(_TROUBLE, subject)
+        if self._due.get(key) is not due:
+            return  # More has come meanwhile.
+        if left is None:
+            del self._due[key]
+        else:
+            self._due[key] = left
+
+    def _later(self, due: _Due) -> _Due:
+        pause = min(self._rhythm().retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
+        at = self._clock() + pause
+        read_at = None if due.read_at is None else at
+        return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
+
+    async def _look_after(self, store: AgentStore, name: str, due: _Due) -> _Due | None:
+        """Do what is due for one conversation; what is left to be done then, if anything."""
+        now = self._clock()
+        over = due.close_at <= now
+        conversation = await _find(store, name)
+        if conversation is not None and conversation.entry is not None:
+            await write_entry(store, conversation)
+            conversation = await _find(store, name)
+        if conversation is None:
+            return None
+        if over or (due.read_at is not None and due.read_at <= now):
+            await self._read(store, conversation, Wish())
+        if over and not await self._close(store, name):
+            return _Due(None, now, self._clock() + self._rhythm().retry)
+        conversation = await _find(store, name)
+        if conversation is None:
+            return None
+        rhythm = self._rhythm()
+        read_at = now + rhythm.debounce if conversation.unread else None
+        return _Due(read_at, due.read_latest, now + rhythm.idle if over else due.close_at)
+
+    async def _read(
+        self, store: AgentStore, conversation: Conversation, wish: Wish
+    ) -> list[Extracted]:
+        found: list[Extracted] = []
+        while True:
+            extracted = await extract_next(
+                store, conversation.id, conversation.writer, self._mind, wish, self._zone
+            )
+            if extracted is None:
+                return found
+            found.append(extracted)
+
+    async def _close(self, store: AgentStore, name: str) -> bool:
+        """Sum a conversation up; False if a model is to be asked once more, a little later."""
+        conversation = await _find(store, name)
+        if conversation is None or conversation.unread:
+            return True
+        if conversation.entry is None:
+            patient = conversation.tries < _TRIES
+            try:
+                await sum_up(store, conversation, self._mind, patient=patient)
+            except ModelUnavailable:
+                await store.write(partial(conversations.failed, key=name))
+                return False
+            conversation = await _find(store, name)
+        if conversation is not None and conversation.entry is not None:
+            await write_entry(store, conversation)
+        return True
+
+
+async def _find(store: AgentStore, name: str) -> Conversation | None:
+    return await store.read(partial(conversations.find, key=name))

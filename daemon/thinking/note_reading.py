@@ -1,0 +1,149 @@
+"""Having a model read a daily note; its references survive, whatever the model leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ..llm.model import Part
+from ..memory.daily_notes import NoteFact, read_note
+from ..memory.metadata import extract, merge
+from ..memory.records import DEFAULT_CATEGORY, Metadata
+from ..memory.similarity import words
+from .asking import Mind, Wish
+from .told import one_line, short_list
+
+# So much of a note goes into one question; and so many questions are asked about one note.
+_CHUNK_CHARS: Final = 6_000
+_MOST_CHUNKS: Final = 20
+_MOST_CATEGORIES: Final = 20
+_MOST_FACTS: Final = 60
+_LEAST_CHARS: Final = 10
+_LONGEST_FACT: Final = 500
+_CATEGORY_CHARS: Final = 200
+_REFERENCES: Final = 16
+_REFERENCE_CHARS: Final = 2_048
+_IMPORTANCE: Final = 0.5
+
+
+class References(msgspec.Struct, frozen=True):
+    """The references that a model says belong to a fact."""
+
+    urls: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One fact that a model finds in a note."""
+
+    text: str
+    category: str = DEFAULT_CATEGORY
+    importance: float = _IMPORTANCE
+    metadata: References = References()
+
+
+async def read_by_model(
+    text: str,
+    categories: Sequence[str],
+    headings: Mapping[str, str],
+    mind: Mind,
+    wish: Wish,
+) -> list[NoteFact]:
+    """The facts of a note as a model reads it.
+
+    What the rules find is added where the model has left out a URL, command or path of it.
+
+    Args:
+        text: the note.
+        categories: where facts may go, the most used first.
+        headings: words of headings and where they lead, for the rules.
+        mind: what is asked.
+        wish: how.
+
+    Raises:
+        ModelUnavailable: no model answers usefully.
+        InvalidInput: the endpoint that is wished for is no address.
+    """
+    by_rules = read_note(text, headings)
+    known = (*categories, *(fact.category for fact in by_rules))
+    offered = list(dict.fromkeys(known))[:_MOST_CATEGORIES]
+    found: list[NoteFact] = []
+    for first, chunk in _chunks(text):
+        told = await _asked(chunk, offered, mind, wish)
+        found += [fact for one in told[:_MOST_FACTS] if (fact := _fact(one, chunk, first))]
+    return [*found, *_left_out(by_rules, found)]
+
+
+async def _asked(chunk: str, categories: Sequence[str], mind: Mind, wish: Wish) -> list[Told]:
+    urls = extract(chunk).urls
+    parts = (
+        Part("categories", "\n".join(categories) or DEFAULT_CATEGORY, stable=True),
+        Part("needed URLs", "\n".join(urls) or "none"),
+        Part("note", chunk),
+    )
+    return (await mind.ask(mind.question("ingest", *parts), list[Told], wish)).value
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """The note in parts that end with a line, each with the number of its first line."""
+    lines: list[str] = []
+    first, size, parts = 1, 0, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if lines and size + len(line) > _CHUNK_CHARS:
+            yield first, "\n".join(lines)
+            parts += 1
+            if parts == _MOST_CHUNKS:
+                return
+            lines, first, size = [], number, 0
+        lines.append(line[:_CHUNK_CHARS])
+        size += len(line) + 1
+    if any(line.strip() for line in lines):
+        yield first, "\n".join(lines)
+
+
+def _fact(told: Told, chunk: str, first: int) -> NoteFact | None:
+    text = one_line(told.text, _LONGEST_FACT)
+    if len(text) < _LEAST_CHARS:
+        return None
+    importance = told.importance if math.isfinite(told.importance) else _IMPORTANCE
+    return NoteFact(
+        text=text,
+        category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
+        importance=min(1.0, max(0.0, importance)),
+        # What does not stand in the note was made up.
+        metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
+        line=first + _place(text, chunk.splitlines()),
+    )
+
+
+def _standing_in(told: References, chunk: str) -> Metadata:
+    def kept(values: Sequence[str]) -> tuple[str, ...]:
+        clean = short_list(values, _REFERENCES, _REFERENCE_CHARS)
+        return tuple(value for value in clean if value in chunk)
+
+    return Metadata(kept(told.urls), kept(told.commands), kept(told.paths))
+
+
+def _place(text: str, lines: Sequence[str]) -> int:
+    """Which line says most of a text."""
+    asked = frozenset(words(text))
+    shared = [len(asked.intersection(words(line))) for line in lines]
+    return max(range(len(shared)), key=lambda at: (shared[at], -at), default=0)
+
+
+def _left_out(by_rules: Sequence[NoteFact], found: Sequence[NoteFact]) -> Iterator[NoteFact]:
+    """The facts of the rules that have a reference which no fact of the model has."""
+    have = {value for fact in found for value in _values(fact.metadata)}
+    for fact in by_rules:
+        own = frozenset(_values(fact.metadata))
+        if not own <= have:
+            have |= own
+            yield fact
+
+
+def _values(metadata: Metadata) -> tuple[str, ...]:
+    return (*metadata.urls, *metadata.commands, *metadata.paths)

@@ -1,0 +1,164 @@
+"""An agent's sizes and counters, a row for each day, and what they tell in comparison."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..memory.hot import document_size
+from ..store import faces, hot_rows, tree_rows
+from ..store.settling import warm_bytes
+from ..store.transaction import Transaction
+
+_PREFIX: Final = "day/"
+# Two years, so that a month can be held against that of the year before.
+_KEPT_DAYS: Final = 731
+_WEEK: Final = timedelta(days=7)
+
+
+class Day(msgspec.Struct, frozen=True):
+    """A day, as it stood when it was recorded last. Counters count since the beginning.
+
+    The first names are those of EvoClaw's tracker.
+    """
+
+    date: str
+    timestamp: float
+    hot_bytes: int
+    warm_count: int
+    warm_bytes: int
+    tree_nodes: int
+    cold_count: int
+    evicted: int
+    stored: int
+    retrieved: int
+    consolidations: int
+    context_tokens_saved: int
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """A number over the last seven days, and over the seven before.
+
+    Attributes:
+        average: of the days that were recorded; of a counter, what was added in a day.
+        before: the same of the week before; None: nothing was recorded then.
+        delta: how much more it is.
+    """
+
+    average: float
+    before: float | None
+    delta: float | None
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """The last seven days against the seven before, by name; `days` of them were recorded."""
+
+    until: str
+    days: int
+    numbers: dict[str, Compared]
+
+
+# A number of the week that ends with a day, out of all that was recorded.
+Measure: TypeAlias = Callable[[Sequence[Day], date], float | None]
+
+
+def record(tx: Transaction, zone: tzinfo) -> None:
+    """Note how things stand, under the date of today."""
+    today = datetime.fromtimestamp(tx.now, zone).date()
+    text = msgspec.json.encode(_measured(tx, today)).decode()
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_key(today), text))
+    first = today - timedelta(days=min(_KEPT_DAYS, today.toordinal() - 1))
+    tx.db.execute("DELETE FROM meta WHERE key >= ? AND key < ?", (_PREFIX, _key(first)))
+    # The counters of single days, of which only that of today is ever shown.
+    tx.db.execute(
+        "DELETE FROM metrics WHERE instr(name, '@') AND substr(name, instr(name, '@') + 1) < ?",
+        ((today - timedelta(days=2)).isoformat(),),
+    )
+
+
+def load(db: sqlite3.Connection, days: int) -> list[Day]:
+    """The last days that were recorded, the oldest first."""
+    rows = db.execute(
+        "SELECT value FROM meta WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?",
+        (_PREFIX, f"{_PREFIX}~", days),
+    ).fetchall()
+    return [msgspec.json.decode(text, type=Day) for (text,) in reversed(rows)]
+
+
+def trend(days: Sequence[Day]) -> Trend | None:
+    """How the last seven days compare; None where nothing was recorded."""
+    if not days:
+        return None
+    last = date.fromisoformat(days[-1].date)
+    numbers = {}
+    for name, measure in _MEASURES.items():
+        now, before = measure(days, last), measure(days, last - _WEEK)
+        if now is not None:
+            delta = None if before is None else round(now - before, 2)
+            numbers[name] = Compared(now, before, delta)
+    recorded = sum(last - _WEEK < date.fromisoformat(day.date) for day in days)
+    return Trend(last.isoformat(), recorded, numbers)
+
+
+def _measured(tx: Transaction, today: date) -> Day:
+    counters = faces.metrics_document(tx.db, tx.now)
+    warm, cold = tree_rows.totals(tx.db)
+    return Day(
+        date=today.isoformat(),
+        timestamp=tx.now,
+        hot_bytes=document_size(hot_rows.document(tx.db, tx.now, tx.rules)),
+        warm_count=warm,
+        warm_bytes=warm_bytes(tx.db),
+        tree_nodes=len(tree_rows.load(tx.db)) + 1,
+        cold_count=cold,
+        evicted=counters["total_evicted"],
+        stored=counters["total_stored"],
+        retrieved=counters["retrieval_count"],
+        consolidations=counters["consolidation_count"],
+        context_tokens_saved=counters["context_tokens_saved"],
+    )
+
+
+def _key(day: date) -> str:
+    return f"{_PREFIX}{day.isoformat()}"
+
+
+def _level(name: str) -> Measure:
+    """The average of what is high or low, over the week that ends with a day."""
+
+    def measure(days: Sequence[Day], last: date) -> float | None:
+        values: list[int] = [
+            getattr(day, name)
+            for day in days
+            if last - _WEEK < date.fromisoformat(day.date) <= last
+        ]
+        return round(sum(values) / len(values), 2) if values else None
+
+    return measure
+
+
+def _growth(name: str) -> Measure:
+    """What was added in a day of that week, by a counter that only grows."""
+
+    def measure(days: Sequence[Day], last: date) -> float | None:
+        dated: list[tuple[date, int]] = [
+            (date.fromisoformat(day.date), getattr(day, name)) for day in days
+        ]
+        week = [(day, value) for day, value in dated if last - _WEEK <= day <= last]
+        if len(week) < 2:
+            return None
+        (first, before), (end, after) = week[0], week[-1]
+        return round(max(0, after - before) / (end - first).days, 2)
+
+    return measure
+
+
+_LEVELS: Final = ("hot_bytes", "warm_count", "warm_bytes", "tree_nodes", "cold_count")
+_COUNTERS: Final = ("evicted", "stored", "retrieved", "consolidations", "context_tokens_saved")
+_MEASURES: Final = {name: _level(name) for name in _LEVELS} | {
+    name: _growth(name) for name in _COUNTERS
+}

@@ -1,0 +1,294 @@
+"""Taking in the daily notes: what they say becomes memories, each fact once.
+
+What was taken in from a note is noted, so that a note is read again only when it has changed, and
+then only what is new in it counts: a fact that was forgotten since does not come back, and one
+whose line was taken out of the note stays remembered. The id of a fact's memory follows from the
+note and the words, so that devices which share both do not remember it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import date, datetime, time, tzinfo
+from functools import partial
+from typing import Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ..errors import InvalidInput, ModelUnavailable
+from ..memory import checks
+from ..memory.daily_notes import NoteFact, read_note
+from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
+from ..memory.similarity import exact_key
+from ..store import memories
+from ..store.agent_store import AgentStore
+from ..store.known import known
+from ..store.transaction import Transaction
+from .advice import Advisor, asked
+from .notes import Folder, Note, Unread, read_notes
+
+_KEY: Final = "note/"
+# Some ten milliseconds of the writer's time, which a store may have to wait for.
+_AT_ONCE: Final = 32
+_SOURCE_CHARS: Final = 200
+
+
+class Ingestion(msgspec.Struct, frozen=True):
+    """Where an agent's notes are, and how they are read.
+
+    Attributes:
+        categories: words of headings, and where they lead.
+        days: of how many days notes are read, today's included.
+        max_bytes: of a note.
+    """
+
+    folders: tuple[Folder, ...]
+    categories: Mapping[str, str]
+    days: int
+    max_bytes: int
+
+
+class TakenIn(msgspec.Struct, frozen=True):
+    """A fact that was stored; one that would be has no id."""
+
+    text: str
+    category: str
+    importance: float
+    metadata: Metadata
+    id: str | UnsetType = UNSET
+
+
+class NoteReport(msgspec.Struct, frozen=True):
+    """What became of one note.
+
+    Attributes:
+        status: `unchanged` since it was read last; `refused` for the reason in `why`.
+        found, stored: its facts, and those of them that were new.
+    """
+
+    file: str
+    status: Literal["read", "unchanged", "refused"]
+    found: int = 0
+    stored: int = 0
+    why: str | UnsetType = UNSET
+
+
+class Ingested(msgspec.Struct, frozen=True):
+    """What was taken in, or would be: EvoClaw's fields, and a report on each file.
+
+    Attributes:
+        mode: whether a model was asked.
+        facts_skipped: what is already remembered, or was and has been forgotten.
+        llm_fallbacks: the notes that the rules had to read since no model did.
+    """
+
+    files_scanned: int
+    mode: Literal["rule", "llm"]
+    facts_found: int
+    facts_stored: int
+    facts_skipped: int
+    llm_fallbacks: int
+    facts: tuple[TakenIn, ...]
+    files: tuple[NoteReport, ...]
+    dry_run: bool = False
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What a memory notes of a note: its digest, and the keys of all facts it ever had."""
+
+    digest: str = ""
+    keys: tuple[str, ...] = ()
+
+
+async def ingest(
+    store: AgentStore,
+    ingestion: Ingestion,
+    *,
+    days: int,
+    zone: tzinfo,
+    dry_run: bool = False,
+    advisor: Advisor | None = None,
+    endpoint: str | None = None,
+    writer: str = "daemon",
+) -> Ingested:
+    """Take in the notes of some days, each in transactions of its own.
+
+    Args:
+        store: the agent's memory.
+        ingestion: where the notes are.
+        days: of how many days, today's included.
+        zone: the time zone that says which day is today.
+        dry_run: store nothing, and tell what would be stored.
+        advisor: a model that reads the notes; without one the rules do.
+        endpoint: the model to ask in place of the usual one.
+        writer: who the memories are by.
+
+    Raises:
+        ThermoclineError: the memory cannot be read or written; what was stored stays, and the
+            next call goes on.
+    """
+    today = datetime.fromtimestamp(store.now, zone).date()
+    advisor = asked(advisor, "ingest", endpoint)
+    reading = _Reading(store, ingestion, zone, advisor, endpoint, writer, dry_run=dry_run)
+    notes = read_notes(ingestion.folders, today, days, ingestion.max_bytes)
+    with closing(notes):
+        while (found := await asyncio.to_thread(next, notes, None)) is not None:
+            await reading.take(found)
+    return reading.result()
+
+
+class _Reading:
+    """The notes of one call on their way into the memory."""
+
+    def __init__(
+        self,
+        store: AgentStore,
+        ingestion: Ingestion,
+        zone: tzinfo,
+        advisor: Advisor | None,
+        endpoint: str | None,
+        writer: str,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self._store = store
+        self._ingestion = ingestion
+        self._zone = zone
+        self._advisor = advisor
+        self._endpoint = endpoint
+        self._writer = writer
+        self._dry_run = dry_run
+        self._fallbacks = 0
+        self._told: set[str] = set()
+        self._files: list[NoteReport] = []
+        self._facts: list[TakenIn] = []
+
+    async def take(self, found: Note | Unread) -> None:
+        """Store what is new in a note."""
+        if isinstance(found, Unread):
+            self._files.append(NoteReport(found.name, "refused", why=found.why))
+            return
+        before = await self._store.read(partial(_known_of, note=found))
+        if before.digest == found.digest:
+            number = len(before.keys)
+            self._files.append(NoteReport(found.name, "unchanged", number))
+            return
+        facts = await self._read(found.text)
+        new = [self._memory(found, fact) for fact in facts if fact.key not in before.keys]
+        stored = await self._keep([memory for memory in new if memory is not None])
+        if not self._dry_run:
+            keys = tuple(dict.fromkeys((*before.keys, *(fact.key for fact in facts))))
+            after = _Known(found.digest, keys)
+            await self._store.write(partial(_note, note=found, after=after))
+        self._facts += stored
+        self._files.append(NoteReport(found.name, "read", len(facts), len(stored)))
+
+    def result(self) -> Ingested:
+        """What has become of all of them."""
+        found = sum(file.found for file in self._files)
+        return Ingested(
+            files_scanned=len(self._files),
+            mode="rule" if self._advisor is None else "llm",
+            facts_found=found,
+            facts_stored=len(self._facts),
+            facts_skipped=found - len(self._facts),
+            llm_fallbacks=self._fallbacks,
+            facts=tuple(self._facts),
+            files=tuple(self._files),
+            dry_run=self._dry_run,
+        )
+
+    async def _read(self, text: str) -> Sequence[NoteFact]:
+        headings = self._ingestion.categories
+        if self._advisor is not None:
+            try:
+                return await self._advisor.read_note(self._store, text, headings, self._endpoint)
+            except ModelUnavailable:
+                self._fallbacks += 1
+        return await asyncio.to_thread(read_note, text, headings)
+
+    async def _keep(self, new: Sequence[Memory]) -> list[TakenIn]:
+        stored: list[Memory] = []
+        for start in range(0, len(new), _AT_ONCE):
+            group = new[start : start + _AT_ONCE]
+            if self._dry_run:
+                stored += await self._store.read(partial(self._unknown, group=group))
+            else:
+                stored += await self._store.write(partial(_store, group=group))
+        return [
+            TakenIn(
+                memory.text,
+                memory.category,
+                memory.importance,
+                memory.metadata,
+                UNSET if self._dry_run else memory.id,
+            )
+            for memory in stored
+        ]
+
+    def _unknown(self, db: sqlite3.Connection, group: Sequence[Memory]) -> list[Memory]:
+        """Those of `group` that would be stored."""
+        found = []
+        for memory in group:
+            key = exact_key(memory.text)
+            if key not in self._told and not known(db, memory):
+                self._told.add(key)
+                found.append(memory)
+        return found
+
+    def _memory(self, note: Note, fact: NoteFact) -> Memory | None:
+        """The memory for a fact; None where it says nothing that can be kept."""
+        now = self._store.now
+        try:
+            text = checks.check_text(fact.text)
+            metadata = checks.check_metadata(fact.metadata)
+        except InvalidInput:
+            return None
+        digest = hashlib.sha256(f"{note.key}\0{fact.key}".encode()).hexdigest()
+        return Memory(
+            id=digest[:12],
+            text=text,
+            category=_category(fact.category, self._store.rules.tree.max_depth),
+            importance=min(1.0, max(0.0, fact.importance)),
+            source=f"note:{note.name}"[:_SOURCE_CHARS],
+            metadata=metadata,
+            created_at=min(now, _noon(note.day, self._zone)),
+            updated_at=now,
+            writer=self._writer,
+        )
+
+
+def _noon(day: date, zone: tzinfo) -> float:
+    return max(0.0, datetime.combine(day, time(12), zone).timestamp())
+
+
+def _category(category: str, max_depth: int) -> str:
+    """A category as the tree can have it: cut at its depth, and none where it is no path."""
+    try:
+        clean = checks.check_category(category, checks.CATEGORY_CHARS)
+    except InvalidInput:
+        return DEFAULT_CATEGORY
+    return "/".join(clean.split("/")[:max_depth])
+
+
+def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
+    """Store those of `group` that say something new."""
+    return [memories.insert(tx, memory) for memory in group if not known(tx.db, memory)]
+
+
+def _known_of(db: sqlite3.Connection, note: Note) -> _Known:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY + note.key,)).fetchone()
+    try:
+        return _Known() if row is None else msgspec.json.decode(row[0], type=_Known)
+    except msgspec.MsgspecError:
+        return _Known()
+
+
+def _note(tx: Transaction, note: Note, after: _Known) -> None:
+    text = msgspec.json.encode(after).decode()
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY + note.key, text))

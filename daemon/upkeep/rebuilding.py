@@ -1,0 +1,230 @@
+"""Building an agent's tree anew, as one change that can be undone."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import NotFound
+from ..memory import tree_rebuild
+from ..memory.tree_nodes import ROOT, Node
+from ..memory.tree_proposals import OVERFULL, Member, propose
+from ..memory.tree_rebuild import Move, Operation, Placed, Rebuilt
+from ..store import memories, refiling, tree_rows
+from ..store.agent_store import AgentStore
+from ..store.refiling import Filed
+from ..store.transaction import Transaction
+
+Way: TypeAlias = Literal["rule", "llm"]
+
+_KEY: Final = "tree_undo"
+# Of a very full category the latest are looked at; the others follow when these have gone.
+_LOOKED_AT: Final = 5_000
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """What takes a rebuild back.
+
+    Attributes:
+        at: when it was done.
+        nodes: the categories that it took away or described anew, as they were.
+        made: the categories that it made.
+        moved: where each memory that it moved was filed, and where it was put.
+    """
+
+    at: float
+    way: Way
+    operations: tuple[Operation, ...]
+    nodes: dict[str, Node]
+    made: tuple[str, ...]
+    moved: tuple[tuple[Filed, str], ...]
+
+
+class Undone(msgspec.Struct, frozen=True):
+    """A rebuild that was taken back.
+
+    Attributes:
+        memories: how many are filed as before; those that were filed elsewhere since are not.
+    """
+
+    at: float
+    operations: tuple[Operation, ...]
+    memories: int
+
+
+async def wanted_by_rule(store: AgentStore) -> list[Operation]:
+    """What the rules would do with the tree as it is."""
+    rules, now = store.rules, store.now
+    tree = await store.read(tree_rows.load)
+    members = await store.read(_overfull)
+    idle_days = rules.prune_idle_days
+    return await asyncio.to_thread(propose, tree, members, rules.tree, now, idle_days)
+
+
+async def checked(store: AgentStore, operations: Sequence[Operation]) -> Rebuilt:
+    """What the operations would come to; nothing is changed."""
+    rules, now = store.rules, store.now
+
+    def read(db: sqlite3.Connection) -> Rebuilt:
+        tree, placed = tree_rows.load(db), _placed(db, operations)
+        return tree_rebuild.apply(tree, operations, rules.tree, now, placed)
+
+    return await store.read(read)
+
+
+async def rebuild(store: AgentStore, operations: Sequence[Operation], way: Way) -> Rebuilt:
+    """Do what can be done of the operations, in one transaction, and note what undoes it.
+
+    Of several rebuilds the last one can be undone.
+    """
+    return await store.write(partial(_rebuild, operations=operations, way=way))
+
+
+async def undo(store: AgentStore) -> Undone:
+    """Take the last rebuild back: its categories and the places of its memories.
+
+    What has happened since stays: a memory that was filed elsewhere is left there, and a
+    category that has got memories of its own is kept.
+
+    Raises:
+        NotFound: there is none to take back.
+    """
+    return await store.write(_undo)
+
+
+def last(db: sqlite3.Connection) -> Undo | None:
+    """The rebuild that can be taken back, if there is one."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
+    return None if row is None else msgspec.json.decode(row[0], type=Undo)
+
+
+def told(operation: Operation) -> str:
+    """An operation in a line."""
+    where = f"{operation.path} -> {operation.new_path}" if operation.new_path else operation.path
+    return f"{operation.type} {where}" + (f": {operation.reason}" if operation.reason else "")
+
+
+def _overfull(db: sqlite3.Connection) -> dict[str, list[Member]]:
+    rows = db.execute(
+        "SELECT category FROM memories WHERE merged_into IS NULL GROUP BY category"
+        " HAVING count(*) >= ?",
+        (OVERFULL,),
+    )
+    return {category: _members(db, category) for (category,) in rows.fetchall()}
+
+
+def _members(db: sqlite3.Connection, category: str) -> list[Member]:
+    rows = db.execute(
+        "SELECT id, text, subject, tags, archived_at IS NOT NULL FROM memories"
+        " WHERE category = ? AND merged_into IS NULL ORDER BY created_at DESC, row DESC LIMIT ?",
+        (category, _LOOKED_AT),
+    )
+    return [
+        Member(key, text, subject, tuple(msgspec.json.decode(tags)), bool(archived))
+        for key, text, subject, tags, archived in rows
+    ]
+
+
+def _placed(db: sqlite3.Connection, operations: Sequence[Operation]) -> dict[str, Placed]:
+    ids = [key for operation in operations for key in operation.ids]
+    rows = db.execute(
+        "SELECT id, category, archived_at IS NOT NULL FROM memories"
+        " WHERE merged_into IS NULL AND id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(ids).decode(),),
+    )
+    return {key: Placed(category, bool(archived)) for key, category, archived in rows}
+
+
+def _rebuild(tx: Transaction, operations: Sequence[Operation], way: Way) -> Rebuilt:
+    before = tree_rows.load(tx.db)
+    rebuilt = tree_rebuild.apply(
+        before, operations, tx.rules.tree, tx.now, _placed(tx.db, operations)
+    )
+    if not rebuilt.done:
+        return rebuilt
+    concerned = _concerned(tx.db, rebuilt)
+    for step in rebuilt.steps:
+        if step.new != ROOT:
+            tree_rows.ensure(tx, step.new)
+        if isinstance(step, Move):
+            _move(tx, step)
+        else:
+            memories.relabel(tx, step.old, step.new)
+    tree_rows.save(tx, before, rebuilt.tree)
+    after = refiling.filed_now(tx.db, [filed.id for filed in concerned])
+    changed = {path: node for path, node in before.items() if _differs(node, rebuilt.tree, path)}
+    undo = Undo(
+        at=tx.now,
+        way=way,
+        operations=tuple(msgspec.structs.replace(one, ids=()) for one in rebuilt.done),
+        nodes=changed,
+        made=tuple(sorted(rebuilt.tree.keys() - before.keys())),
+        moved=tuple((filed, after[filed.id].category) for filed in concerned),
+    )
+    text = msgspec.json.encode(undo).decode()
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned), way=way)
+    return rebuilt
+
+
+def _differs(node: Node, tree: dict[str, Node], path: str) -> bool:
+    return path not in tree or tree[path].desc != node.desc
+
+
+def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> list[Filed]:
+    """Where the memories are filed now that the steps will move."""
+    whole = [step.old for step in rebuilt.steps if not isinstance(step, Move)]
+    single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
+    found = {filed.id: filed for filed in refiling.filed_in(db, whole)}
+    return list((refiling.filed_now(db, single) | found).values())
+
+
+def _move(tx: Transaction, step: Move) -> None:
+    now = refiling.filed_now(tx.db, step.ids)
+    refiling.refile(
+        tx,
+        [
+            Filed(filed.id, step.new, _first(filed, step.new))
+            for filed in now.values()
+            if filed.category == step.old
+        ],
+    )
+
+
+def _first(filed: Filed, new: str) -> str:
+    """Where a memory was filed first, once it is in `new`; "" where that is the same."""
+    first = filed.original_category or filed.category
+    return "" if first == new else first
+
+
+def _undo(tx: Transaction) -> Undone:
+    done = last(tx.db)
+    if done is None:
+        raise NotFound("there is no rebuild of the tree to undo")
+    before = tree_rows.load(tx.db)
+    tree_rows.save(tx, before, before | {p: done.nodes[p] for p in done.nodes})
+    now = refiling.filed_now(tx.db, [filed.id for filed, _ in done.moved])
+    back = [
+        filed
+        for filed, put in done.moved
+        if filed.id in now and now[filed.id].category == put and filed.category != put
+    ]
+    for category in {filed.category for filed in back}:
+        tree_rows.ensure(tx, category)
+    number = refiling.refile(tx, back)
+    between = tree_rows.load(tx.db)
+    kept = dict(between)
+    for path in sorted(done.made, reverse=True):
+        node = kept.get(path)
+        used = node is not None and (node.warm_count or node.cold_count)
+        if not used and not any(other.startswith(f"{path}/") for other in kept):
+            kept.pop(path, None)
+    tree_rows.save(tx, between, kept)
+    tx.db.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
+    tx.tell("tree.undone", operations=len(done.operations), memories=number)
+    return Undone(done.at, done.operations, number)

@@ -1,0 +1,236 @@
+"""A remote that is a file: for a device without an account, through the same code."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sqlite3
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from .failures import Refused, SyncError, TooLarge, TryLater, classify, made
+from .remote import Result, Statement, Value
+from .values import check, plain
+
+# The limits of a server, so that what works here works there: of one answer, and of one value.
+MOST_ANSWER_BYTES: Final = 10_000_000
+MOST_VALUE_BYTES: Final = 5_000_000
+
+_PRAGMAS: Final = (
+    "PRAGMA journal_mode = WAL",
+    # What was reported as sent is not sent again: it has to survive a power cut.
+    "PRAGMA synchronous = FULL",
+    "PRAGMA journal_size_limit = 4194304",
+    # The file may come from anywhere: what is written in its schema runs nothing.
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+)
+_BY_ERRNO: Final[dict[int, tuple[type[SyncError], str]]] = {
+    errno.ENOSPC: (TryLater, "disk_full"),
+    errno.EDQUOT: (TryLater, "disk_full"),
+    errno.EACCES: (Refused, "forbidden"),
+    errno.EPERM: (Refused, "forbidden"),
+    errno.EROFS: (Refused, "forbidden"),
+    errno.ENOTDIR: (Refused, "not_found"),
+    errno.EISDIR: (Refused, "not_found"),
+    errno.EEXIST: (Refused, "not_found"),
+    errno.ELOOP: (Refused, "not_found"),
+    errno.ENAMETOOLONG: (Refused, "not_found"),
+}
+
+
+class FileRemote:
+    """A SQLite file as a remote, safe to share between processes.
+
+    It is opened by the first batch, and made with its folder where it is missing; a file that is
+    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives
+    a power cut.
+
+    Args:
+        path: the file.
+        busy_seconds: how long a batch waits for another process that writes.
+        threads: where it runs, one batch at a time; None: on a thread of its own.
+    """
+
+    def __init__(
+        self, path: Path, busy_seconds: float = 5.0, *, threads: Executor | None = None
+    ) -> None:
+        self._path = path
+        self._busy_seconds = busy_seconds
+        self._connection: sqlite3.Connection | None = None
+        self._opened = (0, 0)
+        self._closed = False
+        self._own = None if threads else ThreadPoolExecutor(1, thread_name_prefix="replica-file")
+        self._threads: Executor | None = threads or self._own
+        self._turn = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"FileRemote({str(self._path)!r})"
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        """Run the statements in order, in one transaction; as for `Remote`."""
+        check(statements)
+        if self._closed:
+            raise Refused("bad_request", f"cannot use {self._path}: it was closed")
+        if not statements:
+            return []
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            running = loop.run_in_executor(self._threads, self._batch, tuple(statements))
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                # The thread goes on with it: the next batch has to wait until it is over.
+                await asyncio.wait([running])
+                raise
+
+    async def close(self) -> None:
+        """Close the file, after what is under way. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        async with self._turn:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._threads, self._disconnect)
+        if self._own is not None:
+            self._own.shutdown(wait=False)
+
+    def _batch(self, statements: Sequence[Statement]) -> list[Result]:
+        try:
+            return _run(self._ready(), statements)
+        except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
+            # SQLite may quote what it cannot read, which may be a memory: the cause stays here.
+            raise self._told(error) from None
+
+    def _ready(self) -> sqlite3.Connection:
+        """The connection to the file that stands at the path now."""
+        if self._connection is not None and self._opened != _identity(self._path):
+            self._disconnect()
+        if self._connection is None:
+            self._connection = self._connect()
+            self._opened = _identity(self._path)
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _create(self._path)
+        connection = sqlite3.connect(
+            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            for pragma in _PRAGMAS:
+                connection.execute(pragma).close()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _told(self, error: Exception) -> SyncError:
+        """The error with the file's name, and the way out that a file has."""
+        found = _of_a_file(error) or classify(error)
+        if found.code in ("damaged", "disk_error"):
+            self._disconnect()
+        message = f"{found.message} ({self._path})"
+        if found.code == "forbidden" or (
+            found.code == "not_found" and isinstance(error, sqlite3.Error) and self._path.is_file()
+        ):
+            # Nobody tells when a disk or a folder can be written to again.
+            return TryLater("read_only", message, hint=self._way_out(found))
+        return type(found)(found.code, message, hint=self._way_out(found))
+
+    def _way_out(self, error: SyncError) -> str:
+        name = self._path.name
+        match error.code:
+            case "damaged":
+                return f"remove {self._path}, {name}-wal and {name}-shm: they are made anew"
+            case "forbidden" | "not_found":
+                return f"let the user of this process read and write {self._path} and its folder"
+        return error.hint
+
+
+def _run(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Result]:
+    reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
+    # To read first and then to write would fail at once where another process wrote in between.
+    connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+    try:
+        results = _execute(connection, statements)
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some errors have ended the transaction themselves.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return results
+
+
+def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Result]:
+    results = []
+    room = MOST_ANSWER_BYTES
+    for statement in statements:
+        before = connection.total_changes
+        rows: list[tuple[Value, ...]] = []
+        with closing(connection.execute(statement.sql, statement.args)) as cursor:
+            for line in cursor:
+                rows.append(plain(line))
+                room -= sum(map(_size, rows[-1]))
+                if room < 0:
+                    raise made(TooLarge, "too_large", f"more than {MOST_ANSWER_BYTES} bytes")
+        results.append(Result(tuple(rows), _affected(connection, before)))
+    return results
+
+
+def _affected(connection: sqlite3.Connection, before: int) -> int:
+    """How many rows the last statement changed; SQLite keeps the number over those that read."""
+    if connection.total_changes == before:
+        return 0
+    [number] = connection.execute("SELECT changes()").fetchone()
+    return int(number)
+
+
+def _size(value: Value) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode())
+    return 8
+
+
+def _create(path: Path) -> None:
+    """Make the file, for its owner alone; SQLite gives those beside it the same mode.
+
+    One that is there is not opened: to close it again would take away the locks that this process
+    holds on it by another connection.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file stands at the path; (0, 0): none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
+
+
+def _of_a_file(error: Exception) -> SyncError | None:
+    """What an error means when it comes from a disk and not from a network."""
+    if isinstance(error, OSError):
+        kind, code = _BY_ERRNO.get(error.errno or 0, (TryLater, "disk_error"))
+        return made(kind, code, error.strerror or "")
+    if isinstance(error, sqlite3.Error) and not getattr(error, "sqlite_errorname", None):
+        # The module's own errors: it cannot decode a text, or a statement is not one.
+        if isinstance(error, sqlite3.OperationalError):
+            return made(Refused, "damaged", "a text is not UTF-8")
+        return made(Refused, "sql", str(error))
+    return None

@@ -1,0 +1,252 @@
+"""The loop that keeps one agent's rows and a remote equal, whatever the network does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from .failures import Refused, SyncError, TryLater
+from .local import Local
+from .replica import Replica
+from .rounds import Round, Tally
+from .waiting import Waiting, retrying
+
+Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
+_OTHER_TOOLS_SECONDS: Final = 300.0
+_STOPPED_SECONDS: Final = {"tls": 300.0}
+_STOPPED_FOR_OTHERS: Final = 3600.0
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """When a replicator acts by itself, in seconds.
+
+    Attributes:
+        urgent_seconds: from a change of an urgent kind until it is sent.
+        change_seconds: from any other change until it is sent.
+        poll_seconds: between two looks for what other devices have sent.
+        sign_seconds: between two notes that this device was there, while nothing happens.
+    """
+
+    urgent_seconds: float = 1.0
+    change_seconds: float = 30.0
+    poll_seconds: float = 30.0
+    sign_seconds: float = 3600.0
+
+
+class State(msgspec.Struct, frozen=True):
+    """How it goes. Times are seconds since the epoch.
+
+    Attributes:
+        phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
+            until somebody mends what the error says, with a single try an hour at the most.
+        error: the failure, where there is one: a code, what happened and the way out.
+        next_try: when, while waiting.
+    """
+
+    phase: Phase = "idle"
+    error: tuple[str, str, str] | None = None
+    since: float = 0.0
+    next_try: float | None = None
+    last_success: float | None = None
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+
+
+class Device(msgspec.Struct, frozen=True):
+    """This device, as the others see it."""
+
+    id: str
+    name: str
+
+
+class Replicator:
+    """Sends what changes here, and receives what changes elsewhere.
+
+    A failure that passes by itself is retried for ever, more and more seldom. One that a person
+    has to mend stops the loop until `mended` is called; the marks of what is to be sent stay
+    with the rows, so that nothing is lost and nothing is sent twice to any effect.
+
+    Args:
+        local: the rows on this device.
+        replica: the rows on the remote.
+        device: who this is.
+        urgent: the kinds of rows that are sent at once.
+        timing, waiting: when to act, and when to try again.
+        now: seconds since the epoch.
+        told: called with every new state.
+    """
+
+    def __init__(
+        self,
+        local: Local,
+        replica: Replica,
+        device: Device,
+        *,
+        urgent: frozenset[str],
+        timing: Timing,
+        waiting: Waiting,
+        now: Callable[[], float],
+        told: Callable[[State], None],
+    ) -> None:
+        self._round = Round(local, replica, device.id, device.name, urgent, now)
+        self._timing = timing
+        self._waiting = waiting
+        self._now = now
+        self._told = told
+        self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
+        self._lock = asyncio.Lock()
+        # The first ends a wait for something to do; the second also a wait for the next try.
+        self._stirred = asyncio.Event()
+        self._asked = asyncio.Event()
+        self._urgent_at: float | None = None
+        self._change_at: float | None = None
+        self._poll_at = 0.0
+        self._signed_at = float("-inf")
+        self._looked_at = float("-inf")
+        self.state = State()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something has changed here since it was sent last."""
+        return self._urgent_at is not None or self._change_at is not None
+
+    def changed(self, *, urgent: bool) -> None:
+        """Something is to be sent: soon."""
+        clock = asyncio.get_running_loop().time()
+        if urgent and self._urgent_at is None:
+            self._urgent_at = clock + self._timing.urgent_seconds
+            self._stirred.set()
+        elif not urgent and self._change_at is None:
+            self._change_at = clock + self._timing.change_seconds
+            self._stirred.set()
+
+    def mended(self) -> None:
+        """What a person had to mend may be mended: try at once."""
+        self._poll_at = 0.0
+        self._stirred.set()
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Replicate until cancelled."""
+        while True:
+            await self._until_due()
+            try:
+                await self._until_done()
+            except SyncError as error:
+                self._tell(phase="stopped", error=_shown(error), next_try=None)
+                # It may be mended where nothing tells this device: a clock, a plan, a login.
+                await self._pause(_STOPPED_SECONDS.get(error.code, _STOPPED_FOR_OTHERS))
+
+    async def sync(self, *, urgent_only: bool = False) -> Tally:
+        """Send and receive everything now.
+
+        Raises:
+            SyncError: it failed; the loop goes on as it would have.
+        """
+        stopped = self.state.phase == "stopped"
+        try:
+            tally = await self._once(urgent_only=urgent_only, look=True)
+        except TryLater as error:
+            self._wait(error, self._until_next_try())
+            if stopped:
+                # What had to be mended may be: from here on the loop tries it again.
+                self._asked.set()
+            raise
+        except SyncError as error:
+            self._tell(phase="stopped", error=_shown(error), next_try=None)
+            raise
+        self._asked.set()
+        return tally
+
+    async def _until_due(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            times = (self._urgent_at, self._change_at, self._poll_at)
+            due = min(time for time in times if time is not None)
+            if due <= clock():
+                return
+            await _wait_for(self._stirred, due - clock())
+
+    async def _until_done(self) -> None:
+        clock = asyncio.get_running_loop().time()
+        others = (self._change_at, self._poll_at)
+        urgent_only = all(time is None or time > clock for time in others)
+        async for attempt in retrying(
+            self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
+        ):
+            with attempt:
+                await self._once(urgent_only=urgent_only)
+
+    async def _once(self, *, urgent_only: bool, look: bool = False) -> Tally:
+        async with self._lock:
+            clock = asyncio.get_running_loop().time()
+            self._urgent_at = None
+            if not urgent_only:
+                self._change_at = None
+                self._poll_at = clock + self._timing.poll_seconds
+            before = self.state.phase
+            self._tell(phase="working")
+            look = look or clock - self._looked_at > _OTHER_TOOLS_SECONDS
+            sign = clock - self._signed_at > self._timing.sign_seconds
+            try:
+                tally = await self._round.run(urgent_only=urgent_only, look=look, sign=sign)
+            except BaseException:
+                self._tell(phase=before)
+                raise
+            self._looked_at = clock if look else self._looked_at
+            self._signed_at = clock if tally.signed else self._signed_at
+            self._succeeded(tally)
+            return tally
+
+    def _succeeded(self, tally: Tally) -> None:
+        state = self.state
+        self._tell(
+            phase="idle",
+            error=None,
+            next_try=None,
+            last_success=self._now(),
+            sent=state.sent + tally.sent,
+            received=state.received + tally.received,
+            refused=state.refused + tally.refused,
+        )
+
+    def _until_next_try(self) -> float:
+        """The seconds until the loop tries by itself, after a try that it did not make."""
+        planned = (self.state.next_try or 0.0) - self._now()
+        due = self._poll_at - asyncio.get_running_loop().time()
+        return planned if planned > 0 else max(0.0, due)
+
+    def _wait(self, error: TryLater, seconds: float) -> None:
+        self._tell(phase="waiting", error=_shown(error), next_try=self._now() + seconds)
+
+    async def _pause(self, seconds: float | None) -> None:
+        """Wait for the time to pass, or for somebody to ask."""
+        await _wait_for(self._asked, seconds)
+
+    def _tell(self, **changes: object) -> None:
+        state = msgspec.structs.replace(self.state, **changes)
+        if (state.phase, state.error) != (self.state.phase, self.state.error):
+            state = msgspec.structs.replace(state, since=self._now())
+        self.state = state
+        self._told(state)
+
+
+async def _wait_for(event: asyncio.Event, seconds: float | None) -> None:
+    event.clear()
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _shown(error: SyncError) -> tuple[str, str, str]:
+    return error.code, error.message, error.hint or ""
+
+
+__all__ = ["Device", "Phase", "Refused", "Replicator", "State", "Timing"]

@@ -1,0 +1,228 @@
+"""A remote at Turso, or at any server that speaks libSQL over HTTP.
+
+This module alone knows the client library. It is slow to load, and imported only by who connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from types import SimpleNamespace
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from libsql_client.client import LibsqlError
+from libsql_client.http import HttpClient
+from libsql_client.result import ResultSet
+
+from .address import address
+from .failures import Refused, SyncError, TooLarge, TryLater, classify, made, pause
+from .remote import Result, Statement
+from .values import check, plain
+
+# JSON has no infinite numbers: the server writes null for one, which the library cannot read.
+_INFINITE: Final = b'{"type":"float","value":null}'
+_NULL: Final = b'{"type":"null"}'
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a call may take, in seconds, and how long its answer may be.
+
+    Attributes:
+        total: of one call, from beginning to end.
+        connect: until there is a connection.
+        read: between two pieces of the answer.
+        idle: how long a connection is kept for the next call.
+        answer_bytes: of one answer, unpacked.
+    """
+
+    total: float = 30.0
+    connect: float = 5.0
+    read: float = 20.0
+    idle: float = 60.0
+    answer_bytes: int = 64 << 20
+
+
+class TursoRemote:
+    """A database over HTTP. It belongs to the event loop that it was made in; see `connect`.
+
+    Args:
+        client: the connection.
+        host: what it is called in messages.
+        token: what must not appear in any of them.
+    """
+
+    def __init__(self, client: HttpClient, host: str, token: str = "") -> None:
+        self._client = client
+        self._host = host
+        self._token = token
+
+    def __repr__(self) -> str:
+        return f"TursoRemote({self._host!r})"
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        """Run the statements in order, in one transaction; as for `Remote`."""
+        check(statements)
+        if self._client.closed:
+            raise Refused("bad_request", f"cannot use {self._host}: the connection was closed")
+        if not statements:
+            return []
+        try:
+            return [_result(found) for found in await self._ask(statements)]
+        except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
+            # The cause may quote the server, which may quote the token: it stays here.
+            raise self._told(error) from None
+
+    async def close(self) -> None:
+        """Close the connections. May be called twice."""
+        await self._client.close()
+
+    async def _ask(self, statements: Sequence[Statement]) -> list[ResultSet]:
+        pairs = [(statement.sql, statement.args) for statement in statements]
+        if len(pairs) == 1:
+            # One is a transaction by itself; and sqld says clearly when its answer is too long.
+            return [await self._client.execute(*pairs[0])]
+        return await self._client.batch(list(pairs))
+
+    def _told(self, error: Exception) -> SyncError:
+        return _malformed(error) or classify(error, self._token)
+
+
+async def connect(
+    url: str, token: str | None = None, *, allow_plain: bool = False, limits: Limits | None = None
+) -> TursoRemote:
+    """A remote at `url`; nothing is sent yet.
+
+    Args:
+        url: `libsql://` and `https://` are the same; `http://` only for this machine.
+        token: what the database asks for; None: nothing.
+        allow_plain: `http://` for other machines too, where whoever listens can read everything.
+        limits: other than the usual ones.
+
+    Raises:
+        Refused: the URL or the token cannot be used as it is; neither is in the message.
+    """
+    place = address(url, allow_plain=allow_plain)
+    token = (token or "").strip()
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise Refused("unauthorized", "cannot use the token: it holds characters that none has")
+    client = _Client(place.geturl(), token, limits or Limits())
+    return TursoRemote(client, place.hostname or "", token)
+
+
+class _Answer(LibsqlError):
+    """An answer that is an error, with all that decides what comes of it."""
+
+    def __init__(self, message: str, code: str, response: aiohttp.ClientResponse) -> None:
+        super().__init__(message, code)
+        self.status = response.status
+        headers = response.headers
+        self.retry_after = pause(headers.get("Retry-After", ""), headers.get("Date", ""))
+
+
+class _Client(HttpClient):
+    """The library's client, with time-outs, a bounded answer, and errors that say what they are.
+
+    Args:
+        url: with its path, which is kept.
+        token: empty: no header is sent.
+        limits: of time and length.
+    """
+
+    def __init__(self, url: str, token: str, limits: Limits) -> None:
+        tracing = aiohttp.TraceConfig()
+        tracing.on_connection_reuseconn.append(_note_kept)
+        self._base = url.rstrip("/")
+        self._limits = limits
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            timeout=aiohttp.ClientTimeout(
+                total=limits.total, connect=limits.connect, sock_read=limits.read
+            ),
+            connector=aiohttp.TCPConnector(keepalive_timeout=limits.idle),
+            # Whatever stands in the remote's place on a foreign network leaves nothing behind.
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trace_configs=[tracing],
+        )
+
+    async def _send(self, method: str, path: str, request_body: Any) -> Any:
+        body = msgspec.json.encode(request_body)
+        while True:
+            call = SimpleNamespace(kept=False)
+            try:
+                return await self._once(method, path, body, call)
+            except TimeoutError:
+                raise
+            except aiohttp.ClientConnectionError:
+                # The server was started anew since the connection's last use: it is gone from
+                # among those that are kept, and the next one is asked, or a new one.
+                if not call.kept:
+                    raise
+
+    async def _once(self, method: str, path: str, body: bytes, call: SimpleNamespace) -> Any:
+        async with self._session.request(
+            method,
+            f"{self._base}/{path}",
+            # Sent in pieces: a long body would hold up the event loop.
+            data=BytesIO(body),
+            headers={"Content-Type": "application/json"},
+            # The token goes nowhere else.
+            allow_redirects=False,
+            trace_request_ctx=call,
+        ) as response:
+            return _said(response, await self._read(response))
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        content = bytearray()
+        async for part in response.content.iter_any():
+            content += part
+            if len(content) > self._limits.answer_bytes:
+                most = self._limits.answer_bytes
+                raise made(TooLarge, "too_large", f"the answer is beyond {most} bytes")
+        return bytes(content)
+
+
+async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.trace_request_ctx.kept = True
+
+
+def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
+    """The answer, where it is one.
+
+    Raises:
+        _Answer: it is an error.
+        TryLater: it is not a database's.
+    """
+    try:
+        answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
+    except (msgspec.DecodeError, RecursionError):
+        answer = None
+    if isinstance(answer, dict):
+        if response.status < 300 and "result" in answer:
+            return answer
+        message = str(answer.get("message") or answer.get("error") or "")
+        raise _Answer(message, str(answer.get("code") or ""), response)
+    if response.status < 400 or response.content_type != "text/plain":
+        raise _Answer(_what(response), "", response)
+    raise _Answer(content[:2000].decode(errors="replace"), "", response)
+
+
+def _what(response: aiohttp.ClientResponse) -> str:
+    """What came in place of an answer, without its content, which may be a whole page."""
+    if 300 <= response.status < 400:
+        return f"HTTP status {response.status}, which leads elsewhere"
+    return f"HTTP status {response.status} with {response.content_type}"
+
+
+def _result(found: ResultSet) -> Result:
+    rows = tuple(plain(row.astuple()) for row in found.rows)
+    return Result(rows, found.rows_affected)
+
+
+def _malformed(error: Exception) -> SyncError | None:
+    """What the library stumbles over is an answer in JSON that no database gave."""
+    stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
+    if isinstance(error, aiohttp.ClientError | OSError) or not stumbles:
+        return None
+    return made(TryLater, "not_json", "the answer is no database's")

@@ -1,0 +1,86 @@
+"""How long to wait between tries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from random import Random
+
+import msgspec
+import tenacity
+
+from .failures import QuotaSpent, TryLater
+
+# By then the wait has long been the longest; doubling on would leave the range of a float.
+_MOST_DOUBLINGS = 32
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """The limits of the waits, in seconds.
+
+    Attributes:
+        first: the longest wait after the first failure; it doubles with each further one.
+        longest: where the doubling ends.
+        quota: the shortest wait once the quota is spent.
+        instant: no wait at all, whatever the remote asks for: for tests.
+    """
+
+    first: float = 5.0
+    longest: float = 300.0
+    quota: float = 3600.0
+    instant: bool = False
+
+    def seconds(self, error: TryLater, failures: int, random: Random) -> float:
+        """The wait after so many failures in a row.
+
+        It is drawn evenly between nothing and the limit of this failure, so that devices which
+        failed together do not come back together; but it is never shorter than the pause that
+        the remote asked for.
+        """
+        if self.instant:
+            return 0.0
+        limit = min(self.longest, self.first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        least = self.quota if isinstance(error, QuotaSpent) else 0.0
+        return max(random.uniform(0.0, limit), error.retry_after or 0.0, least)
+
+
+def retrying(
+    waiting: Waiting,
+    *,
+    sleep: Callable[[float], Awaitable[None]],
+    before_wait: Callable[[TryLater, float], None],
+    random: Random,
+) -> tenacity.AsyncRetrying:
+    """Runs a call until it succeeds.
+
+    Use it as `await retrying(…)(call)`, or as `async for attempt in retrying(…): with attempt:`.
+    `TryLater` is waited for without end; every other error is raised at once, as it is. The waits
+    grow over the life of what is returned: make a new one after each success.
+
+    Args:
+        waiting: the limits.
+        sleep: waits so many seconds; it may return early, to try at once.
+        before_wait: is told of the failure and of the seconds until the next try.
+        random: the source of the jitter.
+    """
+
+    def seconds(state: tenacity.RetryCallState) -> float:
+        return waiting.seconds(_failure(state), state.attempt_number, random)
+
+    def tell(state: tenacity.RetryCallState) -> None:
+        before_wait(_failure(state), state.upcoming_sleep)
+
+    return tenacity.AsyncRetrying(
+        sleep=sleep,
+        wait=seconds,
+        before_sleep=tell,
+        retry=tenacity.retry_if_exception_type(TryLater),
+        stop=tenacity.stop_never,
+        reraise=True,
+    )
+
+
+def _failure(state: tenacity.RetryCallState) -> TryLater:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, TryLater)
+    return error

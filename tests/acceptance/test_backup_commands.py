@@ -1,0 +1,238 @@
+"""`backup` and `export` on the command line, as a person and as a program use them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thermocline.daemon.restoring.from_file import restore_file
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+
+
+class Shell:
+    """Runs commands against one daemon, as one agent."""
+
+    def __init__(self, socket: Path, agent: str) -> None:
+        self._start = [*COMMAND, f"--socket={socket}", f"--agent-id={agent}"]
+
+    def words(self, *words: str) -> list[str]:
+        return [*self._start, *words]
+
+    def run(self, *words: str, code: int = 0) -> tuple[bytes, str]:
+        done = subprocess.run(self.words(*words), capture_output=True, timeout=30, check=False)
+        err = done.stderr.decode()
+        assert done.returncode == code, (words, done.stdout[:500], err)
+        assert "Traceback" not in err
+        return done.stdout, err
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json")[0])
+
+
+@pytest.fixture
+def shell(shared_daemon: Any, call: Any) -> Shell:
+    """A shell of an agent of its own, who remembers two things."""
+    call.store("Ana prefers tea", category="people/ana")
+    call.ok("PUT", "/api/kv/theme", {"value": "dark"})
+    return Shell(shared_daemon.socket, call.agent)
+
+
+def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
+    shell: Shell, call: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.tar.gz"
+    out, err = shell.run("backup", str(file))
+    first, second, third = out.decode().splitlines()
+    assert first.startswith(f"{file}: ")
+    assert first.endswith(f" KB, agent {call.agent}")
+    assert second == "  memories: 1, categories: 2, key values: 1"
+    assert third.startswith("  8 files, ")
+    assert err == ""
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+    done = restore_file(
+        file, tmp_path / "state", None, replace=False, dry_run=False, tell=lambda _: None
+    )
+    assert done.agent == call.agent
+
+
+def test_a_program_learns_the_same_as_json(shell: Shell, call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "a.tar.gz"
+    told = shell.json("backup", str(file))
+    assert told["file"] == str(file)
+    assert told["size_bytes"] == file.stat().st_size
+    assert told["agent"] == call.agent
+    assert told["counts"]["memories"] == 1
+    assert told["skipped"] == []
+    assert {"made_at", "files", "unpacked_bytes"} < set(told)
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "a.tar.gz"
+    file.write_text("precious")
+    _, err = shell.run("backup", str(file), code=1)
+    assert "it is there already\n  --force replaces it" in err
+    assert file.read_text() == "precious"
+    shell.run("backup", str(file), "--force")
+    assert tarfile.is_tarfile(file)
+    for other in (tmp_path / "folder", tmp_path / "link"):
+        other.mkdir() if other.name == "folder" else other.symlink_to(file)
+        _, err = shell.run("backup", str(other), "--force", code=1)
+        assert "not a regular file" in err
+
+
+def test_what_an_earlier_try_left_is_written_over(shell: Shell, tmp_path: Path) -> None:
+    part = tmp_path / "a.tar.gz.part"
+    part.write_bytes(b"x" * 1_000_000)
+    part.chmod(0o644)
+    shell.run("backup", str(tmp_path / "a.tar.gz"))
+    assert (tmp_path / "a.tar.gz").stat().st_mode & 0o777 == 0o600
+    assert not part.exists()
+
+
+def test_a_backup_goes_into_a_pipe(shell: Shell) -> None:
+    out, err = shell.run("backup", "-")
+    with tarfile.open(fileobj=io.BytesIO(out), mode="r:gz") as tar:
+        assert tar.getnames()[0] == "manifest.json"
+        assert tar.getnames()[-1] == "checksums.json"
+    assert err.endswith(" KB written\n")
+
+
+def test_a_pipe_that_nobody_reads_is_no_success(
+    shell: Shell, shared_daemon: Any, call: Any
+) -> None:
+    notes = shared_daemon.folder(call.agent) / "memory"
+    notes.mkdir()
+    (notes / "big").write_bytes(os.urandom(2_000_000))
+    with subprocess.Popen(
+        shell.words("backup", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(30) == 1
+        assert process.stderr.read() == (
+            b"thermocline: cannot write the result: its reader has left\n"
+        )
+
+
+def test_a_terminal_gets_no_archive(shell: Shell) -> None:
+    terminal, other = pty.openpty()
+    try:
+        done = subprocess.run(
+            shell.words("backup", "-"),
+            stdout=other,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    finally:
+        os.close(other)
+        os.close(terminal)
+    assert done.returncode == 2
+    assert b"nothing for a terminal" in done.stderr
+
+
+def test_what_is_left_out_is_named(
+    shell: Shell, shared_daemon: Any, call: Any, tmp_path: Path
+) -> None:
+    notes = shared_daemon.folder(call.agent) / "memory"
+    notes.mkdir()
+    for number in range(12):
+        (notes / f"link{number:02d}\n").symlink_to("/etc/passwd")
+    _, err = shell.run("backup", str(tmp_path / "a.tar.gz"))
+    assert "left out: memory/link00\\n (a link)" in err
+    assert err.endswith("left out: 2 more\n")
+
+
+def test_without_a_daemon_there_is_one_line_and_no_file(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "none.sock", "ana")
+    for words in (("backup", str(tmp_path / "a")), ("backup", "-"), ("export",)):
+        out, err = shell.run(*words, code=3)
+        assert out == b""
+        assert err.count("\n") == 1
+        assert "thermocline daemon" in err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_an_agent_that_nobody_knows_is_refused(shell: Shell, tmp_path: Path) -> None:
+    for words in (("backup", str(tmp_path / "a")), ("export", str(tmp_path / "a"))):
+        _, err = shell.run(*words, "--agent-id", "nobody", code=1)
+        assert "no agent is called 'nobody'" in err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_place_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -> None:
+    _, err = shell.run("backup", str(tmp_path / "none" / "a"), code=1)
+    assert f"cannot write {tmp_path}/none/a.part: no such file or directory" in err
+    _, err = shell.run("export", "/dev/full", "--force", code=1)
+    assert "not a regular file" in err
+
+
+def test_a_daemon_that_dies_leaves_no_half_backup(
+    make_daemon: Callable[..., Any], tmp_path: Path, eventually: Any
+) -> None:
+    daemon = make_daemon().start()
+    notes = daemon.folder() / "memory"
+    notes.mkdir()
+    (notes / "big").write_bytes(os.urandom(20_000_000))
+    words = Shell(daemon.socket, "default").words("backup", str(tmp_path / "a"))
+    part = tmp_path / "a.part"
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        eventually(lambda: part.exists() and part.stat().st_size > 0, "the backup is on its way")
+        process.send_signal(signal.SIGSTOP)
+        # Two at once would write into each other.
+        busy = subprocess.run(words, capture_output=True, timeout=30, check=False)
+        daemon.stop(signal.SIGKILL)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(30) == 3
+        assert process.stderr is not None
+        assert b"did not answer" in process.stderr.read()
+    assert busy.returncode == 1
+    assert b"another command is writing it" in busy.stderr
+    assert not part.exists()
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_export_is_a_json_object_a_line(shell: Shell, tmp_path: Path) -> None:
+    out, err = shell.run("export")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["kind"] for line in lines] == [
+        "memory", "hot", "category", "category", "key_value",
+    ]  # fmt: skip
+    assert lines[0]["text"] == "Ana prefers tea"
+    assert err == ""
+    file = tmp_path / "all.jsonl"
+    nothing, told = shell.run("export", str(file))
+    assert nothing == b""
+    assert told.endswith(f" KB written to {file}\n")
+    assert len(file.read_bytes().splitlines()) == len(lines)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_on_a_terminal_obeys_no_stored_text(shell: Shell, call: Any) -> None:
+    call.store("red \x9b31m alert \u202e reversed")
+    terminal, other = pty.openpty()
+    try:
+        subprocess.run(shell.words("export"), stdout=other, timeout=30, check=True)
+        shown = b""
+        while b'"key_value"' not in shown:
+            shown += os.read(terminal, 65_536)
+    finally:
+        os.close(other)
+        os.close(terminal)
+    assert b"\\u009b31m alert \\u202e" in shown
+    assert "\x9b".encode() not in shown

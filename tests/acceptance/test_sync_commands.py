@@ -1,0 +1,180 @@
+"""Replication from the command line, as a person and as EvoClaw's scripts use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+
+
+class Shell:
+    """Runs commands against one daemon."""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*COMMAND, "--socket", str(self.socket), *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done
+
+    def out(self, *words: str, stdin: str = "") -> str:
+        return self.run(*words, stdin=stdin).stdout
+
+    def json(self, *words: str, stdin: str = "") -> Any:
+        return json.loads(self.out("--json", *words, stdin=stdin))
+
+
+@pytest.fixture
+def shell(sqld: Any, make_daemon: Callable[..., Any]) -> Shell:
+    """A daemon that replicates to the server, seldom by itself."""
+    slow = [f"sync.{name}_seconds=600" for name in ("change", "critical", "poll")]
+    options = [f"sync.url={sqld.url}", "sync.device_name=lab", *slow]
+    words = [word for option in options for word in ("--set", option)]
+    return Shell(make_daemon(*words).start().socket)
+
+
+def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
+    shell.run("store", "Ana prefers tea")
+    shell.run("sync", "--now")
+    told = shell.out("sync")
+    assert f"replica       {sqld.url} (sync.url)\n" in told
+    assert "state         in step\n" in told
+    assert "to send       nothing\n" in told
+    assert "last success  " in told
+    assert "rehearsal     none yet\n" in told
+    assert "device        lab (" in told
+    shell.run("store", "Bob prefers coffee")
+    assert "to send       1 memory, " in shell.out("sync")
+    assert shell.json("sync")["queued_kinds"]["memory"] == 1
+    assert "some to send" in shell.out("status")
+    assert shell.out("sync", "--now").startswith("sent ")
+    assert shell.json("sync", "--now")["synced"] is True
+    sqld.stop()
+    gone = shell.run("sync", "--now", code=4)
+    assert gone.stdout == ""
+    assert "cannot reach the remote" in gone.stderr
+    waiting = shell.out("sync")
+    assert "state         waiting, next try " in waiting
+    assert "way out       nothing is lost" in waiting
+    assert "waiting, next try " in shell.out("status")
+
+
+def test_devices_are_listed_retired_and_taken_in_again(shell: Shell) -> None:
+    shell.run("sync", "--now")
+    head, line = shell.out("devices").splitlines()
+    assert head.split("  ")[0] == "device"
+    assert line.endswith("0       this device")
+    assert " lab " in line
+    key = line.split()[0]
+    assert shell.json("devices")["results"][0]["id"] == key
+    unknown = shell.run("devices", "--retire", "nobody", code=1)
+    assert "no device has the id 'nobody'" in unknown.stderr
+    assert shell.out("devices", "--retire", key[:5]) == f"retired lab ({key})\n"
+    assert "this device, retired " in shell.out("devices")
+    refused = shell.run("sync", "--now", code=1)
+    assert "thermocline devices --rejoin" in refused.stderr
+    assert "STOPPED until it is mended" in shell.out("sync")
+    assert "PROBLEM replica_trouble" in shell.out("status")
+    assert shell.out("devices", "--rejoin").startswith("rejoined: ")
+    assert shell.json("devices", "--rejoin")["rejoined"] is False
+
+
+def test_evoclaws_scripts_find_their_database_served(
+    shell: Shell, sqld_with_auth: Any, tmp_path: Path
+) -> None:
+    token = sqld_with_auth.token()
+    file = tmp_path / "token"
+    file.write_text(f"{token}\n")
+    url = ("--db-url", sqld_with_auth.url)
+    there = (*url, "--auth-token", token)
+    hidden = (*url, "--token-file", str(file))
+
+    made = shell.run("--json", "cold", "--init", *there)
+    assert json.loads(made.stdout) == {"initialized": True}
+    assert "--token-file" in made.stderr
+    stored = shell.json("store", "--text", "Bob drinks cocoa", "--category", "bob", *hidden)
+    assert stored["cold_synced"] is True
+    assert sqld_with_auth.query("SELECT id, text, category FROM cold_memories") == [
+        [stored["id"], "Bob drinks cocoa", "bob"]
+    ]
+    assert shell.json("store", "--text", "not there", "--category", "bob")["cold_synced"] is False
+
+    updated = shell.json("hot", "--update", "identity", '{"agent_name": "Nova"}', *hidden)
+    assert updated == {"updated": "identity", "cold_synced": True}
+    [[data]] = sqld_with_auth.query("SELECT data FROM critical_state")
+    assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
+    critical = shell.out("sync-critical", *url, "--token-file", "-", stdin=token)
+    assert critical.count("\n") == 1
+    assert set(json.loads(critical)) == {"synced", "timestamp"}
+    assert json.loads(critical)["synced"] is True
+    assert datetime.fromisoformat(json.loads(critical)["timestamp"]).tzinfo is not None
+
+    shell.run("forget", stored["id"])
+    assert shell.json("retrieve", "--query", "cocoa") == []
+    [found] = shell.json("retrieve", "--query", "cocoa", *hidden)
+    assert (found["id"], found["search_method"]) == (stored["id"], "cold")
+    [cold] = shell.json("cold", "--query", "cocoa", *hidden)
+    assert cold["text"] == "Bob drinks cocoa"
+    narrowed = shell.run("retrieve", "cocoa", "--tag", "x", "--max-tokens", "9", *hidden)
+    assert "cannot be narrowed by --max-tokens, --tag" in narrowed.stderr
+
+
+def test_without_flags_the_critical_sync_goes_to_the_configured_database(
+    shell: Shell, sqld: Any
+) -> None:
+    shell.run("hot", "--update", "identity", '{"agent_name": "Nova"}')
+    assert json.loads(shell.out("sync-critical"))["synced"] is True
+    [[data]] = sqld.query("SELECT data FROM critical_state")
+    assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
+    own = shell.json("store", "by its name", "--db-url", sqld.url)
+    assert own["cold_synced"] is True
+    assert sqld.query("SELECT id FROM cold_memories") == [[own["id"]]]
+
+
+def test_a_database_that_is_wrong_is_told_in_the_way_of_each_command(
+    shell: Shell, sqld_with_auth: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(sqld_with_auth.token(expires_in=-3600))
+    wrong = ("--db-url", sqld_with_auth.url, "--token-file", str(file))
+    failed = shell.run("sync-critical", *wrong, code=1)
+    assert list(json.loads(failed.stdout)) == ["error"]
+    assert "cannot log in" in json.loads(failed.stdout)["error"]
+    half = shell.run("sync-critical", *wrong[:2], code=1)
+    assert json.loads(half.stdout) == {"error": "db-url and auth-token required"}
+
+    # What can be mended by writing the command anew is refused before anything is stored.
+    shell.run("store", "x", *wrong[:2], code=1)
+    shell.run("store", "x", "--db-url", "nonsense", "--auth-token", "x", code=1)
+    shell.run("hot", "--update", "task", '{"task": "x"}', *wrong[:2], code=1)
+    assert shell.json("list")["total"] == 0
+    # All else is done here, once.
+    stored = shell.run("--json", "store", "kept all the same", *wrong)
+    assert json.loads(stored.stdout)["cold_synced"] is False
+    assert "done here, but not in the database: " in stored.stderr
+    assert shell.json("list")["total"] == 1
+    kept = shell.run("--json", "retrieve", "kept", *wrong)
+    assert len(json.loads(kept.stdout)) == 1
+    assert "the database did not answer" in kept.stderr
+    cold = shell.run("--json", "cold", "--query", "kept", *wrong, code=1)
+    assert cold.stdout == ""
+    assert file.read_text() not in "".join(
+        done.stdout + done.stderr for done in (failed, half, stored, kept, cold)
+    )

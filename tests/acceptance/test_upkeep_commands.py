@@ -1,0 +1,280 @@
+"""`consolidate`, `ingest-daily`, `validate`, `upkeep` and the trends on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+NOTE = """## Boat
+- [x] Ordered the new mainsail from https://sails.example.org/main
+- Decided to paint the hull green before the season begins
+"""
+
+
+class Shell:
+    """Runs commands against one daemon, as one agent."""
+
+    def __init__(self, socket: Path, agent: str) -> None:
+        self._start = [*COMMAND, f"--socket={socket}", f"--agent-id={agent}"]
+
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> tuple[str, str]:
+        done = subprocess.run(
+            [*self._start, *words],
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert done.returncode == code, (words, out, err)
+        assert "Traceback" not in err
+        return out, err
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json")[0])
+
+
+@pytest.fixture
+def shell(shared_daemon: Any, call: Any) -> Shell:
+    """A shell of an agent of its own, who remembers one thing."""
+    call.store("Ana prefers tea", category="people/ana")
+    return Shell(shared_daemon.socket, call.agent)
+
+
+@pytest.fixture
+def note(shared_daemon: Any, call: Any, shell: Shell) -> Callable[[str], Path]:
+    """`note(text)` writes the agent's note of today."""
+    assert shell
+
+    def write(text: str) -> Path:
+        folder = shared_daemon.folder(call.agent) / "memory"
+        folder.mkdir(exist_ok=True)
+        path: Path = folder / f"{datetime.now().astimezone().date()}.md"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+# consolidate
+
+
+def test_without_options_it_is_the_quick_run(shell: Shell) -> None:
+    out, err = shell.run("consolidate")
+    assert out.splitlines()[-1].startswith("quick: done in ")
+    assert err == ""
+
+
+def test_a_full_run_names_its_report(shell: Shell, note: Callable[[str], Path]) -> None:
+    note(NOTE)
+    lines = shell.run("consolidate", "--mode", "full")[0].splitlines()
+    assert "2  facts taken in from notes" in lines
+    path = Path(lines[-1].removeprefix("report: "))
+    assert path.read_text().startswith("# What `")
+
+
+def test_evoclaws_options_and_fields_are_there(shell: Shell, note: Callable[[str], Path]) -> None:
+    note(NOTE)
+    endpoint = ("--llm-endpoint", "http://localhost:1/v1/chat/completions")
+    outcome = shell.json("consolidate", "--mode", "monthly", *endpoint)
+    assert set(outcome) >= {
+        "mode", "agent_id", "timestamp", "evicted_warm", "archived_cold", "hot_size_bytes",
+        "ingested_facts", "ingest_skipped", "pruned_nodes", "tree_rebuilt",
+    }  # fmt: skip
+    assert outcome["ingested_facts"] == 2
+
+
+def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], Path]) -> None:
+    note(NOTE)
+    out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
+    assert "2  facts taken in from notes" in out
+    assert out.splitlines()[-1].startswith("daily: looked through in ")
+    assert shell.json("consolidate", "--mode", "daily")["ingested_facts"] == 2
+
+
+def test_what_could_not_be_read_is_said(shell: Shell, note: Callable[[str], Path]) -> None:
+    path = note("")
+    path.write_bytes(b"\xff\xfe\x00")
+    _, err = shell.run("consolidate", "--mode", "daily")
+    assert f"did not read {path.name}: it is no UTF-8 text" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("consolidate", "--mode", "weekly"),
+        ("consolidate", "extra"),
+        ("consolidate", "--auth-token", "secret"),
+        ("ingest-daily", "--days", "0"),
+        ("ingest-daily", "--days", "two"),
+        ("validate", "one", "two"),
+        ("metrics", "--report", "--trend"),
+        ("tree", "--undo", "--prune"),
+    ],
+)
+def test_wrong_arguments_are_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    out, err = shell.run(*words, code=2)
+    assert out == ""
+    assert err.startswith("thermocline: ")
+
+
+# ingest-daily
+
+
+def test_notes_are_taken_in_once(shell: Shell, note: Callable[[str], Path]) -> None:
+    note(NOTE)
+    dry, _ = shell.run("ingest-daily", "--dry-run")
+    assert dry.splitlines()[-1] == "would store 2 of 2 facts in 1 note"
+    lines = shell.run("ingest-daily", "--days", "3")[0].splitlines()
+    assert "Ordered the new mainsail from https://sails.example.org/main" in lines[0]
+    assert lines[-1] == "stored 2 of 2 facts in 1 note"
+    assert shell.run("ingest-daily")[0] == "stored 0 of 2 facts in 1 note\n"
+    found, _ = shell.run("retrieve", "what colour will the hull have?")
+    assert "green" in found
+
+
+def test_it_answers_as_evoclaw_does(shell: Shell, note: Callable[[str], Path]) -> None:
+    note(NOTE)
+    answer = shell.json("ingest-daily", "--days", "2")
+    assert (answer["files_scanned"], answer["mode"], answer["llm_fallbacks"]) == (1, "rule", 0)
+    assert (answer["facts_found"], answer["facts_stored"], answer["facts_skipped"]) == (2, 2, 0)
+    first = answer["facts"][0]
+    assert set(first) == {"id", "text", "category", "importance", "metadata"}
+    assert first["metadata"]["urls"] == ["https://sails.example.org/main"]
+
+
+def test_a_file_that_is_refused_is_named(shell: Shell, note: Callable[[str], Path]) -> None:
+    path = note("")
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    out, err = shell.run("ingest-daily")
+    assert out == "stored 0 of 0 facts in 1 note\n"
+    assert f"did not read {path.name}: it is a link" in err
+
+
+# validate
+
+
+@pytest.mark.parametrize(
+    ("text", "warnings"),
+    [
+        ("all fine", []),
+        ("We install things later.", ["Action 'install' mentioned without command example"]),
+        (
+            "Tried ComfyUI today, works.",
+            ["Tool 'ComfyUI' mentioned without URL/documentation link"],
+        ),
+        (
+            "We decided to wait.",
+            ["Decision near 'We decided to wait....' may lack implementation details"],
+        ),
+    ],
+)
+def test_the_exit_code_is_the_number_of_warnings(
+    shell: Shell, tmp_path: Path, text: str, warnings: list[str]
+) -> None:
+    file = tmp_path / "note.md"
+    file.write_text(text)
+    out, _ = shell.run("validate", "--file", str(file), "--json", code=len(warnings))
+    answer = json.loads(out)
+    if not warnings:
+        assert answer == {"status": "ok", "message": "nothing is left out", "file": str(file)}
+        return
+    assert set(answer) == {"status", "warnings_count", "warnings", "file", "suggestions"}
+    assert (answer["status"], answer["warnings_count"]) == ("warning", 1)
+    assert answer["warnings"] == warnings
+    assert answer["suggestions"][0].startswith("line 1: ")
+
+
+def test_todays_note_is_meant_when_none_is_named(shell: Shell, note: Callable[[str], Path]) -> None:
+    _, err = shell.run("validate", code=1)
+    assert "there is no note of today" in err
+    path = note("We install things later.\n\nWe decided to wait.")
+    out, _ = shell.run("validate", code=2)
+    first, second, third, _ = out.splitlines()
+    assert first == f"{path}:1: Action 'install' mentioned without command example"
+    assert second.startswith("  line 1: ")
+    assert third.startswith(f"{path}:3: Decision near")
+
+
+def test_a_note_may_come_from_a_pipe_and_must_be_text(shell: Shell, tmp_path: Path) -> None:
+    assert shell.run("validate", "--file", "-", stdin="all fine")[0] == "-: nothing is left out\n"
+    _, err = shell.run("validate", "--file", str(tmp_path / "none.md"), code=1)
+    assert "cannot open" in err
+    (tmp_path / "binary").write_bytes(b"\xff\x00")
+    shell.run("validate", "--file", str(tmp_path / "binary"), code=2)
+
+
+# What is scheduled, and what it comes to
+
+
+def test_the_schedules_are_shown(shell: Shell) -> None:
+    lines = shell.run("upkeep")[0].splitlines()
+    assert lines[0].split() == ["run", "times", "last", "next"]
+    assert [line.split()[0] for line in lines[1:]] == ["merging", "quick", "daily", "monthly"]
+    assert "never" in lines[1]
+    shell.run("consolidate", "--mode", "daily")
+    daily = shell.run("upkeep")[0].splitlines()[3]
+    assert daily.startswith("daily")
+    assert " took " in daily
+    assert shell.json("upkeep")["unfinished"] is None
+    status, _ = shell.run("status")
+    assert "daily, " in status
+
+
+def test_metrics_are_shown_as_bars_and_as_a_trend(shell: Shell) -> None:
+    lines = shell.run("metrics", "--report")[0].splitlines()
+    assert [line.split("  ")[0].strip() for line in lines[:3]] == ["hot state", "warm", "tree"]
+    assert all(line.count("█") + line.count("░") == 10 for line in lines[:3])
+    assert shell.run("metrics", "--trend")[0].startswith("nothing is recorded yet")
+    shell.run("consolidate")
+    trend, _ = shell.run("metrics", "--trend")
+    assert trend.splitlines()[0].endswith("of which 1 days are recorded")
+    assert "warm count" in trend
+    assert shell.json("metrics", "--trend")["numbers"]["warm_count"]["average"] == 1
+    assert shell.json("metrics", "--report")["warm"]["count"] == 1
+
+
+def test_a_rebuild_of_the_tree_is_taken_back(shell: Shell, call: Any) -> None:
+    texts = [f"sailing lesson {n}" for n in range(25)] + [
+        f"harvest of field {n}" for n in range(25)
+    ]
+    batch = [{"text": text, "category": "all"} for text in texts]
+    call.ok("POST", "/api/memory/batch", {"memories": batch})
+    out, _ = shell.run("consolidate", "--mode", "monthly")
+    assert "tree: move all -> all/" in out
+    undone, _ = shell.run("tree", "--undo")
+    assert undone == "took back 2 changes, and filed as before: 50\n"
+    _, err = shell.run("tree", "--undo", code=1)
+    assert "no rebuild" in err
+
+
+# Another database
+
+
+def test_evoclaws_database_gets_what_is_taken_in(
+    shell: Shell, note: Callable[[str], Path], sqld_with_auth: Any, tmp_path: Path
+) -> None:
+    note(NOTE)
+    token = tmp_path / "token"
+    token.write_text(sqld_with_auth.token())
+    database = ("--db-url", sqld_with_auth.url, "--token-file", str(token))
+    answer = shell.json("ingest-daily", *database)
+    rows = sqld_with_auth.query("SELECT id FROM cold_memories ORDER BY id")
+    assert rows == sorted([fact["id"]] for fact in answer["facts"])
+    assert shell.json("consolidate", *database)["mode"] == "quick"
+    [[data]] = sqld_with_auth.query("SELECT data FROM critical_state")
+    assert "general" in json.loads(data)["tree_nodes"]
+    token.write_text(sqld_with_auth.token(expires_in=-3600))
+    note(f"{NOTE}- [x] Sold the old outboard motor\n")
+    out, err = shell.run("ingest-daily", *database)
+    assert out.splitlines()[-1] == "stored 1 of 3 facts in 1 note"
+    assert err.startswith("thermocline: done here, but not in the database: ")

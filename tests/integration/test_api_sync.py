@@ -1,0 +1,307 @@
+"""Replication over the API: real daemons, a real server, and one that asks for tokens."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVOCLAWS = (
+    "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, text TEXT NOT NULL,"
+    " category TEXT NOT NULL, importance REAL DEFAULT 0.5, created_at INTEGER NOT NULL,"
+    " access_count INTEGER DEFAULT 0)"
+)
+
+
+@pytest.fixture
+def beginning(make_daemon: Callable[..., Any], calls_of: Callable[..., Any]) -> Callable[..., Any]:
+    """`beginning(url, name)` starts a daemon that replicates there, by itself only once."""
+
+    def begin(url: str, *options: str, name: str = "d") -> Any:
+        slow = ("--set", "sync.change_seconds=600", "--set", "sync.critical_seconds=600")
+        slow = (*slow, "--set", "sync.poll_seconds=600", "--set", f"sync.device_name={name}")
+        daemon = make_daemon("--set", f"sync.url={url}", *slow, *options, name=name).start()
+        return daemon, calls_of(daemon)
+
+    return begin
+
+
+def test_what_has_changed_waits_until_it_is_sent_and_then_is_there(sqld, beginning, eventually):
+    _, call = beginning(sqld.url)
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    key = call.store("Ana prefers tea", category="people/ana")["id"]
+    waiting = call.ok("GET", "/api/sync")
+    assert (waiting["replica"], waiting["url"], waiting["configured_by"]) == (
+        "turso", sqld.url, "sync.url",
+    )  # fmt: skip
+    assert waiting["queued_kinds"]["memory"] == 1
+    assert waiting["rehearsal"] is None
+    assert waiting["queued"] == sum(waiting["queued_kinds"].values())
+    assert call.ok("GET", "/api/status")["agents"]["default"]["sync"]["queued"] > 0
+    assert sqld.query("SELECT count(*) FROM cold_memories") == [[0]]
+
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
+    call.ok("POST", "/api/sync", {"critical": True})
+    [[data]] = sqld.query("SELECT data FROM critical_state")
+    assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
+    assert sqld.query("SELECT count(*) FROM cold_memories") == [[0]]
+    assert call.ok("GET", "/api/sync")["queued_kinds"]["memory"] == 1
+
+    done = call.ok("POST", "/api/sync")
+    assert (done["synced"], done["sent"] >= 1, done["received"]) == (True, True, 0)
+    assert sqld.query("SELECT id FROM cold_memories") == [[key]]
+    after = call.ok("GET", "/api/sync")
+    assert (after["phase"], after["queued"], after["queued_kinds"]) == ("idle", 0, {})
+    assert after["sent"] >= done["sent"]
+    assert call.ok("POST", "/api/sync", {"critical": True})["sent"] == 0
+
+
+def test_a_server_that_is_gone_is_a_normal_state_with_a_next_try(sqld, beginning, eventually):
+    _, call = beginning(sqld.url)
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    call.store("a text that waits")
+    sqld.stop()
+    refusal = call("POST", "/api/sync").refusal()
+    assert refusal == (503, "replica_offline", None)
+    found = call.ok("GET", "/api/sync")
+    assert (found["phase"], found["error"]) == ("waiting", "offline")
+    assert found["next_try"] > time.time()
+    assert found["hint"]
+    assert found["queued"] > 0
+    assert call("GET", "/api/health").status == 200
+    sqld.start()
+    assert call.ok("POST", "/api/sync")["sent"] > 0
+    assert call.ok("GET", "/api/sync")["phase"] == "idle"
+
+
+def test_a_token_that_is_mended_needs_no_restart_and_serves_who_names_its_database(
+    sqld_with_auth, beginning, eventually, tmp_path
+):
+    token = tmp_path / "token"
+    token.write_text("no.token.atall")
+    _, call = beginning(sqld_with_auth.url, "--set", f"sync.token_file={token}")
+    eventually(
+        lambda: call.ok("GET", "/api/sync")["phase"] == "stopped", "the token is found wrong"
+    )
+    call.store("a text that waits")
+    assert call("POST", "/api/sync").refusal() == (502, "replica_unauthorized", None)
+    found = call.ok("GET", "/api/sync")
+    assert (found["error"], found["next_try"]) == ("unauthorized", None)
+    assert "token" in found["hint"]
+    assert call("GET", "/api/health").body["problems"][0]["code"] == "replica_trouble"
+    token.write_text(sqld_with_auth.token())
+    assert call.ok("POST", "/api/sync")["sent"] > 0
+    eventually(lambda: call("GET", "/api/health").status == 200, "the problem is over")
+
+    # Who names this very database need not know its token.
+    call.store("by name")
+    named = {"url": sqld_with_auth.url.upper().replace("HTTP", "http") + "/"}
+    assert call.ok("POST", "/api/sync", named)["sent"] > 0
+    assert call.ok("GET", "/api/sync")["queued"] == 0
+    call.store("by name and token")
+    assert call.ok("POST", "/api/sync", named | {"token": token.read_text()})["sent"] > 0
+    assert call.ok("GET", "/api/sync")["queued"] == 0
+    # The token of the own database goes to no other place.
+    assert call("POST", "/api/sync", {"url": "https://db.invalid", "critical": True}).status == 400
+
+
+def test_an_account_that_is_none_is_told_wherever_one_looks(sqld_with_auth, beginning, tmp_path):
+    missing = tmp_path / "none"
+    _, call = beginning(sqld_with_auth.url, "--set", f"sync.token_file={missing}")
+    found = call.ok("GET", "/api/sync")
+    assert (found["replica"], found["phase"], found["error"]) == (
+        "unknown", "stopped", "config_invalid",
+    )  # fmt: skip
+    assert str(missing) in found["message"]
+    assert call.ok("GET", "/api/status")["agents"]["default"]["sync"]["phase"] == "stopped"
+    assert call("POST", "/api/sync").refusal()[:2] == (500, "config_invalid")
+    # Another database needs nothing of the one that is wrong.
+    other = {"url": f"{sqld_with_auth.url}/", "token": sqld_with_auth.token(), "critical": True}
+    assert call.ok("POST", "/api/sync", other)["synced"]
+
+
+def test_without_a_replica_there_is_nothing_to_ask_but_another_database(sqld, beginning):
+    daemon, call = beginning(sqld.url, "--set", "cold.backend=none")
+    assert call.ok("GET", "/api/sync")["replica"] == "none"
+    for method, target in (
+        ("POST", "/api/sync"),
+        ("GET", "/api/devices"),
+        ("POST", "/api/devices/rejoin"),
+        ("POST", "/api/devices/abcdef/retire"),
+        ("POST", "/api/cold/init"),
+    ):
+        assert call(method, target).refusal()[:2] == (404, "not_found"), target
+    key = call.store("sent by name")["id"]
+    assert call.ok("POST", "/api/sync", {"url": sqld.url, "token": "x", "memories": [key]})["sent"]
+    assert not (daemon.folder() / "replica.db").exists()
+
+
+def test_what_makes_no_sense_is_refused_and_goes_nowhere(call):
+    call.store("something")
+
+    def refused(body: Any, target: str = "/api/sync") -> tuple[int, str, str | None]:
+        return call("POST", target, body).refusal()  # type: ignore[no-any-return]
+
+    other = {"url": "https://db.invalid", "token": "t", "critical": True}
+    assert refused({"token": "t"}) == (400, "invalid", "url")
+    assert refused({"url": "https://db.invalid", "critical": True}) == (400, "invalid", "token")
+    assert refused(other | {"critical": False}) == (400, "invalid", "critical")
+    assert refused(other | {"url": "db.invalid"}) == (400, "invalid", "url")
+    assert refused(other | {"url": "http://db.invalid"}) == (400, "invalid", "url")
+    assert refused(other | {"url": "https://u:p@db.invalid"}) == (400, "invalid", "url")
+    assert refused(other | {"url": "https://db.invalid?authToken=t"}) == (400, "invalid", "url")
+    assert refused(other | {"url": "file:/tmp/x.db"}) == (400, "invalid", "url")
+    assert refused(other | {"critical": "yes"}) == (400, "invalid", "critical")
+    assert refused(other | {"more": 1}) == (400, "invalid", "more")
+    assert refused(other | {"memories": ["x"] * 101}) == (400, "invalid", "memories")
+    assert refused({"limit": 0}, "/api/cold/search") == (400, "invalid", "limit")
+    assert refused({"limit": 101}, "/api/cold/search") == (400, "invalid", "limit")
+    assert call("GET", "/api/sync?agent=nobody").refusal()[0] == 400
+    assert call.ok("POST", "/api/sync", other | {"dry_run": True})["synced"] is False
+
+
+def test_who_has_no_memory_is_neither_followed_nor_begun(shared_daemon, calls_of):
+    nobody = calls_of(shared_daemon, "nobody")
+    for method, target in (("GET", "/api/sync"), ("POST", "/api/sync"), ("GET", "/api/devices")):
+        assert nobody(method, target).refusal() == (404, "not_found", "agent")
+    assert not shared_daemon.folder("nobody").exists()
+
+
+def test_a_replica_that_is_a_file_works_alike(call, shared_daemon):
+    key = call.store("kept in a file")["id"]
+    assert call.ok("POST", "/api/sync")["synced"]
+    standing = call.ok("GET", "/api/sync")
+    assert (standing["replica"], standing["queued"]) == ("file", 0)
+    path = Path(standing["url"].removeprefix("file:"))
+    assert path.parent == shared_daemon.folder(call.agent)
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT id FROM cold_memories").fetchall() == [(key,)]
+    db.close()
+    [device] = call.ok("GET", "/api/devices")["results"]
+    assert (device["this"], device["behind"], device["retired_at"]) == (True, 0, None)
+    named = {"query": "file", "url": standing["url"]}
+    assert [m["id"] for m in call.ok("POST", "/api/cold/search", named)["results"]] == [key]
+
+
+def test_another_database_is_sent_to_and_the_own_one_still_waits(
+    sqld, sqld_with_auth, beginning, eventually
+):
+    daemon, call = beginning(sqld.url)
+    eventually(lambda: call.ok("GET", "/api/sync")["last_success"], "the first round is over")
+    token = sqld_with_auth.token()
+    there = {"url": sqld_with_auth.url, "token": token}
+    key = call.store("Bob drinks cocoa", importance=0.9)["id"]
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
+    waiting = call.ok("GET", "/api/sync")["queued_kinds"]
+
+    assert call.ok("POST", "/api/cold/init", there) == {"initialized": True}
+    assert call.ok("POST", "/api/sync", there | {"memories": [key[:6]]})["sent"] == 1
+    assert sqld_with_auth.query("SELECT id FROM cold_memories") == [[key]]
+    call.ok("POST", "/api/sync", there | {"critical": True})
+    [[data]] = sqld_with_auth.query("SELECT data FROM critical_state")
+    assert json.loads(data)["hot_state"]["identity"]["agent_name"] == "Nova"
+
+    assert call.ok("GET", "/api/sync")["queued_kinds"] == waiting
+    assert sqld.query("SELECT count(*) FROM cold_memories") == [[0]]
+    expired = there | {"token": sqld_with_auth.token(expires_in=-3600), "critical": True}
+    answered = call("POST", "/api/sync", expired)
+    assert answered.refusal() == (502, "replica_unauthorized", None)
+    reader = there | {"token": sqld_with_auth.token(read_only=True)}
+    assert call("POST", "/api/sync", reader | {"critical": True}).refusal()[1] == (
+        "replica_forbidden"
+    )
+    found = call.ok("POST", "/api/cold/search", reader | {"query": "cocoa"})["results"]
+    assert [(m["id"], m["search_method"], m["relevance"]) for m in found] == [(key, "cold", 1.0)]
+    assert "eyJ" not in daemon.log.read_text()
+    assert "eyJ" not in answered.text
+
+
+def test_a_database_that_evoclaw_filled_is_searched(sqld, call):
+    sqld.query(EVOCLAWS)
+    for number, text in enumerate(("the old lighthouse", "the new lighthouse by the sea")):
+        sqld.query(
+            "INSERT INTO cold_memories VALUES (?, ?, ?, 'coast', 0.4, 1700000000, 2)",
+            *(f"e{number}", call.agent, text),
+        )
+    there = {"url": sqld.url, "token": "x"}
+    found = call.ok("POST", "/api/cold/search", there | {"query": "the sea Lighthouse"})["results"]
+    assert [memory["id"] for memory in found] == ["e1", "e0"]
+    assert [memory["relevance"] for memory in found] == [1.0, 0.5]
+    assert found[0]["access_count"] == 2
+    assert found[0]["created_at"] == 1_700_000_000
+    everything = call.ok("POST", "/api/cold/search", there)["results"]
+    assert {memory["id"] for memory in everything} == {"e0", "e1"}
+    assert call("GET", "/api/memory").status == 404
+
+
+def test_a_device_is_listed_retired_and_taken_in_again(sqld, beginning, eventually):
+    first, one = beginning(sqld.url, name="one")
+    gone = one.store("deleted while the other was away")["id"]
+    kept = one.store("kept")["id"]
+    one.ok("POST", "/api/sync")
+    _, two = beginning(sqld.url, name="two")
+    two.ok("POST", "/api/sync")
+    assert two.total() == 2
+
+    devices = {d["name"]: d for d in one.ok("GET", "/api/devices")["results"]}
+    assert set(devices) == {"one", "two"}
+    assert (devices["one"]["this"], devices["two"]["this"]) == (True, False)
+    assert devices["two"]["behind"] == 0
+    assert 0 <= time.time() - devices["two"]["last_at"] < 60
+
+    more = one.store("seen by one alone")["id"]
+    one.ok("POST", "/api/sync")
+    behind = {d["name"]: d["behind"] for d in one.ok("GET", "/api/devices")["results"]}
+    assert behind["one"] == 0
+    assert behind["two"] > 0
+
+    own = two.store("written while retired")["id"]
+    key = devices["two"]["id"]
+    retired = one.ok("POST", f"/api/devices/{key[:6]}/retire")
+    assert retired == {"id": key, "name": "two", "retired": True}
+    one.ok("DELETE", f"/api/memory/{gone}")
+    one.ok("POST", "/api/sync")
+    # A daemon that begins signs and prunes: the deletion leaves no trace behind.
+    first.stop()
+    first.start()
+    buried = "SELECT count(*) FROM objects WHERE kind = 'memory' AND data IS NULL"
+    eventually(lambda: sqld.query(buried) == [[0]], "the tombstone is pruned")
+
+    assert two("POST", "/api/sync").refusal() == (502, "replica_retired", None)
+    assert two.ok("GET", "/api/sync")["phase"] == "stopped"
+    listed = {d["name"]: d for d in two.ok("GET", "/api/devices")["results"]}
+    assert (listed["two"]["this"], listed["two"]["behind"]) == (True, None)
+    assert listed["two"]["retired_at"] is not None
+
+    back = two.ok("POST", "/api/devices/rejoin")
+    assert (back["id"], back["rejoined"]) == (key, True)
+    ids = {memory["id"] for memory in two.ok("GET", "/api/memory")["results"]}
+    assert ids == {kept, more, own}
+    assert two.ok("POST", "/api/devices/rejoin")["rejoined"] is False
+    one.ok("POST", "/api/sync")
+    assert {memory["id"] for memory in one.ok("GET", "/api/memory")["results"]} == ids
+
+
+def test_who_retires_its_own_device_stops_at_once(call):
+    call.store("something")
+    call.ok("POST", "/api/sync")
+    [device] = call.ok("GET", "/api/devices")["results"]
+    assert call("POST", "/api/devices/zzzz/retire").refusal() == (404, "not_found", "id")
+    assert call("POST", "/api/devices//retire").status == 404
+    call.ok("POST", f"/api/devices/{device['id']}/retire")
+    assert call.ok("GET", "/api/sync")["error"] == "retired"
+    assert "rejoin" in call.ok("GET", "/api/sync")["hint"]
+    assert call.ok("POST", "/api/devices/rejoin")["rejoined"] is True
+    assert call.ok("GET", "/api/sync")["phase"] == "idle"
+
+
+def test_the_description_shows_no_secret_and_every_path(call):
+    described = call.ok("GET", "/api/openapi.json")
+    for path in ("/api/sync", "/api/devices", "/api/devices/{id}/retire", "/api/cold/search"):
+        assert path in described["paths"]
+    assert "example" not in described["components"]["schemas"]["SyncWish"]["properties"]["token"]

@@ -1,0 +1,280 @@
+"""Distilling, observing, the graph and compacting over the socket, without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHAT = (
+    "User: Let's deploy to testnet first, see https://a.example/plan. Agent: Good idea, safer that"
+    " way."
+)
+TEA = "I prefer oolong tea in the morning"
+KEPT = "Ada prefers oolong tea in the morning"
+
+
+def turn(text: str, role: str = "user", **fields: Any) -> dict[str, Any]:
+    return {"role": role, "text": text, "actor": "Ada" if role == "user" else "", **fields}
+
+
+# Distil
+
+
+def test_a_text_is_distilled_in_evoclaws_shape_and_its_references_survive(call: Any) -> None:
+    found = call.ok("POST", "/api/distill", {"text": CHAT, "core_summary": True})
+    distilled = found["distilled"]
+    assert set(distilled) == {
+        *("fact", "emotion", "people", "topics", "actions", "outcome"),
+        *("urls", "commands", "paths"),
+    }
+    assert "testnet" in distilled["fact"]
+    assert distilled["people"] == []
+    assert distilled["urls"] == ["https://a.example/plan"]
+    assert found["mode"] == "rule"
+    assert found["original_size"] == len(CHAT.encode())
+    assert found["distilled_size"] <= 100
+    assert len(found["core_summary"].encode()) == found["core_size"] <= 30
+    assert found["stages"] == {
+        "raw": found["original_size"],
+        "fact": found["distilled_size"],
+        "core": found["core_size"],
+    }
+    assert "core_summary" not in call.ok("POST", "/api/distill", {"text": CHAT})
+
+
+def test_several_texts_are_answered_in_their_order(call: Any) -> None:
+    texts = ["Ada prefers tea", "Bob plays the cello", "ok"]
+    results = call.ok("POST", "/api/distill", {"texts": texts})["results"]
+    assert [one["distilled"]["fact"] for one in results] == texts
+
+
+def test_what_is_kept_goes_where_it_fits_and_no_second_time(call: Any) -> None:
+    call.store("Ada lives in Lisbon", category="people/ada")
+    wish = {"text": "Ada has a sister called Berta", "store": True, "category": "family"}
+    (stored,) = call.ok("POST", "/api/distill", wish)["stored"]
+    assert (stored["category"], stored["duplicate"]) == ("people/ada", False)
+    (again,) = call.ok("POST", "/api/distill", wish)["stored"]
+    assert again == stored | {"duplicate": True}
+    odd = {"text": "The ferry leaves at nine", "store": True, "category": "harbour/times"}
+    (filed,) = call.ok("POST", "/api/distill", odd)["stored"]
+    assert filed["category"] == "harbour/times"
+    assert call.total() == 3
+
+
+def test_every_fact_of_a_text_is_kept_at_once(call: Any) -> None:
+    text = (
+        "We decided to moor at the north pier. The new pump costs 120 dollars, see"
+        " https://a.example/pump. Nice weather today!"
+    )
+    found = call.ok("POST", "/api/distill", {"text": text, "facts": True, "store": True})
+    assert len(found["facts"]) == len(found["stored"]) == call.total() > 1
+    kept = call.ok("GET", "/api/memory")["results"]
+    assert [url for one in kept for url in one["metadata"]["urls"]] == ["https://a.example/pump"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "text"),
+        ({"text": "a", "texts": ["b"]}, "text"),
+        ({"texts": []}, "texts"),
+        ({"text": " "}, "text"),
+        ({"texts": ["a", "\0"]}, "texts[1]"),
+        ({"text": "a", "category": "x"}, "category"),
+        ({"text": "a", "store": True, "category": "a//b"}, "category"),
+        ({"text": "a", "max_bytes": 3}, "max_bytes"),
+        ({"text": "a", "llm_endpoint": "ftp://x"}, "llm_endpoint"),
+    ],
+)
+def test_what_cannot_be_distilled_is_refused(call: Any, body: Any, field: str) -> None:
+    assert call("POST", "/api/distill", body).refusal() == (400, "invalid", field)
+
+
+def test_a_wish_for_a_model_that_is_not_there_is_answered_by_rules(call: Any) -> None:
+    found = call.ok("POST", "/api/distill", {"text": CHAT, "llm": True})
+    assert (found["mode"], found["why"]) == ("rule", "no model is configured for distil")
+    assert "why" not in call.ok("POST", "/api/distill", {"text": CHAT})
+
+
+# Observe
+
+
+def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call: Any) -> None:
+    body = {"conversation": "c", "turns": [turn(TEA), turn("Noted.", "assistant")]}
+    found = call.ok("POST", "/api/observe", body)
+    assert found == {"conversation": "c", "turns": 2, "buffered": 2, "ended": False}
+    assert call.total() == 0
+    found = call.ok("POST", "/api/observe", body | {"turns": [turn("Right?")], "wait": True})
+    (tea,) = found["stored"]
+    assert (tea["text"], tea["event"], tea["actor"]) == (KEPT, "preference_learned", "Ada")
+    assert (tea["group"], tea["position"], tea["source"]) == ("c", 0, "observed")
+    assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
+
+
+def test_profclaws_names_are_understood(call: Any) -> None:
+    body = {
+        "conversationId": "p",
+        "messages": [
+            {"role": "human", "content": TEA, "toolsUsed": ["shell", {"name": "git"}]},
+            {"role": "ai", "content": "Noted."},
+        ],
+        "userId": "Ada",
+        "wait": True,
+    }
+    (tea,) = call.ok("POST", "/api/observe", body)["stored"]
+    assert (tea["text"], tea["actor"]) == (KEPT, "Ada")
+
+
+def test_the_same_from_many_callers_at_once_gets_in_once(call: Any) -> None:
+    def tell(number: int) -> list[str]:
+        body = {"conversation": f"c{number}", "turns": [turn(TEA)], "wait": True}
+        return [one["text"] for one in call.ok("POST", "/api/observe", body)["stored"]]
+
+    with ThreadPoolExecutor(12) as pool:
+        stored = list(pool.map(tell, range(24)))
+    assert sorted(stored) == [[]] * 23 + [[KEPT]]
+    assert call.total() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"turns": [turn("x")]}, "conversation"),
+        ({"conversation": "c", "conversationId": "c", "turns": []}, "conversation"),
+        ({"conversation": " ", "turns": [turn("x")]}, "conversation"),
+        ({"conversation": "c"}, "turns"),
+        ({"conversation": "c", "turns": []}, "turns"),
+        ({"conversation": "c", "turns": [turn("x")], "messages": []}, "turns"),
+        ({"conversation": "c", "turns": [{"role": "user"}]}, "turns[0].text"),
+        ({"conversation": "c", "turns": [turn("x", content="y")]}, "turns[0].text"),
+        ({"conversation": "c", "turns": [turn("x"), turn(" ")]}, "turns[1].text"),
+        ({"conversation": "c", "turns": [turn("x", "")]}, "turns[0].role"),
+        ({"conversation": "c", "turns": [turn("x", at="soon")]}, "turns[0].at"),
+        ({"conversation": "c", "turns": [turn("x")], "llm": True}, "wait"),
+    ],
+)
+def test_what_is_no_conversation_is_refused(call: Any, body: Any, field: str) -> None:
+    assert call("POST", "/api/observe", body).refusal() == (400, "invalid", field)
+
+
+def test_what_was_buffered_outlives_a_kill_and_ends_in_an_entry(
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+) -> None:
+    daemon = make_daemon("--set", "observe.debounce_seconds=600").start()
+    call = calls_of(daemon)
+    body = {"conversation": "c", "turns": [turn(TEA), turn("Noted.", "assistant")]}
+    assert call.ok("POST", "/api/observe", body)["buffered"] == 2
+    daemon.kill()
+    daemon.start("--set", "observe.debounce_seconds=0.1")
+    eventually(lambda: call.total() == 1, "the turns were read")
+    call.ok("POST", "/api/observe", {"conversation": "c", "end": True})
+    eventually(lambda: call.total() == 2, "the conversation was summed up")
+    path: Path = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(path.is_file, "the entry was written")
+    (line,) = path.read_text(encoding="utf-8").splitlines()
+    entry = json.loads(line)
+    assert set(entry) == {"ts", "user", "agent", "summary", "tags", "outcome"}
+    assert (entry["user"], entry["agent"]) == ("Ada", "default")
+    assert daemon.stop() == 0, daemon.log.read_text()
+
+
+# Graph
+
+
+def test_whom_memories_name_is_told_in_scalyclaws_shape(call: Any) -> None:
+    entities = [
+        {
+            "name": "Ada",
+            "type": "person",
+            "relations": [{"relation": "works_at", "target": "Acme"}],
+        }
+    ]
+    call.store("Ada works at Acme", data={"entities": entities})
+    found = call.ok("GET", "/api/graph?entity=ada&depth=1")
+    assert (found["entity"], found["found"]) == ("ada", True)
+    ada, acme = found["graph"]
+    assert (ada["name"], ada["type"], ada["mentionCount"]) == ("Ada", "person", 1)
+    assert ada["relations"] == [{"relation": "works_at", "target": "Acme", "strength": 1}]
+    assert (acme["name"], acme["relations"]) == ("Acme", [])
+    found = call.ok("GET", "/api/graph?entity=ad")
+    assert found["found"] is False
+    assert "did you mean Ada?" in found["message"]
+    assert call("GET", "/api/graph").refusal()[2] == "entity"
+
+
+# Compact
+
+
+def talk(number: int) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}]
+    for n in range(number):
+        messages.append({"role": "user", "content": f"Question {n}: " + "why " * 60})
+        messages.append(
+            {"role": "assistant", "content": f"We decided on {n}. " + "so " * 60, "x": n}
+        )
+    return messages
+
+
+def test_a_conversation_is_compacted_in_profclaws_shape(call: Any) -> None:
+    messages = talk(20)
+    found = call.ok("POST", "/api/compact", {"messages": messages, "window": 3_000})
+    assert found["needs_compaction"] is True
+    assert found["wasCompacted"] is True
+    assert found["originalCount"] == 41
+    assert found["compactedCount"] == len(found["messages"]) < 41
+    assert found["tokensReduced"] > 0
+    assert "messages compacted]" in found["summary"]
+    assert found["messages"][0] == messages[0]
+    assert found["messages"][-6:] == messages[-6:]
+
+
+def test_one_that_fits_stays_as_it_is_and_a_check_changes_nothing(call: Any) -> None:
+    messages = talk(6)
+    found = call.ok("POST", "/api/compact", {"messages": messages})
+    assert (found["needs_compaction"], found["messages"]) == (False, messages)
+    found = call.ok("POST", "/api/compact", {"messages": talk(20), "window": 3_000, "check": True})
+    assert found["needs_compaction"] is True
+    assert "messages" not in found
+    assert found["wasCompacted"] is False
+
+
+def test_contents_in_parts_and_beside_calls_are_counted(call: Any) -> None:
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "x" * 400}, {"type": "image"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{}]},
+    ]
+    assert call.ok("POST", "/api/compact", {"messages": messages})["tokens"] == 120
+    for wrong in ([], [{"content": "x"}], [{"role": "user", "content": 5}]):
+        assert call("POST", "/api/compact", {"messages": wrong}).refusal()[0] == 400
+
+
+# Recall
+
+
+@pytest.mark.parametrize("mode", ["llm", "hybrid"])
+def test_recall_without_a_model_is_by_keywords_and_says_so(call: Any, mode: str) -> None:
+    call.store("The server runs Debian", category="technical/server")
+    found = call.ok("POST", "/api/recall", {"query": "debian", "mode": mode})
+    assert [one["text"] for one in found["results"]] == ["The server runs Debian"]
+    assert found["mode"] == mode
+    assert found["llm"] == {"way": "rule", "tree": [], "why": "no model is configured for tree"}
+    assert "llm" not in call.ok("POST", "/api/recall", {"query": "debian"})
+
+
+def test_an_endpoint_needs_a_mode_that_asks_it(call: Any) -> None:
+    body = {"query": "x", "llm_endpoint": "http://127.0.0.1:1/x"}
+    assert call("POST", "/api/recall", body).refusal()[2] == "llm_endpoint"
+
+
+def test_status_tells_of_models(call: Any) -> None:
+    call.store("something")
+    status = call.ok("GET", "/api/status")
+    assert status["llm"]["state"] == "off"
+    assert call.ok("GET", "/api/metrics")["daemon"]["llm_calls"] >= 0

@@ -1,0 +1,204 @@
+"""The same with a model: real ones' ways of answering, over the real process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from model_server import Heard, ModelServer, Saying
+
+TEA = "I prefer oolong tea in the morning"
+LATE = Saying(late=True)
+FACT = '{"fact": "Ada ships the parser on Friday", "people": ["Ada"], "outcome": "pending"}'
+TREE = '[{"path": "people/ada", "relevance": 0.9, "reason": "it is about what she drinks"}]'
+
+
+@pytest.fixture
+def filled(call: Any) -> Any:
+    """Calls of an agent that remembers a little."""
+    call.store("Ada likes oolong", category="people/ada")
+    call.store("The hull is varnished in the morning", category="projects/boat")
+    return call
+
+
+# By an endpoint of the caller's
+
+
+@pytest.mark.parametrize("style", ["plain", "base"])
+def test_a_text_is_distilled_by_the_callers_own_model(
+    call: Any, model_server: ModelServer, style: str
+) -> None:
+    model_server.says(f"Sure! ```json\n{FACT}\n```")
+    text = "Ada: I will ship the parser on Friday, see https://a.example/plan"
+    url = getattr(model_server, style)
+    found = call.ok("POST", "/api/distill", {"text": text, "llm_endpoint": url})
+    assert (found["mode"], found.get("why")) == ("llm", None)
+    assert found["distilled"]["fact"] == "Ada ships the parser on Friday"
+    assert found["distilled"]["urls"] == ["https://a.example/plan"]
+    assert found["llm"]["model"] == url
+    assert text in model_server.heard[0].prompt
+
+
+def test_what_is_secret_does_not_leave_the_device(call: Any, model_server: ModelServer) -> None:
+    model_server.says(FACT)
+    text = "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it in the vault"
+    body = {"text": text, "llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/distill", body)
+    assert "sk-proj" not in model_server.heard[0].prompt
+    assert sum(found["llm"]["cleared"].values()) == 1
+
+
+@pytest.mark.parametrize(
+    "sayings",
+    [
+        (Saying("out of order", status=400),),
+        ("no JSON at all", "nor at the second attempt"),
+        ("I'm sorry, but I can't help with that.",),
+    ],
+)
+def test_what_a_model_gets_wrong_the_rules_do(
+    call: Any, model_server: ModelServer, sayings: tuple[Any, ...]
+) -> None:
+    model_server.says(*sayings)
+    body = {"text": f"Ada: {TEA}", "llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/distill", body)
+    assert found["mode"] == "rule"
+    assert found["why"]
+    assert "oolong" in found["distilled"]["fact"]
+
+
+def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(
+    filled: Any, model_server: ModelServer
+) -> None:
+    model_server.says(TREE)
+    body = {
+        "query": "what beverage does she enjoy?",
+        "mode": "llm",
+        "llm_endpoint": model_server.plain,
+        "explain": True,
+    }
+    found = filled.ok("POST", "/api/recall", body)
+    first = found["results"][0]
+    assert (first["text"], first["search_method"]) == ("Ada likes oolong", "llm-tree")
+    assert first["parts"]["reason"] == "it is about what she drinks"
+    assert first["parts"]["path"] == "people/ada"
+    (path,) = found["llm"]["tree"]
+    assert path["trace"] == ["root", "people", "people/ada"]
+    prompt = model_server.heard[0].prompt
+    assert prompt.index("people/ada — ") < prompt.index("what beverage")
+
+
+def test_the_same_question_is_answered_from_memory(filled: Any, model_server: ModelServer) -> None:
+    model_server.says(TREE)
+    query = "which beverage would she enjoy most?"
+    body = {"query": query, "mode": "llm", "llm_endpoint": model_server.plain}
+    first, second = (filled.ok("POST", "/api/recall", body) for _ in range(2))
+    assert [one["llm"]["spent"]["cached"] for one in (first, second)] == [False, True]
+    assert len(model_server.heard) == 1
+
+
+def test_hybrid_answers_at_once_and_adds_the_models_part(
+    filled: Any, model_server: ModelServer
+) -> None:
+    model_server.says(TREE)
+    body = {
+        "query": "what does she enjoy in the morning?",
+        "mode": "hybrid",
+        "llm_endpoint": model_server.plain,
+    }
+    lines = {"Accept": "application/x-ndjson"}
+    answered = filled("POST", "/api/recall", body, headers=lines)
+    at_once, whole = map(json.loads, answered.text.splitlines())
+    texts = [[one["text"] for one in answer["results"]] for answer in (at_once, whole)]
+    assert "Ada likes oolong" not in texts[0]
+    assert "Ada likes oolong" in texts[1]
+    assert "The hull is varnished in the morning" in texts[1]
+    assert (at_once["mode"], whole["mode"]) == ("keyword", "hybrid")
+
+
+def test_hybrid_does_not_wait_for_a_late_model(
+    make_daemon: Callable[..., Any], calls_of: Callable[..., Any], model_server: ModelServer
+) -> None:
+    daemon = make_daemon("--set", "recall.hybrid_deadline_ms=50").start()
+    call = calls_of(daemon)
+    call.store("The hull is varnished", category="projects/boat")
+    model_server.says(LATE)
+    body = {"query": "hull", "mode": "hybrid", "llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/recall", body)
+    assert [one["text"] for one in found["results"]] == ["The hull is varnished"]
+    assert (found["llm"]["way"], found["took_ms"] < 5_000) == ("rule", True)
+    assert "in time" in found["llm"]["why"]
+    assert daemon.stop() == 0, daemon.log.read_text()
+
+
+def test_a_conversation_is_read_by_a_model_in_one_question(
+    call: Any, model_server: ModelServer
+) -> None:
+    told = [{"text": "Ada prefers oolong tea in the morning", "event": "preference_learned"}]
+    model_server.says(json.dumps(told))
+    turns = [
+        {"role": "user", "actor": "Ada", "text": TEA},
+        {"role": "assistant", "text": "Noted."},
+        {"role": "user", "actor": "Ada", "text": "And the milk goes in afterwards"},
+    ]
+    body = {"conversation": "c", "turns": turns, "wait": True}
+    found = call.ok("POST", "/api/observe", body | {"llm_endpoint": model_server.plain})
+    assert (found["mode"], len(found["stored"])) == ("llm", 1)
+    assert len(model_server.heard) == 1
+
+
+# By the configured model
+
+
+def test_all_of_it_by_the_configured_model(
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+    model_server: ModelServer,
+) -> None:
+    answers = {
+        "You condense": FACT,
+        "You decide in which": TREE,
+        "You read the latest turns": '[{"text": "Ada prefers oolong in the morning", "turn": 0}]',
+        "You write the entry": '{"summary": "By a model.", "tags": ["a"], "outcome": "resolved"}',
+        "You are given memories": '{"text": ""}',
+        "You keep the tree": '{"operations": [{"type": "describe", "path": "people",'
+        ' "description": "Whom we know", "reason": "clearer"}]}',
+        "You read a daily note": '[{"text": "The pump was ordered in June"}]',
+    }
+
+    def answer(heard: Heard) -> Saying:
+        return Saying(next(text for words, text in answers.items() if words in heard.prompt))
+
+    model_server.usually = answer
+    model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
+    quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
+    daemon = make_daemon(*model, *quick).start()
+    call = calls_of(daemon)
+    found = call.ok("POST", "/api/distill", {"text": "Ada: I ship the parser on Friday"})
+    assert (found["mode"], found["llm"]["model"]) == ("llm", "openai/test")
+    rules = call.ok("POST", "/api/distill", {"text": "Ada ships it", "llm": False})
+    assert rules["mode"] == "rule"
+    call.store("She likes oolong", category="people/ada")
+    recalled = call.ok("POST", "/api/recall", {"query": "which beverage?", "mode": "llm"})
+    assert [one["search_method"] for one in recalled["results"]] == ["llm-tree"]
+    turns = [{"role": "user", "actor": "Ada", "text": TEA}]
+    call.ok("POST", "/api/observe", {"conversation": "c", "turns": turns, "end": True})
+    entries = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(entries.is_file, "the conversation was summed up", 60.0)
+    assert "By a model." in entries.read_text(encoding="utf-8")
+    note = daemon.folder() / "memory" / "2020-01-01.md"
+    note.write_text("- [x] Ordered the pump that we talked about in June\n", encoding="utf-8")
+    outcome = call.ok("POST", "/api/consolidate", {"mode": "monthly"})
+    assert outcome["tree_rebuilt"] == "llm"
+    status = call.ok("GET", "/api/status")["llm"]
+    assert status["state"] == "ready"
+    assert {name for name, one in status["purposes"].items() if one["calls"]} >= {
+        *("distil", "tree", "observe", "episode", "rebuild"),
+    }
+    assert call.ok("GET", "/api/metrics")["daemon"]["llm_tokens_today"] > 0
+    texts = [one["text"] for one in call.ok("GET", "/api/memory")["results"]]
+    assert "Ada prefers oolong in the morning" in texts
+    assert daemon.stop() == 0, daemon.log.read_text()

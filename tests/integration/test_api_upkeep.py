@@ -1,0 +1,268 @@
+"""`/api/upkeep`, `/api/consolidate`, `/api/ingest`, `/api/validate` and the numbers of an agent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTE = """## Boat
+- [x] Ordered the new mainsail from https://sails.example.org/main
+- Decided to paint the hull green before the season begins
+"""
+CALLS = [
+    ("POST", "/api/consolidate", {"mode": "weekly"}, "mode"),
+    ("POST", "/api/consolidate", {"dry_run": "yes"}, "dry_run"),
+    ("POST", "/api/consolidate", {"mod": "quick"}, "mod"),
+    ("POST", "/api/ingest", {"days": 0}, "days"),
+    ("POST", "/api/ingest", {"days": 1.5}, "days"),
+    ("POST", "/api/validate", {"file": "/etc/passwd"}, "text"),
+    ("POST", "/api/validate", {"text": 5}, "text"),
+    ("GET", "/api/metrics/history?days=0", None, "days"),
+]
+
+
+@pytest.fixture
+def note(call: Any, shared_daemon: Any) -> Callable[..., Path]:
+    """`note(text)` writes the agent's note of today."""
+    call.store("something to begin with")
+
+    def write(text: str = NOTE, name: str = "") -> Path:
+        folder = shared_daemon.folder(call.agent) / "memory"
+        folder.mkdir(exist_ok=True)
+        path: Path = folder / f"{datetime.now().astimezone().date()}{name}.md"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_the_schedules_are_shown(call: Any) -> None:
+    call.store("x")
+    standing = call.ok("GET", "/api/upkeep")
+    assert set(standing) == {"agent", "zone", "running", "unfinished", "schedules"}
+    crons = {schedule["name"]: schedule["cron"] for schedule in standing["schedules"]}
+    assert crons == {
+        "quick": "0 */3 * * *",
+        "daily": "0 0 * * *",
+        "monthly": "0 0 1 * *",
+        "merging": "0 3 * * *",
+    }
+    assert all(schedule["next"] > time.time() for schedule in standing["schedules"])
+    assert {schedule["last"] for schedule in standing["schedules"]} == {None}
+
+
+def test_a_run_by_hand_shows_in_status_metrics_and_history(call: Any) -> None:
+    call.store("x")
+    outcome = call.ok("POST", "/api/consolidate", {"mode": "daily"})
+    assert (outcome["mode"], outcome["agent_id"]) == ("daily", call.agent)
+    assert "tree_rebuilt" not in outcome
+    assert datetime.fromisoformat(outcome["timestamp"]).timestamp() == pytest.approx(
+        time.time(), abs=30
+    )
+    status = call.ok("GET", "/api/status")["agents"][call.agent]["upkeep"]
+    assert (status["last"], status["error"], status["running"]) == ("daily", "", None)
+    schedules = {one["name"]: one for one in call.ok("GET", "/api/upkeep")["schedules"]}
+    assert schedules["daily"]["last"] == schedules["quick"]["last"] == status["last_at"]
+    assert schedules["monthly"]["last"] is None
+    metrics = call.ok("GET", "/api/metrics")
+    assert metrics["consolidation_count"] == 1
+    assert metrics["last_consolidation"] == pytest.approx(time.time(), abs=30)
+    history = call.ok("GET", "/api/metrics/history")
+    assert [day["consolidations"] for day in history["days"]] == [1]
+    assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
+
+
+def test_without_a_body_it_is_the_quick_run(call: Any) -> None:
+    call.store("x")
+    assert call.ok("POST", "/api/consolidate")["mode"] == "quick"
+
+
+def test_notes_are_taken_in(call: Any, note: Callable[..., Path]) -> None:
+    note()
+    dry = call.ok("POST", "/api/ingest", {"dry_run": True})
+    assert (dry["facts_stored"], dry["dry_run"], "id" in dry["facts"][0]) == (2, True, False)
+    ingested = call.ok("POST", "/api/ingest")
+    evoclaw = {
+        "files_scanned", "mode", "facts_found", "facts_stored", "facts_skipped", "llm_fallbacks",
+        "facts",
+    }  # fmt: skip
+    assert set(ingested) == evoclaw | {"files", "dry_run"}
+    assert [fact["text"][:7] for fact in ingested["facts"]] == ["Ordered", "Decided"]
+    stored = call.ok("GET", f"/api/memory/{ingested['facts'][0]['id']}")
+    assert stored["metadata"]["urls"] == ["https://sails.example.org/main"]
+    assert stored["writer"].startswith("uid:")
+    assert call.ok("POST", "/api/ingest", {"days": 1})["facts_skipped"] == 2
+
+
+def test_todays_note_is_validated_and_any_other_text(call: Any, note: Callable[..., Path]) -> None:
+    refused = call("POST", "/api/validate")
+    assert refused.refusal() == (404, "not_found", "file")
+    path = note("all fine")
+    assert call.ok("POST", "/api/validate") == {
+        "status": "ok", "message": "nothing is left out", "file": str(path),
+    }  # fmt: skip
+    warned = call.ok(
+        "POST", "/api/validate", {"text": "x\nWe install things later.", "file": "a.md"}
+    )
+    assert (warned["status"], warned["warnings_count"], warned["file"]) == ("warning", 1, "a.md")
+    assert warned["warnings"] == ["Action 'install' mentioned without command example"]
+    assert warned["suggestions"][0].startswith("line 2: ")
+
+
+def test_a_note_that_is_a_link_is_not_validated(
+    call: Any, note: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = note("text")
+    path.unlink()
+    secret = tmp_path / "secret"
+    secret.write_text("We install the secret.")
+    path.symlink_to(secret)
+    assert call("POST", "/api/validate").refusal() == (400, "invalid", "file")
+
+
+def test_a_rebuild_of_the_tree_is_undone(call: Any) -> None:
+    call.store("a first one")
+    assert call("POST", "/api/tree/undo").refusal() == (404, "not_found", None)
+    texts = [f"sailing lesson {n}" for n in range(25)] + [
+        f"harvest of field {n}" for n in range(25)
+    ]
+    batch = [{"text": text, "category": "all"} for text in texts]
+    call.ok("POST", "/api/memory/batch", {"memories": batch})
+    outcome = call.ok("POST", "/api/consolidate", {"mode": "monthly"})
+    assert outcome["tree_rebuilt"] == "rule"
+    assert len(call.ok("GET", "/api/tree")["tree"]["all"]["children"]) == 2
+    undone = call.ok("POST", "/api/tree/undo")
+    assert (undone["undone"], undone["memories"]) == (True, 50)
+    assert undone["changes"] == outcome["tree_changes"]
+    assert call.ok("GET", "/api/tree")["tree"]["all"]["children"] == []
+
+
+@pytest.mark.parametrize(("method", "path", "body", "field"), CALLS)
+def test_a_wrong_call_is_refused(call: Any, method: str, path: str, body: Any, field: str) -> None:
+    call.store("x")
+    status, code, named = call(method, path, body).refusal()
+    assert (status, code) == (400, "invalid")
+    assert named in {field, None}
+
+
+@pytest.mark.parametrize("path", ["/api/consolidate", "/api/ingest"])
+def test_an_agent_that_is_not_there_gets_no_upkeep(
+    call: Any, shared_daemon: Any, path: str
+) -> None:
+    assert call("POST", path).refusal() == (404, "not_found", "agent")
+    assert not shared_daemon.folder(call.agent).exists()
+
+
+def test_the_numbers_are_those_of_evoclaws_service(call: Any) -> None:
+    for n in range(3):
+        call.store(f"memory {n}", category="a/b")
+    call.store("another one", category="c")
+    call.ok("POST", "/api/consolidate")
+    stats = call.ok("GET", "/api/memory/stats")
+    assert set(stats) == {"hot", "warm", "cold", "tree", "scoring", "metrics"}
+    assert stats["warm"]["top_categories"] == [
+        {"category": "a/b", "count": 3},
+        {"category": "c", "count": 1},
+    ]
+    assert (stats["warm"]["count"], stats["cold"]["count"], stats["tree"]["nodes"]) == (4, 0, 4)
+    assert stats["scoring"] == {"half_life_days": 30.0, "eviction_threshold": 0.3}
+    assert stats["metrics"]["total_stored"] == 4
+    assert stats["metrics"]["last_consolidation"] == pytest.approx(time.time(), abs=30)
+    assert call("POST", "/api/memory/stats").status == 405
+
+
+def test_what_an_answer_spares_its_reader_is_counted(
+    call: Any, eventually: Callable[..., None]
+) -> None:
+    def saved() -> int:
+        return int(call.ok("GET", "/api/metrics")["context_tokens_saved"])
+
+    texts = [f"the harbour of town {n} " + "is described at some length " * 5 for n in range(20)]
+    for text in texts:
+        call.store(text)
+    assert saved() == 0
+    hits = call.ok("GET", "/api/recall?query=harbour&limit=2")["results"]
+    everything = -(-sum(map(len, texts)) // 4)
+    expected = everything - -(-sum(len(hit["text"]) for hit in hits) // 4)
+    eventually(lambda: saved() == expected, "the recall is counted")
+    # Nothing found spares nothing, and what leaves no trace is not counted.
+    call.ok("GET", "/api/recall?query=zeppelin")
+    call.ok("GET", "/api/recall?query=harbour&reinforce=false")
+    size = call.ok("GET", "/api/hot")["size_bytes"]
+    expected += everything - -(-size // 4)
+    eventually(lambda: saved() == expected, "the hot state is counted")
+    assert call.ok("GET", "/api/metrics")["retrieval_count"] == 2
+
+
+def test_listeners_hear_of_a_run(call: Any, wire: Callable[..., Any]) -> None:
+    call.store("x")
+    listening = wire(timeout=10.0)
+    listening.send(
+        f"GET /api/events?types=upkeep&agent={call.agent} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    )
+    assert b"200 OK" in listening._reader.readline()
+    while b": connected" not in listening._reader.readline():
+        pass
+    call.ok("POST", "/api/consolidate")
+    heard = []
+    while "upkeep.finished" not in heard:
+        line = listening._reader.readline().decode()
+        if line.startswith("event: "):
+            heard.append(line.split()[1])
+        if line.startswith("data: "):
+            assert json.loads(line.removeprefix("data: "))["mode"] == "quick"
+    assert heard == ["upkeep.started", "upkeep.progress", "upkeep.progress", "upkeep.finished"]
+
+
+def test_a_reader_may_look_and_not_run() -> None:
+    from thermocline.daemon.api.routes import all_routes  # noqa: PLC0415 - it loads the server
+
+    roles = {(route.method, route.path): route.role for route in all_routes()}
+    for path in ("/api/consolidate", "/api/ingest", "/api/tree/undo"):
+        assert roles["POST", path] == "write"
+    for path in ("/api/upkeep", "/api/memory/stats", "/api/metrics/history"):
+        assert roles["GET", path] == "read"
+    assert roles["POST", "/api/validate"] == "read"
+
+
+def test_what_a_kill_has_broken_off_goes_on_after_the_restart(
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "workspace" / "memory"
+    folder.mkdir(parents=True)
+    workspace = f"agents.default.workspace={folder.parent}"
+    daemon = make_daemon("--set", "upkeep.jitter_seconds=0", "--set", workspace).start()
+    call = calls_of(daemon)
+    facts = "".join(f"- [x] Task {n:04d} of the very long list is done\n" for n in range(1000))
+    (folder / f"{datetime.now().astimezone().date()}.md").write_text(facts)
+    running = threading.Thread(target=call, args=("POST", "/api/consolidate", {"mode": "daily"}))
+    running.start()
+    eventually(lambda: call.total() > 32, "some facts are stored")
+    daemon.kill()
+    running.join()
+    daemon.start()
+
+    def daily() -> Any:
+        return {one["name"]: one for one in call.ok("GET", "/api/upkeep")["schedules"]}["daily"]
+
+    eventually(lambda: daily()["last"] is not None, "the run goes on by itself")
+    assert call.ok("GET", "/api/upkeep")["unfinished"] is None
+    texts = [one["text"] for one in every_memory(call)]
+    assert sorted(texts) == [f"Task {n:04d} of the very long list is done" for n in range(1000)]
+
+
+def every_memory(call: Any) -> list[Any]:
+    found: list[Any] = []
+    while page := call.ok("GET", f"/api/memory?limit=500&offset={len(found)}")["results"]:
+        found += page
+    return found

@@ -1,0 +1,514 @@
+"""Runs of upkeep: what each step does, and that nothing is lost wherever they break off."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from datetime import UTC
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from msgspec import UNSET, structs
+
+from thermocline.daemon.errors import DiskFull, ModelUnavailable, NotFound
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.store import hot_rows, memories, tree_rows
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.faces import metrics_document
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.transaction import Event, Rules, Transaction
+from thermocline.daemon.upkeep import history, ledger, rebuilding
+from thermocline.daemon.upkeep.consolidating import consolidate
+from thermocline.daemon.upkeep.ingesting import Ingestion
+from thermocline.daemon.upkeep.notes import Folder
+from thermocline.daemon.upkeep.outcome import Outcome, Scores
+from thermocline.daemon.upkeep.schedules import Due
+from thermocline.daemon.upkeep.stages import STAGES, Stages
+from thermocline.daemon.upkeep.steps import STEPS, Mode, Step, steps_of
+from thermocline.daemon.upkeep.work import Work
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+NOW = 1_795_258_800.0
+NOTE = """# 2026-11-21
+
+## Boat
+
+- [x] Ordered the new mainsail from https://sails.example.org/main
+- **Rigging** is inspected every spring by Carla
+- Decided to paint the hull green before the season begins
+"""
+
+
+class Upkept:
+    """An agent's memory, and runs for it."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self.store = store
+        self.told: list[Event] = []
+
+    def work(self, mode: Mode, **fields: Any) -> Work:
+        given: dict[str, Any] = {
+            "store": self.store,
+            "mode": mode,
+            "dry_run": False,
+            "ingestion": Ingestion(
+                (Folder("own", self.store.place.folder / "memory"),), {"boat": "boat"}, 2, 100_000
+            ),
+            "retention_years": 10.0,
+            "zone": UTC,
+            "followed": True,
+        }
+        return Work(**given | fields)
+
+    async def run(self, mode: Mode, *, stages: Stages = STAGES, **fields: Any) -> Outcome:
+        due = Due(mode, (mode,), steps_of(mode))
+        return await consolidate(self.work(mode, **fields), due, self.told.append, stages)
+
+    async def add(self, *new: Memory) -> None:
+        def insert(tx: Transaction) -> None:
+            for memory in new:
+                memories.insert(tx, memory)
+
+        await self.store.write(insert)
+
+    async def all(self) -> dict[str, Memory]:
+        return await self.store.read(
+            lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
+        )
+
+    def note(self, text: str = NOTE, name: str = "2026-11-21.md") -> Path:
+        path = self.store.place.folder / "memory" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+async def upkept(open_store: OpenStore) -> Upkept:
+    return Upkept(await open_store(now=lambda: NOW))
+
+
+def memory(key: str, text: str | None = None, days: float = 1.0, **fields: Any) -> Memory:
+    at = NOW - days * DAY
+    given = {"text": text or f"something about {key}", "created_at": at, "updated_at": at}
+    return Memory(**({"id": key, "writer": "test"} | given | fields))
+
+
+# The modes
+
+
+EVOCLAW = {"mode", "agent_id", "timestamp", "evicted_warm", "archived_cold", "hot_size_bytes"}
+DAILY = EVOCLAW | {"ingested_facts", "ingest_skipped", "pruned_nodes"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "fields"),
+    [("quick", EVOCLAW), ("daily", DAILY), ("monthly", DAILY | {"tree_rebuilt"})],
+)
+async def test_every_mode_answers_with_evoclaws_fields(
+    upkept: Upkept, mode: Mode, fields: set[str]
+) -> None:
+    outcome = await upkept.run(mode)
+    given = {name for name, value in structs.asdict(outcome).items() if value is not UNSET}
+    assert given >= fields
+    others = DAILY | {"tree_rebuilt"}
+    assert given & others == fields & others
+    assert outcome.timestamp == "2026-11-21T11:00:00+00:00"
+    assert outcome.agent_id == "default"
+
+
+async def test_quick_archives_what_has_faded_and_promotes_what_is_hot(upkept: Upkept) -> None:
+    await upkept.store.write(lambda tx: setattr(tx, "settle_warm", False))
+    await upkept.add(
+        memory("faded", days=40, importance=0.5),
+        memory("kept", days=20, importance=0.5),
+        memory("hot", importance=1.0),
+    )
+    outcome = await upkept.run("quick")
+    assert (outcome.evicted_warm, outcome.archived_cold) == (1, 1)
+    assert outcome.scores == Scores(hot=1, warm=0, cold=1, frozen=0)
+    assert outcome.promoted == 1
+    after = await upkept.all()
+    assert [key for key in after if after[key].archived_at is not None] == ["faded"]
+    page = (upkept.store.place.folder / "MEMORY.md").read_text()
+    assert "something about hot" in page
+    assert (await upkept.run("quick")).evicted_warm == 0
+
+
+async def test_daily_takes_the_notes_in_before_all_else_and_loses_none_of_them(
+    upkept: Upkept,
+) -> None:
+    upkept.note()
+    outcome = await upkept.run("daily")
+    assert (outcome.ingested_facts, outcome.ingest_skipped) == (3, 0)
+    found = await upkept.all()
+    assert {one.text.split()[0] for one in found.values()} == {"Ordered", "Rigging", "Decided"}
+    assert {one.category for one in found.values()} == {"boat"}
+    again = await upkept.run("daily")
+    assert (again.ingested_facts, again.ingest_skipped) == (0, 3)
+    assert await upkept.all() == found
+
+
+async def test_daily_prunes_merges_and_marks_what_is_contradicted(upkept: Upkept) -> None:
+    await upkept.store.write(lambda tx: _empty_category(tx, "old", NOW - 61 * DAY))
+    await upkept.add(
+        memory("a", "The gate code is 4711", days=3),
+        memory("b", "The gate code is 9902", days=2),
+        memory("c", "Ana likes tea", days=3),
+        memory("d", "ana likes tea.", days=2),
+    )
+    dry = await upkept.run("daily", dry_run=True)
+    before = await upkept.all()
+    outcome = await upkept.run("daily")
+    counts = (outcome.merged, outcome.superseded, outcome.pruned_nodes)
+    assert counts == (dry.merged, dry.superseded, dry.pruned_nodes) == (1, 1, 1)
+    assert before["a"].superseded_by is None
+    after = await upkept.all()
+    assert after["a"].superseded_by == "b"
+    assert after["c"].merged_into == "d"
+
+
+def _empty_category(tx: Transaction, path: str, used: float) -> None:
+    tree_rows.ensure(tx, path)
+    tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (used, path))
+
+
+async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(
+    upkept: Upkept,
+) -> None:
+    await upkept.add(
+        *(memory(f"s{n}", f"sailing lesson {n} was fine", category="projects") for n in range(25)),
+        *(memory(f"h{n}", f"harvest of field {n} is late", category="projects") for n in range(25)),
+    )
+    await upkept.add(memory("x", "a thing apart", category="projects"))
+    await upkept.run("daily")
+    before = {key: one.category for key, one in (await upkept.all()).items()}
+    outcome = await upkept.run("monthly")
+    assert outcome.tree_rebuilt == "rule"
+    assert len(outcome.tree_changes or ()) == 2
+    after = {key: one.category for key, one in (await upkept.all()).items()}
+    assert after["s1"] != after["h1"] != after["x"] == "projects"
+    assert after["s1"].startswith("projects/")
+    tree = await upkept.store.read(tree_rows.load)
+    filed = {path: list(after.values()).count(path) for path in tree}
+    assert filed == {path: node.warm_count + node.cold_count for path, node in tree.items()}
+
+    undone = await rebuilding.undo(upkept.store)
+    assert undone.memories == 50
+    assert {key: one.category for key, one in (await upkept.all()).items()} == before
+    assert set(await upkept.store.read(tree_rows.load)) == {"projects"}
+    assert {one.original_category for one in (await upkept.all()).values()} == {""}
+    with pytest.raises(NotFound, match="no rebuild"):
+        await rebuilding.undo(upkept.store)
+
+
+async def test_an_undo_leaves_alone_what_has_happened_since(upkept: Upkept) -> None:
+    await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
+    merge = Operation(type="merge", path="x/old", new_path="x")
+    await rebuilding.rebuild(upkept.store, [merge], "llm")
+    assert {one.category for one in (await upkept.all()).values()} == {"x"}
+    await upkept.add(memory("c", category="x/old"))
+    assert (await upkept.all())["c"].category == "x"
+
+    def move(tx: Transaction) -> None:
+        found = memories.find(tx.db, "b")
+        memories.replace(tx, found, structs.replace(found, category="elsewhere"))
+
+    await upkept.store.write(move)
+    undone = await rebuilding.undo(upkept.store)
+    after = {key: one.category for key, one in (await upkept.all()).items()}
+    assert after == {"a": "x/old", "b": "elsewhere", "c": "x"}
+    assert undone.memories == 1
+
+
+async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
+    upkept: Upkept,
+) -> None:
+    await upkept.add(memory("warm", category="a"), memory("cold", category="a"))
+    await upkept.store.write(lambda tx: memories.archive(tx, ["cold"]))
+    await upkept.store.write(lambda tx: tx.db.execute("DELETE FROM outbox") and None)
+    rename = Operation(type="rename", path="a", new_path="b/c", summary="Better")
+    done = await rebuilding.rebuild(upkept.store, [rename], "rule")
+    assert not done.refused
+
+    def look(db: sqlite3.Connection) -> set[tuple[str, str]]:
+        return set(db.execute("SELECT kind, id FROM outbox").fetchall())
+
+    travelling = {("memory", "warm"), ("memory", "cold"), ("tree", "a"), ("tree", "b/c")}
+    assert await upkept.store.read(look) >= travelling
+    await upkept.store.flush_faces()
+    archive = (upkept.store.place.folder / "cold" / "000000.jsonl").read_text()
+    assert '"category":"b/c"' in archive
+
+
+async def test_monthly_forgets_what_is_frozen_for_too_long(upkept: Upkept) -> None:
+    await upkept.add(memory("old", days=11 * 366, importance=0.1))
+    assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
+    assert (await upkept.run("monthly", retention_years=0.0)).forgotten == 0
+    assert (await upkept.run("monthly")).forgotten == 1
+    assert await upkept.all() == {}
+
+
+async def test_old_tombstones_go_where_no_replica_looks_after_them(open_store: OpenStore) -> None:
+    now = [NOW - 400 * DAY]
+    upkept = Upkept(await open_store(now=lambda: now[0]))
+    await upkept.add(memory("a", days=401), memory("b", days=401))
+    await upkept.store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "a")))
+    now[0] = NOW
+    await upkept.store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "b")))
+    assert (await upkept.run("monthly", followed=True)).tombstones == 0
+    assert (await upkept.run("monthly", followed=False, dry_run=True)).tombstones == 1
+    assert (await upkept.run("monthly", followed=False)).tombstones == 1
+
+    def buried(db: sqlite3.Connection) -> set[str]:
+        return {key for (key,) in db.execute("SELECT id FROM tombstones WHERE kind = 'memory'")}
+
+    assert await upkept.store.read(buried) == {"b"}
+
+
+async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: OpenStore) -> None:
+    now = [NOW]
+    upkept = Upkept(await open_store(now=lambda: now[0]))
+    await upkept.add(*(memory(f"m{n}", expires_at=NOW + 10) for n in range(1200)))
+    await upkept.add(memory("stays"))
+    now[0] = NOW + 11
+    assert (await upkept.run("quick", dry_run=True)).expired == 1200
+    assert (await upkept.run("quick")).expired > 0
+    assert set(await upkept.all()) == {"stays"}
+
+
+# The report
+
+
+async def test_full_writes_a_report_that_a_person_can_read(upkept: Upkept) -> None:
+    upkept.note()
+    await upkept.add(
+        memory("a", "The gate code is 4711", days=3, category="home"),
+        memory("b", "The gate code is 9902", days=2, category="home", access_count=7),
+        memory("evil", "# Ignore <b>all</b>\n[that](http://x) | `rm -rf`", days=1, importance=0.9),
+        memory("fading", "the fence needs paint", days=25, importance=0.69),
+    )
+    outcome = await upkept.run("full")
+    assert isinstance(outcome.report, str)
+    assert outcome.report.startswith(f"{upkept.store.place.folder}/reports/consolidation-")
+    page = text_of(outcome)
+    lines = page.splitlines()
+    assert lines[0] == "# What `default` remembers"
+    assert "- facts taken in from daily notes: 3" in lines
+    assert "- memories marked as contradicted: 1" in lines
+    older = lines.index("## Contradicted by something newer") + 2
+    assert lines[older].startswith("- “The gate code is 4711”")
+    assert lines[older + 1].startswith("  now: “The gate code is 9902”")
+    fading = lines.index("## Leaving the warm memories within a week")
+    assert "fence needs paint" in lines[fading + 2]
+    assert "| home | 2 | 0 |" in page
+    assert any(line.startswith("- “The gate code is 9902” (home, used 7 times") for line in lines)
+    # What a memory says is text and nothing else.
+    assert "- “\\# Ignore \\<b\\>all\\</b\\> \\[that\\](http://x) \\| \\`rm -rf\\`”" in page
+    assert [line for line in lines if line.startswith("# ")] == lines[:1]
+
+
+async def test_a_report_that_cannot_be_written_is_an_error_and_all_else_is_done(
+    upkept: Upkept,
+) -> None:
+    upkept.note()
+    (upkept.store.place.folder / "reports").write_text("in the way")
+    with pytest.raises(DiskFull, match="default"):
+        await upkept.run("full")
+    assert len(await upkept.all()) == 3
+    (upkept.store.place.folder / "reports").unlink()
+    outcome = await upkept.run("full")
+    assert outcome.resumed == tuple(step for step in STEPS if step != "report")
+    assert outcome.ingested_facts == 3
+    assert "daily notes: 3" in text_of(outcome)
+
+
+def text_of(outcome: Outcome) -> str:
+    return Path(str(outcome.report)).read_text()
+
+
+# Dry runs
+
+
+async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upkept) -> None:
+    upkept.note()
+    await upkept.add(memory("faded", days=40), memory("gone", expires_at=NOW + 1))
+    await upkept.store.flush_faces()
+
+    def dump(db: sqlite3.Connection) -> list[str]:
+        return [line for line in db.iterdump() if "faces" not in line]
+
+    before = await upkept.store.read(dump)
+    outcome = await upkept.run("full", dry_run=True)
+    assert await upkept.store.read(dump) == before
+    assert (outcome.dry_run, outcome.ingested_facts, outcome.evicted_warm) == (True, 3, 1)
+    assert outcome.report is UNSET
+    assert not (upkept.store.place.folder / "reports").exists()
+
+
+# What it notes
+
+
+async def test_runs_are_counted_and_the_last_one_has_its_real_time(upkept: Upkept) -> None:
+    for _ in range(3):
+        await upkept.run("quick")
+    await upkept.run("quick", dry_run=True)
+    found = await upkept.store.read(lambda db: metrics_document(db, NOW))
+    assert (found["consolidation_count"], found["last_consolidation"]) == (3, NOW)
+
+
+async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept: Upkept) -> None:
+    def spoil(tx: Transaction) -> None:
+        tx.db.execute(
+            "INSERT INTO metrics VALUES ('last_consolidation', 'other', ?, 1)", (5 * NOW,)
+        )
+
+    await upkept.store.write(spoil)
+    await upkept.run("quick")
+    found = await upkept.store.read(lambda db: metrics_document(db, NOW))
+    assert found["last_consolidation"] == NOW
+
+
+async def test_a_day_is_one_row_of_the_history(upkept: Upkept) -> None:
+    await upkept.add(memory("a"))
+    await upkept.run("quick")
+    await upkept.add(memory("b"))
+    await upkept.run("quick")
+    [day] = await upkept.store.read(lambda db: history.load(db, 7))
+    assert (day.date, day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
+
+
+async def test_listeners_hear_how_far_it_is(upkept: Upkept) -> None:
+    upkept.note()
+    await upkept.run("daily")
+    assert [event.type for event in upkept.told] == [
+        "upkeep.started",
+        *(["upkeep.progress"] * 5),
+        "upkeep.finished",
+    ]
+    steps = [event.data.get("step") for event in upkept.told[1:-1]]
+    assert steps == ["ingest", "evict", "prune", "merge", "hot"]
+    assert upkept.told[1].data["ingested_facts"] == 3
+    assert upkept.told[-1].data["mode"] == "daily"
+
+
+# Broken off
+
+
+@pytest.mark.parametrize("last", [step for step in STEPS if step != "ingest"])
+async def test_a_run_that_is_broken_off_goes_on_with_the_step_that_was_not_through(
+    upkept: Upkept, last: Step
+) -> None:
+    upkept.note()
+    await upkept.add(
+        memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
+    )
+    done = STEPS[: STEPS.index(last)]
+
+    async def interrupted(_work: Work) -> Any:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await upkept.run("full", stages=STAGES | {last: interrupted})
+    assert upkept.told[-1].data["error"] == "interrupted"
+    noted = await upkept.store.read(ledger.load)
+    assert noted.progress is not None
+    assert noted.progress.done == done
+    outcome = await upkept.run("full")
+    assert outcome.resumed == done
+    assert (outcome.ingested_facts, outcome.evicted_warm, outcome.merged) == (3, 1, 1)
+    assert len(await upkept.all()) == 6
+    assert (await upkept.store.read(ledger.load)).progress is None
+
+
+async def test_a_run_of_another_name_does_not_go_on_with_it(
+    upkept: Upkept,
+) -> None:
+    async def fails(_work: Work) -> Any:
+        raise DiskFull("the disk is full")
+
+    with pytest.raises(DiskFull):
+        await upkept.run("daily", stages=STAGES | {"merge": fails})
+    noted = await upkept.store.read(ledger.load)
+    assert noted.runs["daily"].error == "the disk is full"
+    assert "daily" not in noted.done
+    assert (await upkept.run("quick")).resumed is UNSET
+
+
+async def test_what_was_broken_off_long_ago_begins_anew(open_store: OpenStore) -> None:
+    now = [NOW]
+    upkept = Upkept(await open_store(now=lambda: now[0]))
+    progress = ledger.Progress("daily", NOW, ("daily",), steps_of("daily"), ("ingest",))
+    await upkept.store.write(lambda tx: ledger.change(tx, progress=progress))
+    now[0] = NOW + 1.1 * DAY
+    assert (await upkept.run("daily")).resumed is UNSET
+
+
+# With a model
+
+
+class Adviser:
+    """A model as upkeep sees it; what it answers is set, or it is away."""
+
+    def __init__(self, *operations: Operation, away: bool = False) -> None:
+        self.wanted = operations
+        self.away = away
+        self.endpoints: list[str | None] = []
+
+    def available(self, _purpose: str, _endpoint: str | None) -> bool:
+        return True
+
+    async def operations(self, _store: AgentStore, endpoint: str | None) -> Any:
+        self.endpoints.append(endpoint)
+        if self.away:
+            raise ModelUnavailable("no model is configured")
+        return self.wanted
+
+    async def join_similar(self, _store: AgentStore, _endpoint: str | None) -> int:
+        if self.away:
+            raise ModelUnavailable("no model is configured")
+        return 2
+
+    async def read_note(self, *_: Any) -> Any:
+        raise ModelUnavailable("no model is configured")
+
+
+async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
+    upkept: Upkept,
+) -> None:
+    await upkept.add(memory("a", category="x"), memory("b", category="y"))
+    model = Adviser(
+        Operation(type="merge", path="x", new_path="y", reason="the same"),
+        Operation(type="remove", path="y"),
+        Operation(type="add", path="one/two/three/four/five"),
+    )
+    outcome = await upkept.run("monthly", advisor=model, endpoint="http://localhost:1/v1")
+    assert outcome.tree_rebuilt == "llm"
+    assert outcome.tree_changes == ("merge x -> y: the same",)
+    assert outcome.merged == 2
+    assert model.endpoints == ["http://localhost:1/v1"]
+    assert {one.category for one in (await upkept.all()).values()} == {"y"}
+
+
+async def test_without_its_answer_the_rules_do_it_and_the_outcome_says_why(
+    upkept: Upkept,
+) -> None:
+    upkept.note()
+    await upkept.add(*(memory(f"s{n}", f"sailing lesson {n}", category="p") for n in range(30)))
+    await upkept.add(*(memory(f"h{n}", f"harvest {n} here", category="p") for n in range(30)))
+    outcome = await upkept.run("monthly", advisor=Adviser(away=True))
+    assert (outcome.tree_rebuilt, outcome.ingested_facts) == ("rule", 3)
+    assert outcome.model_error == "no model is configured"
+
+
+async def test_the_hot_state_stays_within_its_limit_whatever_is_run(upkept: Upkept) -> None:
+    await upkept.add(*(memory(f"m{n}", "word " * 40 + str(n), importance=1.0) for n in range(40)))
+    outcome = await upkept.run("full")
+    assert 0 < int(outcome.promoted or 0) < 40
+    assert int(outcome.hot_size_bytes or 0) <= Rules().hot.max_bytes
+    document = await upkept.store.read(lambda db: hot_rows.document(db, NOW, Rules()))
+    assert len(document["hot_memories"]) == outcome.promoted

@@ -1,0 +1,262 @@
+"""Conversations in the background: pauses, ends, restarts, failures."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store import conversations
+from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.conversations import Said
+from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.transaction import Rules
+from thermocline.daemon.thinking.asking import Mind, Wish
+from thermocline.daemon.thinking.listening import Listener, Rhythm
+
+TEA = "I prefer oolong tea in the morning"
+KEPT = "Ada prefers oolong tea in the morning"
+NEVER = 3_600.0
+Condition: TypeAlias = Callable[[], Awaitable[bool]]
+
+
+class House:
+    """Agents, a listener that can be started and stopped, and a model."""
+
+    def __init__(self, folder: Path, threads: ThreadPoolExecutor) -> None:
+        self.folder = folder
+        self.problems = Problems()
+        self.model = ScriptedModel({})
+        self.rhythm = Rhythm(debounce=0.02, idle=NEVER, retry=0.02)
+        around = Surroundings(
+            threads=threads,
+            problems=self.problems,
+            now=time.time,
+            publish=lambda _agent, _event: None,
+            outgoing=lambda _agent, _kinds: None,
+            rules=Rules,
+            readers=2,
+            face_delay_seconds=lambda: 0.01,
+        )
+        self.agents = Agents(
+            folder,
+            workspaces={},
+            device="d",
+            cache_kb=256,
+            around=around,
+            keeping=lambda: Keeping(300.0, 16, 1.0),
+        )
+        self.listener = self.fresh()
+
+    def fresh(self) -> Listener:
+        """A listener as a daemon that starts has it."""
+        mind = Mind(self.model, read_prompts())
+        return Listener(self.agents, mind, lambda: self.rhythm, self.problems, dt.UTC)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """The listener runs while the block does."""
+        task = asyncio.create_task(self.listener.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self.listener.close()
+
+    async def hear(
+        self, *texts: str, agent: str = "default", name: str = "c", ended: bool = False
+    ) -> None:
+        said = [Said("user", text, "Ada", time.time()) for text in texts]
+        async with self.agents.use(agent, create=True) as store:
+            heard = await store.write(
+                lambda tx: conversations.hear(tx, name, said, ended=ended, writer="uid:1")
+            )
+        assert heard is not None
+        self.listener.heard(agent, heard)
+
+    async def texts(self, agent: str = "default") -> list[str]:
+        async with self.agents.use(agent, create=True) as store:
+            return await store.read(
+                lambda db: [t for (t,) in db.execute("SELECT text FROM memories ORDER BY row")]
+            )
+
+    async def waiting(self, agent: str = "default") -> int:
+        async with self.agents.use(agent, create=True) as store:
+            return len(await store.read(conversations.waiting))
+
+    def entries(self, agent: str = "default") -> list[str]:
+        path = self.folder / "agents" / agent / "memory" / "episodes.jsonl"
+        return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+
+async def until(true: Callable[[], Awaitable[bool]], what: str) -> None:
+    deadline = time.monotonic() + 10
+    while not await true():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def house(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[House]:
+    made = House(tmp_path, threads)
+    yield made
+    await made.agents.close()
+
+
+async def test_turns_are_read_after_a_pause(house: House) -> None:
+    async with house.listening():
+        await house.hear(TEA)
+        assert await house.texts() == []
+        await until(lambda: has(house, KEPT), "the turn was read")
+    assert await house.waiting() == 1
+    assert house.entries() == []
+
+
+async def has(house: House, text: str, agent: str = "default") -> bool:
+    return text in await house.texts(agent)
+
+
+async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> None:
+    house.rhythm = Rhythm(debounce=0.03, idle=NEVER, retry=0.02)
+    async with house.listening():
+        await house.hear(TEA)
+
+        async def read_while_talking() -> bool:
+            await house.hear("and so on")
+            return KEPT in await house.texts()
+
+        await until(read_while_talking, "it was read under way")
+
+
+async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house: House) -> None:
+    house.rhythm = Rhythm(debounce=NEVER, idle=NEVER, retry=0.02)
+    async with house.listening():
+        await house.hear(TEA)
+        await house.hear(ended=True)
+        await until(lambda: summed_up(house), "it was summed up")
+    assert len(house.entries()) == 1
+    assert len(await house.texts()) == 2
+
+
+async def summed_up(house: House, agent: str = "default") -> bool:
+    return not await house.waiting(agent) and bool(house.entries(agent))
+
+
+async def test_a_silent_conversation_counts_as_over(house: House) -> None:
+    house.rhythm = Rhythm(debounce=0.01, idle=0.05, retry=0.02)
+    async with house.listening():
+        await house.hear(TEA)
+        await until(lambda: summed_up(house), "it was summed up")
+
+
+async def test_a_daemon_that_starts_goes_on_with_what_was_buffered(house: House) -> None:
+    await house.hear(TEA, agent="one")
+    await house.hear("We decided to moor at the north pier", agent="two", ended=True)
+    house.listener = house.fresh()
+    async with house.listening():
+        await until(lambda: has(house, KEPT, "one"), "the pause was over")
+        await until(lambda: summed_up(house, "two"), "the other was summed up")
+
+
+async def test_an_entry_that_was_not_written_is_written_by_the_next_daemon(house: House) -> None:
+    place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
+    place.mkdir(parents=True)
+    async with house.listening():
+        await house.hear(TEA, ended=True)
+        await until(lambda: told(house), "the trouble was told")
+        assert await house.waiting() == 1
+    house.listener = house.fresh()
+    place.rmdir()
+    async with house.listening():
+        await until(lambda: summed_up(house), "it was written")
+    assert len(house.entries()) == 1
+    assert [text for text in await house.texts() if text == KEPT] == [KEPT]
+
+
+async def told(house: House) -> bool:
+    return [one.code for one in house.problems.standing()] == ["observe_trouble"]
+
+
+async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
+    place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
+    place.mkdir(parents=True)
+    async with house.listening():
+        await house.hear(TEA, ended=True)
+        await until(lambda: told(house), "the trouble was told")
+        place.rmdir()
+        await until(lambda: summed_up(house), "it was written")
+    assert house.problems.standing() == []
+
+
+async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(
+    house: House,
+) -> None:
+    house.model = ScriptedModel({"episode": [ModelUnavailable("late")] * 9})
+    house.listener = house.fresh()
+    async with house.listening():
+        await house.hear(TEA, ended=True)
+        await until(lambda: summed_up(house), "it was summed up")
+    assert len(house.model.asked) == 4
+
+
+async def test_a_model_that_fails_once_sums_up_the_next_time(house: House) -> None:
+    told = {"summary": "By a model.", "tags": ["tea"], "outcome": "resolved"}
+    house.model = ScriptedModel({"episode": [ModelUnavailable("late"), told]})
+    house.listener = house.fresh()
+    async with house.listening():
+        await house.hear(TEA, ended=True)
+        await until(lambda: summed_up(house), "it was summed up")
+    assert "By a model." in house.entries()[0]
+
+
+async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house: House) -> None:
+    async with house.listening():
+        await asyncio.gather(*(house.hear(TEA, name=f"c{n}") for n in range(20)))
+
+        async def all_read() -> bool:
+            async with house.agents.use("default", create=True) as store:
+                found = await store.read(conversations.waiting)
+            return all(not one.unread for one in found)
+
+        await until(all_read, "all were read")
+    assert await house.texts() == [KEPT]
+
+
+async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: House) -> None:
+    house.rhythm = Rhythm(debounce=0.0, idle=NEVER, retry=0.02)
+    async with house.listening():
+        for number in range(20):
+            await house.hear(f"The gate code number {number} is {number}471")
+            async with house.agents.use("default", create=True) as store:
+                found = await store.read(lambda db: conversations.find(db, "c"))
+                assert found is not None
+                await house.listener.read_now("default", store, found, Wish())
+    texts = await house.texts()
+    assert len(texts) == len(set(texts)) == 20
+
+
+async def test_an_agent_that_is_removed_is_let_go(house: House) -> None:
+    house.rhythm = Rhythm(debounce=0.05, idle=NEVER, retry=0.02)
+    async with house.listening():
+        await house.hear(TEA, agent="gone")
+        await house.agents._close("gone")
+        folder = house.folder / "agents" / "gone"
+        folder.rename(house.folder / "elsewhere")
+
+        async def forgotten() -> bool:
+            return not house.listener._due
+
+        await until(forgotten, "it was let go")
+    assert house.problems.standing() == []

@@ -1,0 +1,827 @@
+"""The models' process: real litellm, a real server, real pipes, and kills."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from model_server import Heard, ModelServer, Saying
+
+from thermocline.daemon.errors import InvalidInput, ModelUnavailable
+from thermocline.daemon.llm.asking import LiveModel
+from thermocline.daemon.llm.attempts import Attempts
+from thermocline.daemon.llm.budget import Budget, Limits
+from thermocline.daemon.llm.building import Around, build_model
+from thermocline.daemon.llm.cache import Cache
+from thermocline.daemon.llm.child import environment
+from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.metering import Meter
+from thermocline.daemon.llm.model import Asked, Part
+from thermocline.daemon.llm.plan import Plan
+from thermocline.daemon.llm.resting import Resting
+from thermocline.daemon.llm.supervisor import Patience, Supervisor
+from thermocline.daemon.llm.usage import Usage
+from thermocline.daemon.memory.secrets import clear
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store import atomic
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KEY = "sk-THEKEYOFTHETEST"
+KILLS = int(os.environ.get("THERMOCLINE_LLM_KILLS", "100"))
+SLOW = Patience(start=60.0, load=120.0)
+FACT = '{"fact": "the gate code is 4711"}'
+CHILD = """
+import asyncio, os, sys
+from pathlib import Path
+from thermocline.daemon.llm.building import Around, build_model
+from thermocline.daemon.llm.model import Asked, Part
+from thermocline.daemon.llm.plan import Plan
+from thermocline.daemon.memory.secrets import clear
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.store import atomic
+
+async def main(url, folder):
+    around = Around(os.environ, Path(folder), atomic.write, clear, Problems())
+    model = build_model(Plan, around)
+    asked = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
+    asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
+    while not model.status().worker.busy:
+        await asyncio.sleep(0.01)
+    print(model.status().worker.pid, flush=True)
+    await asking
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+WATCHED = """
+import os, sys
+out = open(sys.argv[1], "w", buffering=1)
+def hook(name, args):
+    if name in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        print(name, args[-1] if name == "socket.connect" else args, file=out)
+sys.addaudithook(hook)
+from thermocline.daemon.llm.worker import main
+main()
+"""
+
+
+class Fact(msgspec.Struct):
+    fact: str
+    people: list[str] = []
+
+
+class Rig:
+    """A model around the module's process, with everything else its own.
+
+    Attributes:
+        plan: what the configuration says; may be replaced.
+        now: the time of day.
+    """
+
+    def __init__(self, folder: Path, supervisor: Supervisor, **plan: Any) -> None:
+        self.plan = Plan(**plan)
+        self.now = time.time()
+        self.folder = folder
+        self.problems = Problems()
+        self.supervisor = supervisor
+        self.model = self.made()
+
+    def made(self) -> LiveModel:
+        """The model, as after a restart."""
+        file = self.folder / "usage.json"
+        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan.limits)
+        budget.load()
+        clock = time.monotonic
+        return LiveModel(
+            lambda: self.plan,
+            {},
+            read_prompts(),
+            Meter(self.supervisor, budget, Usage(), self.problems),
+            Attempts(Resting(clock), clock, asyncio.sleep, Random(1)),
+            Cache(lambda: 100),
+            clear,
+            self.problems,
+        )
+
+    async def ask(self, text: str = "x", kind: Any = Fact, **how: Any) -> Any:
+        """Ask about a text."""
+        return await self.model.ask(asked(text), kind, **how)
+
+    async def refused(self, text: str = "x", **how: Any) -> ModelUnavailable:
+        """Ask in vain; why."""
+        with pytest.raises(ModelUnavailable) as caught:
+            await self.ask(text, **how)
+        return caught.value
+
+
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Asked:
+    parts = tuple(Part("note", text) for text in texts)
+    return Asked(purpose, "Distil it.", parts, max_tokens, 0.0)
+
+
+async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    """Poll without holding up the loop."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        await asyncio.sleep(0.005)
+
+
+async def arrived(server: ModelServer, number: int) -> None:
+    await until(lambda: len(server.heard) >= number, f"{number} requests have come")
+
+
+def told(pid: int | None, file: str) -> str:
+    """What the kernel says of a process."""
+    return Path(f"/proc/{pid}/{file}").read_bytes().decode()
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().splitlines()
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, be it waited for or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every address that the shared process has reached for, a line each."""
+    return tmp_path_factory.mktemp("reached") / "lines"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def supervisor(reached: Path) -> AsyncIterator[Supervisor]:
+    """The process that the tests of this module share, for litellm takes seconds to import."""
+    command = (sys.executable, "-P", "-c", WATCHED, str(reached))
+    made = Supervisor(os.environ, lambda: 600.0, patience=SLOW, command=command)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Rig:
+    """A model on the test's server, with a key."""
+    (tmp_path / "key").write_text(KEY)
+    return Rig(
+        tmp_path,
+        supervisor,
+        model="openai/some-model",
+        base=model_server.base,
+        key_file=str(tmp_path / "key"),
+        timeouts={"distil": 20.0},
+    )
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
+    """`build(plan)` makes a model with a process of its own; all are closed after the test."""
+    made: list[LiveModel] = []
+
+    def one(plan: Plan, **around: Any) -> LiveModel:
+        given = {"env": os.environ, "patience": SLOW} | around
+        made.append(
+            build_model(
+                lambda: plan,
+                Around(
+                    state_dir=tmp_path,
+                    write=atomic.write,
+                    clear=clear,
+                    problems=Problems(),
+                    **given,
+                ),
+            )
+        )
+        return made[-1]
+
+    yield one
+    for model in made:
+        await model.close()
+
+
+# What is asked, and what comes back
+
+
+async def test_a_question_reaches_a_server_through_litellm_and_comes_back_typed(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(Saying(FACT, tokens=(120, 9)))
+    reply = await rig.ask("the code is 4711")
+    assert reply.value == Fact("the gate code is 4711")
+    assert (reply.model, reply.tokens_in, reply.tokens_out) == ("openai/some-model", 120, 9)
+    assert not reply.cached
+    assert not reply.repaired
+    (heard,) = model_server.heard
+    assert heard.headers["authorization"] == f"Bearer {KEY}"
+    assert heard.body["model"] == "some-model"
+    assert (heard.body["max_tokens"], heard.body["temperature"]) == (100, 0.0)
+    assert "Distil it." in heard.prompt
+    assert "\nthe code is 4711\n[end of note " in heard.prompt
+
+
+async def test_a_server_that_takes_a_schema_is_given_it(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(FACT)
+    await rig.ask()
+    form = model_server.heard[0].body["response_format"]["json_schema"]
+    assert form["strict"] is True
+    assert form["schema"]["required"] == ["fact", "people"]
+    assert "JSON Schema" not in model_server.heard[0].prompt
+
+
+async def test_a_server_that_refuses_schemas_is_told_in_words_and_not_bothered_again(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, model="openai/an-old-model")
+    model_server.refuses_formats = True
+    model_server.says(FACT, FACT)
+    await rig.ask("first")
+    await rig.ask("second")
+    formats = ["response_format" in heard.body for heard in model_server.heard]
+    assert formats == [True, False, False]
+    assert '"required":["fact","people"]' in model_server.heard[1].prompt
+
+
+async def test_a_list_is_asked_for_as_an_object_and_read_as_a_list(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says('{"items": [{"fact": "a"}, {"fact": "b"}]}')
+    reply = await rig.ask(kind=list[Fact])
+    assert [one.fact for one in reply.value] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"```json\n{FACT}\n```",
+        f"<think>hm {{}}</think>Here you are: {FACT}",
+        Saying(FACT, thinking="hm"),
+        Saying(FACT, tokens=None),
+        Saying(FACT, always_streams=True),
+    ],
+    ids=["fenced", "thinking", "thinking apart", "without usage", "as a stream"],
+)
+async def test_replies_are_read_however_they_come(
+    rig: Rig, model_server: ModelServer, said: Saying | str, request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.id.replace(" ", "-")
+    rig.plan = msgspec.structs.replace(rig.plan, model=f"openai/{name}")
+    model_server.usually = said if isinstance(said, Saying) else Saying(said)
+    reply = await rig.ask()
+    assert reply.value == Fact("the gate code is 4711")
+    assert reply.tokens_in > 0
+    assert reply.tokens_out > 0
+
+
+async def test_the_same_question_is_answered_from_memory(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(FACT)
+    first, again = await rig.ask("a"), await rig.ask("a")
+    assert again.value == first.value
+    assert again.cached
+    assert (again.tokens_in, again.cost) == (0, 0.0)
+    assert len(model_server.heard) == 1
+    again.value.people.append("changed by whoever asked")
+    assert (await rig.ask("a")).value == first.value
+
+
+async def test_secrets_are_cleared_before_anything_leaves(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(FACT)
+    commit = "3f2a9c1b5d7e8f90a1b2c3d4e5f60718293a4b5c"
+    reply = await rig.ask(f"password=hunter2butlonger, fixed in {commit}")
+    assert sum(reply.cleared.values()) == 1
+    assert "hunter2" not in model_server.heard[0].prompt
+    assert commit in model_server.heard[0].prompt
+    assert rig.model.status().cleared == reply.cleared
+
+
+async def test_what_a_known_model_costs_is_counted_in_money(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, model="openai/gpt-4o-mini")
+    model_server.says(Saying(FACT, tokens=(1000, 100)))
+    reply = await rig.ask()
+    assert reply.cost is not None
+    assert 0.00001 < reply.cost < 0.01
+    assert rig.model.status().today.cost == pytest.approx(reply.cost)
+
+
+# Replies that are none
+
+
+async def test_a_reply_of_no_use_is_repaired_once(rig: Rig, model_server: ModelServer) -> None:
+    model_server.says('{"people": []}', FACT)
+    reply = await rig.ask()
+    assert reply.repaired
+    assert (reply.tokens_in, reply.tokens_out) == (22, 14)
+    *_, shown, told = model_server.heard[1].body["messages"]
+    assert (shown["role"], shown["content"]) == ("assistant", '{"people": []}')
+    assert "missing required field `fact`" in told["content"]
+
+
+async def test_after_one_repair_it_goes_by_rules(rig: Rig, model_server: ModelServer) -> None:
+    model_server.usually = Saying("I think the answer is 42.")
+    error = await rig.refused()
+    assert error.code == "model_unavailable"
+    assert "at the second attempt either: there is no JSON in it" in error.message
+    assert len(model_server.heard) == 2
+    assert rig.model.status().purposes["distil"].last_error == "unreadable"
+
+
+async def test_a_reply_that_was_cut_off_gets_more_room(rig: Rig, model_server: ModelServer) -> None:
+    model_server.says(Saying('{"fact": "the ga', finish="length"), FACT)
+    assert (await rig.ask()).repaired
+    assert model_server.heard[1].body["max_tokens"] == 400
+    assert "too long" in model_server.heard[1].prompt
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Saying(refusal="I cannot"),
+        Saying("", finish="content_filter"),
+        Saying("I'm sorry, but I can't help with that."),
+        Saying('{"fact": "I cannot assist with that request."}'),
+    ],
+    ids=["field", "filter", "words", "value"],
+)
+async def test_a_refusal_is_an_error_and_is_not_argued_with(
+    rig: Rig, model_server: ModelServer, said: Saying
+) -> None:
+    model_server.says(said)
+    assert "refuses" in (await rig.refused()).message
+    assert len(model_server.heard) == 1
+    assert rig.model.status().purposes["distil"].last_error == "refused"
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (Saying(raw=("text/html", b"<html>log in</html>")), "something else"),
+        (Saying(raw=("application/json", b'{"a": 1}')), "something else"),
+        (Saying(raw=("application/json", b"[")), "something else"),
+        (Saying(FACT * 20, cut_after=40), "cannot reach"),
+        (Saying("x" * 3_000_000), "without an end"),
+        (Saying("there is no such model", status=404), "status 404: there is no such model"),
+    ],
+    ids=["html", "json", "half", "cut off", "huge", "404"],
+)
+async def test_an_answer_that_is_none_is_an_error_and_the_process_lives(
+    rig: Rig, model_server: ModelServer, said: Saying, word: str, request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.id.replace(" ", "-")
+    rig.plan = msgspec.structs.replace(rig.plan, model=f"openai/{name}")
+    model_server.says(said)
+    assert word in (await rig.refused()).message
+    model_server.says(FACT)
+    rig.plan = msgspec.structs.replace(rig.plan, model="openai/another")
+    starts = rig.supervisor.state.starts
+    assert (await rig.ask()).value.fact
+    assert rig.supervisor.state.starts == starts
+
+
+async def test_a_key_is_in_no_error_no_problem_and_no_log(
+    rig: Rig, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    model_server.says(Saying(f"wrong key {KEY}", status=401))
+    error = await rig.refused()
+    assert "status 401: wrong key [key]" in error.message
+    assert error.hint is not None
+    (problem,) = rig.problems.standing()
+    assert problem.code == "model_failing"
+    assert not problem.lasting
+    told = f"{error!r} {problem} {rig.model.status()} {caplog.text} {error.__cause__!r}"
+    assert KEY not in told
+
+
+async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) -> None:
+    model_server.says(Saying("wrong", status=401), FACT)
+    await rig.refused()
+    assert "left alone" in (await rig.refused()).message
+    (rig.folder / "key").write_text("sk-another")
+    assert (await rig.ask()).value.fact
+    assert model_server.heard[-1].headers["authorization"] == "Bearer sk-another"
+    assert rig.problems.standing() == []
+
+
+async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    file = rig.folder / "key"
+    file.write_text("two words")
+    assert "expected a key and nothing else" in (await rig.refused()).message
+    assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
+    file.write_text(KEY)
+    model_server.says(FACT)
+    await rig.ask()
+    assert rig.problems.standing() == []
+
+
+async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
+    bases = {"deepseek": model_server.base}
+    rig.plan = msgspec.structs.replace(rig.plan, bases=bases, models={"distil": ("deepseek/d",)})
+    model_server.says(FACT)
+    await rig.ask()
+    assert KEY not in str(model_server.heard[0].headers)
+
+
+async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, base="http://192.0.2.1/v1")
+    error = await rig.refused()
+    assert "cannot send a key over http://" in error.message
+
+
+# Again, elsewhere, later
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_failure_in_passing_is_tried_again(
+    rig: Rig, model_server: ModelServer, status: int
+) -> None:
+    model_server.says(Saying("later", status=status, headers={"Retry-After": "0.05"}), FACT)
+    began = time.monotonic()
+    assert (await rig.ask()).value.fact
+    assert time.monotonic() - began >= 0.05
+    assert len(model_server.heard) == 2
+
+
+async def test_a_pause_longer_than_the_deadline_is_not_waited_for(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(Saying("later", status=429, headers={"Retry-After": "60"}))
+    began = time.monotonic()
+    assert "status 429" in (await rig.refused(deadline=10.0)).message
+    assert time.monotonic() - began < 5
+
+
+async def test_the_next_model_is_asked_when_one_is_of_no_use(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    def by_name(heard: Heard) -> Saying:
+        return Saying(FACT) if heard.body["model"] == "good" else Saying("no", status=404)
+
+    model_server.usually = by_name
+    models = {"distil": ("openai/bad", "openai/good")}
+    rig.plan = msgspec.structs.replace(rig.plan, models=models)
+    assert (await rig.ask()).model == "openai/good"
+    assert [heard.body["model"] for heard in model_server.heard] == ["bad", "good"]
+    assert list(rig.model.status().resting) == ["openai/bad"]
+
+
+async def test_a_slow_model_is_left_at_the_deadline(rig: Rig, model_server: ModelServer) -> None:
+    model_server.says(Saying(late=True))
+    began = time.monotonic()
+    await rig.refused(deadline=0.3)
+    assert time.monotonic() - began < 3
+    model_server.release()
+
+
+async def test_several_questions_are_under_way_at_once(rig: Rig, model_server: ModelServer) -> None:
+    def echo(heard: Heard) -> Saying:
+        return Saying(f'{{"fact": "{heard.prompt.split("number ")[1][0]}"}}', late=True)
+
+    model_server.usually = echo
+    asking = [asyncio.create_task(rig.ask(f"number {number}")) for number in range(6)]
+    await arrived(model_server, 6)
+    assert rig.supervisor.state.busy
+    model_server.release()
+    replies = await asyncio.gather(*asking)
+    assert [reply.value.fact for reply in replies] == list("012345")
+
+
+async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    model_server.says(Saying(FACT, late=True), Saying(FACT, late=True))
+    given_up = asyncio.create_task(rig.ask("a"))
+    other = asyncio.create_task(rig.ask("b"))
+    await arrived(model_server, 2)
+    starts = rig.supervisor.state.starts
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    model_server.release()
+    assert (await other).value.fact
+    await until(lambda: not rig.supervisor.state.busy, "nothing is under way")
+    assert rig.supervisor.state.starts == starts
+
+
+# What it may cost
+
+
+async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=150))
+    model_server.usually = Saying(FACT, tokens=(140, 20))
+    assert rig.model.available("distil")
+    await rig.ask("a")
+    assert not rig.model.available("distil")
+    assert rig.model.status().state == "spent"
+    error = await rig.refused("b")
+    assert "is spent: 160 of 150 tokens" in error.message
+    assert (await rig.ask("a")).cached
+    assert [problem.code for problem in rig.problems.standing()] == ["model_budget_spent"]
+    assert rig.made().status().state == "spent"
+    rig.now += 86_400
+    assert rig.model.available("distil")
+    await rig.ask("c")
+    assert rig.problems.standing() == []
+    assert len(model_server.heard) == 2
+
+
+async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    (rig.folder / "usage.json").mkdir()
+    model_server.usually = Saying(FACT)
+    assert (await rig.ask()).value.fact
+    assert [problem.code for problem in rig.problems.standing()] == ["model_budget_unsaved"]
+    (rig.folder / "usage.json").rmdir()
+    assert (await rig.ask("b")).value.fact
+    assert rig.problems.standing() == []
+    assert rig.made().status().today.tokens == 36
+
+
+async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
+    model = build(Plan())
+    assert not model.available("distil")
+    with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
+        await model.ask(asked("x"), Fact)
+    status = model.status()
+    assert (status.state, status.worker.pid, status.worker.starts) == ("off", None, 0)
+    assert rig.model.status().state == "ready"
+
+
+# A caller's own endpoint
+
+
+@pytest.mark.parametrize("field", ["text", "response", "content"])
+async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(
+    rig: Rig, model_server: ModelServer, field: str
+) -> None:
+    model_server.says(Saying(FACT, field=field))
+    reply = await rig.ask(field, endpoint=model_server.plain)
+    assert reply.value.fact == "the gate code is 4711"
+    assert reply.model == model_server.plain
+    (heard,) = model_server.heard
+    assert set(heard.body) == {"prompt", "max_tokens", "temperature"}
+    assert "JSON Schema" in heard.prompt
+    assert "Distil it." in heard.prompt
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("path", ["", "/chat/completions"])
+async def test_openais_style_is_told_by_the_url(
+    rig: Rig, model_server: ModelServer, path: str, streams: bool
+) -> None:
+    model_server.says(Saying(FACT, always_streams=streams))
+    reply = await rig.ask(f"{path}{streams}", endpoint=model_server.base + path)
+    assert reply.value.fact == "the gate code is 4711"
+    (heard,) = model_server.heard
+    assert heard.path == "/v1/chat/completions"
+    assert heard.body["model"] == "default"
+    assert [message["role"] for message in heard.body["messages"]] == ["system", "user"]
+
+
+async def test_an_endpoint_gets_no_key_and_costs_no_budget(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=1))
+    model_server.usually = Saying(FACT)
+    for number in range(2):
+        await rig.ask(str(number), endpoint=model_server.base)
+    assert KEY not in str([heard.headers for heard in model_server.heard])
+    assert rig.model.status().today.tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (Saying("", status=302, headers={"Location": "/elsewhere"}), "status 302"),
+        (Saying("x" * 5_000_000), "without an end"),
+        (Saying(FACT * 9, cut_after=30), "breaks its answer off"),
+        (Saying(raw=("text/html", b"<html>")), "something else"),
+        (Saying(raw=("application/json", b'{"other": 1}')), "something else"),
+        (Saying("down", status=503, headers={"Retry-After": "99"}), "status 503"),
+    ],
+    ids=["redirect", "huge", "cut off", "html", "other", "503"],
+)
+async def test_an_endpoint_that_gives_no_answer_is_an_error(
+    rig: Rig, model_server: ModelServer, said: Saying, word: str
+) -> None:
+    model_server.says(said)
+    error = await rig.refused(word, endpoint=model_server.plain, deadline=20.0)
+    assert word in error.message
+    assert len(model_server.heard) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/latest/meta-data",
+        "http://[fe80::1]/v1",
+        "http://10.0.0.1/v1",
+        "http://0.0.0.0:8080/",
+    ],
+)
+async def test_an_endpoint_beyond_this_device_is_not_asked(rig: Rig, url: str) -> None:
+    error = await rig.refused(url, endpoint=url, deadline=10.0)
+    assert "may not ask" in error.message
+    named = {"endpoint_hosts": ("169.254.169.254", "[fe80::1]", "0.0.0.0")}
+    rig.plan = msgspec.structs.replace(rig.plan, **named)
+    assert "may not ask" in (await rig.refused(url, endpoint=url, deadline=10.0)).message
+
+
+async def test_an_endpoint_that_is_no_address_is_the_callers_mistake(rig: Rig) -> None:
+    with pytest.raises(InvalidInput):
+        await rig.ask(endpoint="file:///etc/passwd")
+
+
+# The process
+
+
+async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
+    build: Any, model_server: ModelServer
+) -> None:
+    env = dict(os.environ) | {"OPENAI_API_KEY": KEY, "AWS_SECRET_ACCESS_KEY": "x", "TZ": "UTC"}
+    model = build(Plan(), env=env)
+    model_server.says(FACT)
+    await model.ask(asked("x"), Fact, endpoint=model_server.plain)
+    pid = model.status().worker.pid
+    seen = told(pid, "environ")
+    given = {line.partition("=")[0] for line in seen.split("\0") if line}
+    assert "TZ" in given
+    assert not given & {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"}
+    assert "LITELLM_LOCAL_MODEL_COST_MAP=True" in seen
+    assert given <= set(environment(env))
+    assert KEY not in told(pid, "cmdline")
+
+
+async def test_the_daemons_side_never_holds_what_is_heavy(rig: Rig) -> None:
+    assert rig.supervisor.state.litellm is not None
+    assert not {"litellm", "openai", "httpx", "pydantic"} & set(sys.modules)
+
+
+async def test_what_libraries_print_does_not_disturb_the_pipe() -> None:
+    code = """
+import os
+from thermocline.daemon.llm import worker
+given, out = worker._own_pipes()
+print("noise", flush=True)
+os.system("echo noise; cat")
+os.write(out, os.read(given, 9))
+"""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    said, noise = await asyncio.wait_for(process.communicate(b"asked"), 30)
+    assert said == b"asked"
+    assert noise.count(b"noise") == 2
+
+
+async def test_nothing_but_the_models_server_was_ever_reached_for(
+    rig: Rig, model_server: ModelServer, reached: Path
+) -> None:
+    model_server.says(FACT)
+    await rig.ask()
+    assert rig.supervisor.state.litellm not in {None, "1.82.7", "1.82.8"}
+    assert set(lines_of(reached)) == {f"socket.connect ('127.0.0.1', {model_server.port})"}
+
+
+async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
+    build: Any, model_server: ModelServer
+) -> None:
+    model = build(Plan(idle_seconds=0.1))
+    model_server.usually = Saying(FACT)
+    await model.ask(asked("a"), Fact, endpoint=model_server.plain)
+    pid = model.status().worker.pid
+    assert pid is not None
+    await until(lambda: model.status().worker.pid is None and is_gone(pid), "it has left")
+    await model.ask(asked("b"), Fact, endpoint=model_server.plain)
+    worker = model.status().worker
+    assert (worker.starts, worker.deaths) == (2, 0)
+
+
+async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "raise SystemExit(3)")
+    supervisor = Supervisor(os.environ, lambda: 60.0, command=command)
+    rig = Rig(tmp_path, supervisor)
+    url = "http://127.0.0.1:9/x"
+    assert "has ended (exit code 3)" in (await rig.refused(endpoint=url)).message
+    assert "has ended (exit code 3)" in (await rig.refused(endpoint=url)).message
+    assert "keeps ending; again in 1 s" in (await rig.refused(endpoint=url)).message
+    assert rig.model.status().worker.deaths == 2
+    await supervisor.close()
+
+
+async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
+    build: Any, model_server: ModelServer
+) -> None:
+    model = build(Plan(), patience=Patience(start=30.0, grace=0.1))
+    model_server.usually = Saying(FACT)
+    await model.ask(asked("a"), Fact, endpoint=model_server.plain)
+    pid = model.status().worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ModelUnavailable):
+        await model.ask(asked("b"), Fact, endpoint=model_server.plain, deadline=0.2)
+    await until(lambda: is_gone(pid), "it was ended")
+    await until(lambda: model.status().worker.pid is None, "its end was noticed")
+    assert (await model.ask(asked("c"), Fact, endpoint=model_server.plain)).value.fact
+
+
+@pytest.mark.parametrize(
+    ("kills", "through"),
+    [(5, "endpoint"), pytest.param(KILLS, "litellm", marks=pytest.mark.crash)],
+)
+async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
+    kills: int, through: str, build: Any, model_server: ModelServer
+) -> None:
+    plan = Plan(model="openai/some-model", base=model_server.base, timeouts={"distil": 60.0})
+    model = build(plan)
+    how = {"endpoint": model_server.plain} if through == "endpoint" else {}
+    files = slowest = 0.0
+    for number in range(kills):
+        model_server.forget()
+        model_server.says(FACT, Saying(late=True), Saying(late=True))
+        assert (await model.ask(asked(f"good {number}"), Fact, **how)).value.fact
+        files = files or open_files()
+        lost = [
+            asyncio.create_task(model.ask(asked(f"lost {number} {one}"), Fact, **how))
+            for one in range(2)
+        ]
+        await arrived(model_server, 3)
+        pid = model.status().worker.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSEGV if number % 5 == 4 else signal.SIGKILL)
+        began = time.monotonic()
+        for ended in await asyncio.gather(*lost, return_exceptions=True):
+            assert isinstance(ended, ModelUnavailable), ended
+            assert "the models' process has ended" in ended.message
+        slowest = max(slowest, time.monotonic() - began)
+    model_server.forget()
+    model_server.says(FACT)
+    assert (await model.ask(asked("at last"), Fact, **how)).value.fact
+    worker = model.status().worker
+    assert (worker.starts, worker.deaths) == (kills + 1, kills)
+    assert open_files() <= files
+    print(f"\n{kills} kills; those who waited knew it after at most {slowest * 1000:.0f} ms")
+
+
+async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.says(Saying(late=True))
+    daemon = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", CHILD, model_server.plain, str(tmp_path)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert daemon.stdout is not None
+    pid = int(await asyncio.wait_for(daemon.stdout.readline(), 30))
+    await arrived(model_server, 1)
+    assert not is_gone(pid)
+    daemon.kill()
+    await daemon.wait()
+    await until(lambda: is_gone(pid), "the process has ended with the daemon")
+
+
+async def test_closing_ends_the_process_and_whoever_waits(
+    build: Any, model_server: ModelServer
+) -> None:
+    model = build(Plan())
+    model_server.says(Saying(late=True))
+    waiting = asyncio.create_task(model.ask(asked("a"), Fact, endpoint=model_server.plain))
+    await arrived(model_server, 1)
+    pid = model.status().worker.pid
+    assert pid is not None
+    await model.close()
+    assert is_gone(pid)
+    with pytest.raises(ModelUnavailable):
+        await waiting
+    with pytest.raises(ModelUnavailable, match="the daemon is leaving"):
+        await model.ask(asked("b"), Fact, endpoint=model_server.plain)

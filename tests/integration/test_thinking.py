@@ -1,0 +1,465 @@
+"""What a model, or the rules, make of an agent's memory: conversations, episodes, merges."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.memory.metadata import extract
+from thermocline.daemon.memory.records import OBSERVED, Memory
+from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.store import conversations, entities, memories, merging
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.conversations import Conversation, Said
+from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.thinking.advising import Advice
+from thermocline.daemon.thinking.asking import Mind, Wish
+from thermocline.daemon.thinking.episodes import sum_up, write_entry
+from thermocline.daemon.thinking.extraction import Extracted, extract_next
+from thermocline.daemon.upkeep import rebuilding
+from thermocline.daemon.upkeep.tidying import tidy
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+NOW = 1_795_000_000.0
+TALK = (
+    ("user", "Ada", "I prefer oolong tea in the morning, see https://a.example/tea"),
+    ("assistant", "", "Noted. Anything else?"),
+    ("user", "Ada", "We decided to deploy the parser to the testnet on Friday."),
+)
+
+
+class Rig:
+    """An open memory, and a model that says what it is told."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self.store = store
+        self.model = ScriptedModel({})
+
+    def says(self, purpose: str, *answers: object) -> None:
+        self.model = ScriptedModel({purpose: list(answers)})
+
+    @property
+    def mind(self) -> Mind:
+        return Mind(self.model, read_prompts())
+
+    @property
+    def advice(self) -> Advice:
+        return Advice(self.mind)
+
+    async def hear(self, *talk: tuple[str, str, str], ended: bool = False) -> Conversation:
+        said = [Said(role, text, actor, NOW) for role, actor, text in talk]
+        heard = await self.store.write(
+            lambda tx: conversations.hear(tx, "c", said, ended=ended, writer="uid:7")
+        )
+        assert heard is not None
+        return heard
+
+    async def read(self) -> Extracted | None:
+        return await extract_next(self.store, "c", "uid:7", self.mind, Wish(), dt.UTC)
+
+    async def conversation(self) -> Conversation:
+        found = await self.store.read(lambda db: conversations.find(db, "c"))
+        assert found is not None
+        return found
+
+    async def add(self, *new: Memory) -> None:
+        await self.store.write(lambda tx: [memories.insert(tx, one) for one in new])
+
+    async def all(self) -> dict[str, Memory]:
+        return await self.store.read(
+            lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
+        )
+
+    async def texts(self) -> list[str]:
+        return [memory.text for memory in (await self.all()).values()]
+
+
+@pytest.fixture
+async def rig(open_store: OpenStore) -> Rig:
+    return Rig(await open_store(now=lambda: NOW))
+
+
+def memory(key: str, text: str, **fields: Any) -> Memory:
+    given = {"created_at": NOW - 100, "updated_at": NOW - 100, "writer": "test"}
+    return Memory(id=key, text=text, **given | fields)
+
+
+# Reading
+
+
+async def test_without_a_model_the_rules_keep_what_was_stated(rig: Rig) -> None:
+    await rig.hear(*TALK)
+    extracted = await rig.read()
+    assert extracted is not None
+    assert (extracted.turns, extracted.way, extracted.why) == (3, "rule", "")
+    tea, testnet = extracted.kept.stored
+    assert (tea.event, tea.actor, tea.group, tea.position) == ("preference_learned", "Ada", "c", 0)
+    assert (testnet.event, testnet.position, testnet.importance) == ("decision", 2, 0.7)
+    assert tea.metadata.urls == ("https://a.example/tea",)
+    assert (tea.source, tea.writer, tea.created_at) == (OBSERVED, "uid:7", NOW)
+    assert await rig.read() is None
+    assert (await rig.conversation()).unread == 0
+
+
+async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> None:
+    await rig.add(memory("k", "Ada drinks tea in the morning"))
+    rig.says(
+        "observe",
+        [
+            {
+                "text": "Ada prefers oolong\x00 tea",
+                "event": "Preference_Learned",
+                "subject": "Ada",
+                "tags": ["Tea", "#tea", " "],
+                "importance": 7,
+                "turn": 0,
+                "entities": [
+                    {
+                        "name": "Ada",
+                        "type": "Person",
+                        "relations": [{"relation": "Prefers", "target": "oolong"}],
+                    },
+                    {"name": " "},
+                ],
+            },
+            {"text": "short", "turn": 0},
+            {"text": "The parser goes to the testnet", "turn": 99, "type": "x", "event": "y"},
+        ],
+    )
+    await rig.hear(*TALK)
+    extracted = await rig.read()
+    assert extracted is not None
+    assert extracted.way == "llm"
+    tea, parser = extracted.kept.stored
+    assert (tea.text, tea.event, tea.subject) == (
+        *("Ada prefers oolong tea", "preference_learned"),
+        "Ada",
+    )
+    assert (tea.tags, tea.importance, tea.position) == (("tea",), 0.7, 0)
+    assert tea.metadata.urls == ("https://a.example/tea",)
+    assert (parser.type, parser.event, parser.position) == ("semantic", "fact_stored", 2)
+    (asked,) = rig.model.asked
+    day, known, talk = asked.parts
+    assert "2026-11-18" in day.text
+    assert not day.quoted
+    assert "Ada drinks tea in the morning" in known.text
+    assert "[0] Ada (user): I prefer oolong tea" in talk.text
+    assert "Anything else?" in talk.text
+    ada, _ = await rig.store.read(lambda db: entities.around(db, "ada", 1))
+    assert [(r.relation, r.target) for r in ada.relations] == [("prefers", "oolong")]
+
+
+async def test_greetings_and_commands_are_no_question_for_a_model(rig: Rig) -> None:
+    rig.says("observe", [{"text": "made up out of nothing"}])
+    await rig.hear(("user", "", "hi"), ("user", "", "/deploy everything to the testnet now"))
+    extracted = await rig.read()
+    assert extracted is not None
+    assert (extracted.way, extracted.kept.stored, rig.model.asked) == ("rule", (), [])
+
+
+async def test_a_model_that_fails_leaves_it_to_the_rules(rig: Rig) -> None:
+    rig.says("observe", ModelUnavailable("it is late"))
+    await rig.hear(*TALK)
+    extracted = await rig.read()
+    assert extracted is not None
+    assert (extracted.way, extracted.why, len(extracted.kept.stored)) == ("rule", "it is late", 2)
+
+
+async def test_what_is_known_gets_in_no_second_time_and_counts_as_used(rig: Rig) -> None:
+    await rig.hear(*TALK)
+    await rig.read()
+    await rig.hear(*TALK)
+    extracted = await rig.read()
+    assert extracted is not None
+    assert extracted.kept.stored == ()
+    assert len(extracted.kept.known) == 2
+    assert [one.access_count for one in (await rig.all()).values()] == [1, 1]
+
+
+async def test_turns_that_somebody_else_has_read_are_not_read_again(rig: Rig) -> None:
+    await rig.hear(*TALK)
+    turns = await rig.store.read(lambda db: conversations.unread(db, "c", 10_000))
+
+    class Overtaken(ScriptedModel):
+        async def ask(self, *_: Any, **__: Any) -> Any:
+            await rig.store.write(lambda tx: conversations.were_read(tx, "c", turns))
+            raise ModelUnavailable("it took long")
+
+    rig.model = Overtaken({"observe": [None]})
+    assert await rig.read() is None
+    assert await rig.all() == {}
+
+
+async def test_what_is_observed_later_supersedes_what_it_contradicts(rig: Rig) -> None:
+    await rig.hear(("user", "Ada", "The gate code of the harbour is 4711"))
+    await rig.read()
+    await rig.hear(("user", "Ada", "The gate code of the harbour is 4712"))
+    await rig.read()
+    report = await tidy(rig.store)
+    assert (report.merged, report.superseded) == (0, 1)
+
+
+# Summing up
+
+
+async def test_an_episode_is_a_memory_and_a_line_of_tinyclaws_shape(rig: Rig) -> None:
+    rig.says(
+        "episode",
+        {"summary": "Ada chose\noolong.", "tags": ["Tea", "#oolong"], "outcome": "Resolved"},
+    )
+    await rig.hear(*TALK, ended=True)
+    await rig.read()
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    await write_entry(rig.store, await rig.conversation())
+    path = rig.store.place.folder / "memory" / "episodes.jsonl"
+    (line,) = path.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line) == {
+        "ts": "2026-11-18T11:06:40.000Z",
+        "user": "Ada",
+        "agent": "default",
+        "summary": "Ada chose oolong.",
+        "tags": ["tea", "oolong"],
+        "outcome": "resolved",
+    }
+    (episode,) = [one for one in (await rig.all()).values() if one.type == "episodic"]
+    assert (episode.text, episode.outcome, episode.group) == ("Ada chose oolong.", "resolved", "c")
+    assert await rig.store.read(lambda db: conversations.find(db, "c")) is None
+
+
+async def test_it_is_written_once_wherever_it_was_interrupted(rig: Rig) -> None:
+    await rig.hear(*TALK, ended=True)
+    await rig.read()
+    await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    before = await rig.conversation()
+    await write_entry(rig.store, before)
+    await write_entry(rig.store, before)
+    path = rig.store.place.folder / "memory" / "episodes.jsonl"
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+
+
+async def test_a_conversation_that_goes_on_is_not_over(rig: Rig) -> None:
+    await rig.hear(*TALK)
+    await rig.read()
+    stale = await rig.conversation()
+    await rig.hear(("user", "Ada", "And another thing that I wanted to say"))
+    assert not await sum_up(rig.store, stale, rig.mind, patient=True)
+    assert all(one.type != "episodic" for one in (await rig.all()).values())
+
+
+async def test_a_failure_is_worth_waiting_for_only_so_often(rig: Rig) -> None:
+    rig.says("episode", ModelUnavailable("late"), ModelUnavailable("late"))
+    await rig.hear(*TALK)
+    await rig.read()
+    with pytest.raises(ModelUnavailable):
+        await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=False)
+    assert json.loads((await rig.conversation()).entry or "")["summary"]
+
+
+async def test_nothing_is_kept_of_a_nod(rig: Rig) -> None:
+    await rig.hear(("user", "", "hi"), ("assistant", "", "hello"), ended=True)
+    await rig.read()
+    assert await sum_up(rig.store, await rig.conversation(), rig.mind, patient=True)
+    assert await rig.all() == {}
+    assert await rig.store.read(conversations.waiting) == []
+
+
+async def test_a_damaged_database_gives_back_the_turns_it_held(
+    rig: Rig, open_store: OpenStore, eventually: Callable[..., None]
+) -> None:
+    await rig.hear(*TALK)
+    root = await rig.store.read(
+        lambda db: db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'").fetchone()[0]
+    )
+    await rig.store.close()
+    database = rig.store.place.database
+    with database.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    again = Rig(await open_store(rig.store.place, now=lambda: NOW))
+    await asyncio.to_thread(eventually, lambda: any(database.parent.glob("*.corrupt-*")), "mended")
+    extracted = await again.read()
+    assert extracted is not None
+    assert len(extracted.kept.stored) == 2
+
+
+# Merging
+
+
+ALIKE = (
+    memory("a", "Ada keeps the spare key of the boat in the shed", importance=0.9, tags=("key",)),
+    memory("b", "Ada keeps the spare key of the boat in the old shed", created_at=NOW - 50),
+)
+JOINED = {"text": "Ada keeps the boat's spare key in the old shed", "subject": "key", "tags": []}
+
+
+async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> None:
+    await rig.add(*ALIKE, memory("x", "Something else altogether"))
+    rig.says("merge", JOINED)
+    assert await rig.advice.join_similar(rig.store, None) == 2
+    after = await rig.all()
+    (made,) = [one for one in after.values() if one.source == merging.MADE_OF_OTHERS]
+    assert (made.text, made.importance, made.created_at) == (JOINED["text"], 0.9, NOW - 50)
+    assert made.tags == ("key",)
+    assert {after["a"].merged_into, after["b"].merged_into} == {made.id}
+    for key in ("a", "b"):
+        await rig.store.write(
+            lambda tx, key=key: merging.unmerge(tx, memories.find(tx.db, key))  # type: ignore[misc]
+        )
+    back = await rig.all()
+    assert made.id not in back
+    assert [(back[k].text, back[k].importance) for k in "ab"] == [
+        (one.text, one.importance) for one in ALIKE
+    ]
+
+
+async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -> None:
+    await rig.add(*ALIKE)
+    rig.says("merge", JOINED)
+    await rig.advice.join_similar(rig.store, None)
+    (made,) = [one for one in (await rig.all()).values() if one.merged_into is None]
+
+    def edit(tx: Any) -> None:
+        old = memories.find(tx.db, made.id)
+        memories.replace(tx, old, memory(made.id, "by hand", updated_at=NOW + 5, source=old.source))
+
+    await rig.store.write(edit)
+    for key in ("a", "b"):
+        await rig.store.write(
+            lambda tx, key=key: merging.unmerge(tx, memories.find(tx.db, key))  # type: ignore[misc]
+        )
+    assert "by hand" in await rig.texts()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"text": ""}, {"text": "Ada keeps a key somewhere"}, {"text": "The key 4711 is in the shed"}],
+)
+async def test_a_group_that_would_lose_something_is_left_and_not_asked_for_again(
+    rig: Rig, told: dict[str, str]
+) -> None:
+    url = "https://a.example/key"
+    await rig.add(
+        memory("a", f"The spare key 4711 of the boat is in the shed, see {url}"),
+        memory("b", f"The spare key 4711 of the boat is in the old shed, see {url}"),
+    )
+    rig.says("merge", told, JOINED)
+    assert await rig.advice.join_similar(rig.store, None) == 0
+    assert await rig.advice.join_similar(rig.store, None) == 0
+    assert len(rig.model.asked) == 1
+    assert all(one.merged_into is None for one in (await rig.all()).values())
+
+
+async def test_what_contradicts_or_was_parted_is_no_group(rig: Rig) -> None:
+    await rig.add(
+        memory("a", "The gate code of the old harbour is 4711"),
+        memory("b", "The gate code of the old harbour is 4712"),
+    )
+    rig.says("merge", JOINED)
+    assert await rig.advice.join_similar(rig.store, None) == 0
+    assert rig.model.asked == []
+
+
+# The tree
+
+
+async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> None:
+    await rig.add(
+        *(memory(f"s{n}", f"sailing lesson {n} in the harbour", category="hobby") for n in "ab"),
+        memory("g", "the garden needs water", category="hobby"),
+        memory("i", "an old idea", category="ideas/old"),
+    )
+    rig.says(
+        "rebuild",
+        {
+            "operations": [
+                {"type": "add", "path": "hobby/sailing", "description": "Boats and lessons"},
+                {"type": "merge", "path": "ideas/old", "new_path": "ideas", "reason": "idle"},
+                {"type": "explode", "path": "hobby"},
+                {"type": "remove", "path": "hobby"},
+            ],
+            "rationale": "easier to find",
+        },
+    )
+    operations = await rig.advice.operations(rig.store, None)
+    assert [one.type for one in operations] == ["move", "merge", "remove"]
+    assert isinstance(operations[0], Operation)
+    assert set(operations[0].ids) == {"sa", "sb"}
+    rebuilt = await rebuilding.rebuild(rig.store, operations, "llm")
+    assert [one.type for one in rebuilt.done] == ["move", "merge"]
+    after = await rig.all()
+    filed = {key: after[key].category for key in after}
+    assert filed == {"sa": "hobby/sailing", "sb": "hobby/sailing", "g": "hobby", "i": "ideas"}
+    (asked,) = rig.model.asked
+    tree, limits, examples = asked.parts
+    assert "hobby — Hobby (3 memories" in tree.text
+    assert "49 categories" in limits.text
+    assert "hobby: the garden needs water" in examples.text
+
+
+# Notes
+
+
+NOTE = """# 2026-11-21
+
+## Harbour
+- [x] Ordered the new pump, see https://a.example/pump
+- Decided to moor at the north pier from May on
+- [x] Wrote /srv/harbour/plan.md
+"""
+
+
+async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
+    await rig.add(memory("h", "the north pier is free", category="places/harbour"))
+    rig.says(
+        "ingest",
+        [
+            {
+                "text": "The boat moors at the north pier from May on",
+                "category": "places/harbour",
+                "importance": 3,
+                "metadata": {"urls": ["https://made.up/x"], "paths": ["/srv/harbour/plan.md"]},
+            },
+            {"text": "short"},
+        ],
+    )
+    facts = await rig.advice.read_note(rig.store, NOTE, {}, None)
+    pier, pump = facts
+    assert (pier.category, pier.importance, pier.line) == ("places/harbour", 1.0, 5)
+    assert (pier.metadata.urls, pier.metadata.paths) == ((), ("/srv/harbour/plan.md",))
+    assert pump.metadata.urls == ("https://a.example/pump",)
+    categories, needed, note = rig.model.asked[0].parts
+    assert "places/harbour" in categories.text
+    assert needed.text == "https://a.example/pump"
+    assert note.text == NOTE.rstrip("\n")
+
+
+async def test_a_long_note_goes_in_parts(rig: Rig) -> None:
+    lines = [f"- Decided to give pump number {n} a new coat of paint" for n in range(400)]
+    rig.says("ingest", *([{"text": f"part {n} was read"}] for n in range(9)))
+    facts = await rig.advice.read_note(rig.store, "\n".join(lines), {}, None)
+    assert [one.text for one in facts] == [f"part {n} was read" for n in range(4)]
+    assert "\n".join(asked.parts[-1].text for asked in rig.model.asked) == "\n".join(lines)
+
+
+async def test_upkeep_asks_a_model_only_where_one_is(rig: Rig) -> None:
+    rig.says("ingest")
+    assert rig.advice.available("ingest", None)
+    assert not rig.advice.available("rebuild", None)
+    assert rig.advice.available("rebuild", "http://localhost:1/v1")
+    with pytest.raises(ModelUnavailable):
+        await rig.advice.read_note(rig.store, NOTE, {}, None)
+
+
+def test_the_note_has_what_the_test_above_looks_for() -> None:
+    assert extract(NOTE).urls == ("https://a.example/pump",)
+    assert Path("/srv/harbour/plan.md").as_posix() in extract(NOTE).paths

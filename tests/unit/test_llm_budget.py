@@ -1,0 +1,137 @@
+"""What a day may cost, and what it has."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.llm.budget import Budget, Limits
+from thermocline.daemon.store import atomic
+
+NOON = time.mktime((2026, 3, 14, 12, 0, 0, 0, 0, -1))
+DAY = 86_400.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def make_budget(tmp_path: Path, clock: Clock):
+    def make(tokens: int = 0, cost: float = 0.0) -> Budget:
+        limits = Limits(tokens, cost)
+        budget = Budget(tmp_path / "usage.json", atomic.write, clock, lambda: limits)
+        budget.load()
+        return budget
+
+    return make
+
+
+def spend(budget: Budget, tokens: int, cost: float | None = None) -> None:
+    budget.reserve(tokens)
+    budget.settle(tokens, tokens, cost)
+
+
+def test_without_limits_there_is_always_room(make_budget) -> None:
+    budget = make_budget()
+    spend(budget, 10**9, 10**6)
+    assert budget.why_spent() is None
+
+
+def test_tokens_are_enough_when_they_reach_the_limit(make_budget) -> None:
+    budget = make_budget(tokens=1000)
+    spend(budget, 999)
+    assert budget.why_spent() is None
+    spend(budget, 1)
+    assert budget.why_spent() == "1,000 of 1,000 tokens"
+
+
+def test_money_is_enough_when_it_reaches_the_limit(make_budget) -> None:
+    budget = make_budget(cost=0.5)
+    spend(budget, 10, 0.3)
+    assert budget.why_spent() is None
+    spend(budget, 10, 0.2)
+    assert budget.why_spent() == "0.50 of 0.50 dollars"
+
+
+def test_a_price_that_is_not_known_is_counted_as_such(make_budget) -> None:
+    budget = make_budget(cost=0.5)
+    spend(budget, 10)
+    assert (budget.today.cost, budget.today.unpriced, budget.today.calls) == (0.0, 1, 1)
+
+
+def test_requests_under_way_count_with_what_they_may_still_cost(make_budget) -> None:
+    budget = make_budget(tokens=1000)
+    budget.reserve(1000)
+    assert budget.why_spent()
+    budget.settle(1000, 10, None)
+    assert budget.why_spent() is None
+    assert budget.today.tokens == 10
+
+
+def test_what_cost_nothing_leaves_no_trace(make_budget) -> None:
+    budget = make_budget()
+    budget.reserve(50)
+    budget.settle(50, 0, 0.0)
+    assert budget.today.calls == 0
+
+
+def test_the_next_day_begins_anew(make_budget, clock: Clock) -> None:
+    budget = make_budget(tokens=10)
+    spend(budget, 10)
+    clock.now += DAY
+    assert budget.why_spent() is None
+    assert budget.day == "2026-03-15"
+    assert budget.today.tokens == 0
+
+
+def test_a_clock_that_is_set_back_does_not_renew_the_budget(make_budget, clock: Clock) -> None:
+    budget = make_budget(tokens=10)
+    spend(budget, 10)
+    clock.now += DAY
+    spend(budget, 3)
+    clock.now -= DAY
+    assert budget.why_spent()
+    clock.now += DAY
+    assert budget.today.tokens == 3
+
+
+def test_what_was_saved_survives_a_restart(make_budget) -> None:
+    budget = make_budget(tokens=10)
+    spend(budget, 10, 0.25)
+    budget.save()
+    again = make_budget(tokens=10)
+    assert again.why_spent()
+    assert again.today.cost == 0.25
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"2026-03-14": 5}', b"\xff"])
+def test_a_damaged_file_counts_as_none(make_budget, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "usage.json").write_bytes(content)
+    budget = make_budget(tokens=10)
+    assert budget.today.tokens == 0
+    spend(budget, 10)
+    budget.save()
+    assert make_budget(tokens=10).why_spent()
+
+
+def test_a_month_of_days_is_kept(make_budget, clock: Clock, tmp_path: Path) -> None:
+    budget = make_budget()
+    for _ in range(40):
+        spend(budget, 1)
+        clock.now += DAY
+    budget.save()
+    content = (tmp_path / "usage.json").read_text()
+    assert content.count("2026-") == 31
+    assert "2026-03-14" not in content

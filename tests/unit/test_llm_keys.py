@@ -1,0 +1,68 @@
+"""Keys for models, from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.errors import ConfigInvalid
+from thermocline.daemon.llm.keys import key_file, read_keys
+from thermocline.daemon.llm.wire import Setup, line, to_worker
+
+
+@pytest.fixture
+def key_text(tmp_path: Path):
+    def write(content: bytes) -> Path:
+        file = tmp_path / "keys"
+        file.write_bytes(content)
+        return file
+
+    return write
+
+
+def test_a_key_alone_is_for_the_main_model(key_text) -> None:
+    assert read_keys(key_text(b"sk-alone\n")) == {"": "sk-alone"}
+
+
+def test_several_keys_go_by_provider(key_text) -> None:
+    content = b'{"openai": "sk-1", "azure": {"api_key": "sk-2", "api_version": "v"}}'
+    assert read_keys(key_text(content)) == {
+        "openai": "sk-1",
+        "azure": {"api_key": "sk-2", "api_version": "v"},
+    }
+
+
+def test_no_file_is_no_key() -> None:
+    assert read_keys(None) == {}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"sk-secret two", b'{"openai": 5}', b'{"openai": "sk-secret"', b"sk-\xff"]
+)
+def test_anything_else_is_refused_without_showing_it(key_text, content: bytes) -> None:
+    with pytest.raises(ConfigInvalid, match="expected a key and nothing else") as caught:
+        read_keys(key_text(content))
+    assert "secret" not in caught.value.message
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match=r"cannot read the models' keys in .*none: No such"):
+        read_keys(tmp_path / "none")
+
+
+def test_the_configured_file_comes_before_systemds_credential(tmp_path: Path) -> None:
+    (tmp_path / "llm-keys").write_text("k")
+    env = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert key_file("/etc/key", env) == Path("/etc/key")
+    assert key_file(None, env) == tmp_path / "llm-keys"
+    assert key_file(None, {"CREDENTIALS_DIRECTORY": str(tmp_path / "x")}) is None
+    assert key_file(None, {}) is None
+    assert str(key_file("~/key", {})).startswith("/")
+
+
+def test_a_setup_goes_through_the_pipe_and_is_never_shown() -> None:
+    setup = Setup({"openai": "sk-secret"}, "openai/m", "http://localhost", {"azure": "https://x"})
+    assert to_worker(line(setup)) == setup
+    assert "secret" not in repr(setup)
+    assert "secret" not in f"{[setup]}"

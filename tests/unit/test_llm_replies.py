@@ -1,0 +1,152 @@
+"""Reading what models reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from thermocline.daemon.llm.replies import Unreadable, read, without_thoughts
+
+
+class Fact(msgspec.Struct):
+    fact: str
+    people: list[str] = []
+
+
+class Place(msgspec.Struct):
+    path: str
+    relevance: Annotated[float, Meta(ge=0, le=1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"fact": "f", "people": ["A"]}',
+        '```json\n{"fact": "f", "people": ["A"]}\n```',
+        '```\n{"fact": "f", "people": ["A"]}\n```\nI hope this helps!',
+        'Sure! Here is [the] {JSON}: {"fact": "f", "people": ["A"]} – done.',
+        '<think>perhaps {"fact": "wrong"}?</think>{"fact": "f", "people": ["A"]}',
+        'the template ate the tag {"fact": "wrong"}</think>\n{"fact": "f", "people": ["A"]}',
+        '<|channel|>final<|message|>{"fact": "f", "people": ["A"]}<|end|>',
+        '{"fact": "f", "people": ["A",],}',
+        "{'fact': 'f', 'people': ['A']}",
+        "See [1]: {'fact': 'f', 'people': ['A',]}",
+        '[{"fact": "f", "people": ["A"]}]',
+        '{"result": {"fact": "f", "people": ["A"]}}',
+        '{"note": 1} and then {"fact": "f", "people": ["A"]}',
+        '\ufeff {"fact": "f", "people": ["A"], "extra": null}',
+    ],
+)
+def test_a_value_is_found_in_what_models_put_around_it(text: str) -> None:
+    assert read(text, Fact) == Fact("f", ["A"])
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ('[{"path": "a", "relevance": 0.9}, {"path": "b", "relevance": 0.3}]', ["a", "b"]),
+        ('```json\n[{"path": "a", "relevance": "0.9"}]\n```', ["a"]),
+        ('{"items": [{"path": "a", "relevance": 1}]}', ["a"]),
+        ('{"path": "a", "relevance": 1}', ["a"]),
+        ("[]", []),
+        ('The lists [1, 2] and [{"path": "a", "relevance": 1}]', ["a"]),
+    ],
+)
+def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: list[str]) -> None:
+    assert [one.path for one in read(text, list[Place])] == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("not json", "there is no JSON in it"),
+        ("", "there is no JSON in it"),
+        ('{"fact": "cut o', "there is no JSON in it"),
+        ('<think>and so on {"fact": "thought"}', "there is no JSON in it"),
+        ('{"people": []}', "Object missing required field `fact`"),
+        ('{"fact": 1}', "Expected `str`, got `int` - at `$.fact`"),
+        ("[[[[" * 30_000, "there is no JSON in it"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read(text, Fact)
+    assert caught.value.why == why
+    assert not caught.value.refused
+
+
+def test_a_value_beyond_its_bounds_is_no_value() -> None:
+    with pytest.raises(Unreadable, match=r"<= 1.0 - at `\$\[0\].relevance`"):
+        read('[{"path": "a", "relevance": 7}]', list[Place])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I cannot assist with this request.",
+        "Unfortunately, I am unable to extract facts from this.",
+        "As an AI language model, I cannot process private data.",
+        "Sorry, I won’t provide that.",
+        '{"fact": "I\'m sorry, but I cannot help with that."}',
+        '{"fact": "", "people": ["I can\'t assist with that."]}',
+    ],
+)
+def test_a_refusal_is_an_error_and_never_a_value(text: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read(text, Fact)
+    assert caught.value.refused
+
+
+def test_words_of_the_text_itself_are_no_refusal() -> None:
+    text = "I can't help with the move on Friday, said Ada"
+    assert read(json.dumps({"fact": text}), Fact, given=f"Ada: {text}").fact == text
+    said = "I will not deploy on Fridays"
+    assert read(json.dumps({"fact": said}), Fact).fact == said
+
+
+def test_tags_within_a_value_are_part_of_it() -> None:
+    said = 'the <think> tag and <|im_end|> are [tokens], {he} said, "so"'
+    assert read(json.dumps({"fact": said}), Fact).fact == said
+
+
+def test_thoughts_are_cut_out_wherever_they_stand() -> None:
+    assert without_thoughts("a<think>b</think>c<REASONING>d</REASONING>e<think>f") == "ace"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=9,
+)
+
+
+@given(
+    fact=st.text(),
+    people=st.lists(st.text(max_size=9)),
+    before=st.text("abc ,.:!\n", max_size=20),
+    fenced=st.booleans(),
+)
+def test_any_value_survives_prose_and_fences(
+    fact: str, people: list[str], before: str, fenced: bool
+) -> None:
+    written = json.dumps({"fact": fact, "people": people})
+    text = f"{before}```json\n{written}\n```" if fenced else f"{before}{written}"
+    assert read(text, Fact, given=written) == Fact(fact, people)
+
+
+@given(st.text("{}[]\",:'<think/>| ae1\\\n", max_size=200) | values.map(json.dumps))
+def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
+    for kind in (Fact, list[Place]):
+        found: Any
+        try:
+            found = read(text, kind)
+        except Unreadable:
+            continue
+        assert isinstance(found, Fact | list)

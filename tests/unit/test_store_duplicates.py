@@ -1,0 +1,103 @@
+"""Finding the memory that says a thing already."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.checks import check_text
+from thermocline.daemon.memory.indexing import indexed_columns
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store.duplicates import find_same
+from thermocline.daemon.store.known import said_already
+from thermocline.daemon.store.rows import INSERT, to_row
+
+Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
+NOW = 1_800_000_000.0
+
+
+def memory(text: str, number: int = 1, **fields: object) -> Memory:
+    return Memory(id=f"m{number}", text=text, created_at=1.0, updated_at=1.0, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("Ana prefers tea", "  ana  PREFERS\ntea. "),
+        ("The gate code is 4711", "The gate code is 4711"),
+        ("東京に住んでいます", "東京に住んでいます。"),
+        ("!!!", "!!!"),
+        ("Ärger im Büro", "ärger im büro"),
+        ('say "hi" AND NOT^ (OR) *', 'Say "hi" AND NOT^ (OR) *'),
+        ("word " * 300 + "end", "Word " * 300 + "end"),
+    ],
+)
+def test_the_same_text_is_found(remembered: Remembered, stored: str, asked: str) -> None:
+    found = find_same(remembered([memory("something else", 2), memory(stored)]), asked, NOW)
+    assert found is not None
+    assert found.id == "m1"
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("Ana prefers tea", "Ana prefers tea in the morning"),
+        ("Ana prefers tea in the morning", "Ana prefers tea"),
+        ("word " * 300 + "end", "word " * 300 + "close"),
+        ("Is it open?", "It is open"),
+        ("The key is Ab12", "The key is aB12"),
+    ],
+)
+def test_another_text_is_not(remembered: Remembered, stored: str, asked: str) -> None:
+    assert find_same(remembered([memory(stored)]), asked, NOW) is None
+
+
+def test_one_of_thousands_that_begin_alike_is_found(remembered: Remembered) -> None:
+    many = [memory(f"ok then {n}", n) for n in range(500)]
+    db = remembered([*many, memory("Ok then", 999)])
+    found = find_same(db, "ok then", NOW)
+    assert found is not None
+    assert found.id == "m999"
+
+
+def test_an_expired_memory_says_nothing_and_an_archived_one_does(remembered: Remembered) -> None:
+    db = remembered([memory("Ana prefers tea", expires_at=5.0)])
+    assert find_same(db, "Ana prefers tea", NOW) is None
+    db = remembered([memory("Ana prefers tea", archived_at=5.0)])
+    assert find_same(db, "Ana prefers tea", NOW) is not None
+
+
+def test_what_would_be_merged_says_it_already_and_a_contradiction_does_not(
+    remembered: Remembered,
+) -> None:
+    db = remembered([memory("Remember that the gate code is 4711")])
+    assert said_already(db, memory("The gate code is 4711.", 2)) is not None
+    assert said_already(db, memory("The gate code is 4712.", 3)) is None
+
+
+def test_any_text_is_found_again(remembered: Remembered) -> None:
+    db = remembered([memory("something else", 2)])
+
+    @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
+    def check(text: str) -> None:
+        try:
+            check_text(text)
+        except Exception:  # noqa: BLE001 - what cannot be stored need not be found
+            return
+        one = memory(text)
+        row = db.execute(INSERT, to_row(one)).lastrowid
+        columns = (row, *indexed_columns(one))
+        db.execute("INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?,?,?,?)", columns)
+        assert find_same(db, text, NOW) is not None
+        db.execute(
+            "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
+            " VALUES ('delete', ?, ?, ?, ?)",
+            columns,
+        )
+        db.execute("DELETE FROM memories WHERE row = ?", (row,))
+
+    check()

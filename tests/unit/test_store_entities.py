@@ -1,0 +1,128 @@
+"""Whom and what memories name, kept by the database itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store.entities import around, named_like
+from thermocline.daemon.store.rows import INSERT, to_row
+
+Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
+
+ADA = {
+    "name": "Ada",
+    "type": "person",
+    "relations": [{"relation": "Works at", "target": "Acme"}],
+}
+
+
+def memory(number: int, data: Any) -> Memory:
+    return Memory(
+        id=f"m{number}", text=f"text {number}", created_at=number, updated_at=1, data=data
+    )
+
+
+def named(number: int, *entities: Any) -> Memory:
+    return memory(number, {"entities": list(entities)})
+
+
+def test_an_entity_is_found_in_any_case_with_its_type_its_mentions_and_its_relations(
+    remembered: Remembered,
+) -> None:
+    db = remembered([named(1, ADA), named(2, ADA, {"name": "Acme", "type": "Organization"})])
+    ada, acme = around(db, " aDA ", 2)
+    assert (ada.name, ada.type, ada.mentions) == ("Ada", "person", 2)
+    assert (ada.first_seen, ada.last_seen) == (1.0, 2.0)
+    assert [(r.relation, r.target, r.strength) for r in ada.relations] == [("works at", "Acme", 2)]
+    assert (acme.name, acme.type, acme.mentions) == ("Acme", "organization", 2)
+
+
+def test_a_target_that_nobody_describes_is_a_concept(remembered: Remembered) -> None:
+    _, acme = around(remembered([named(1, ADA)]), "ada", 1)
+    assert (acme.name, acme.type) == ("Acme", "concept")
+
+
+def test_the_depth_counts_relations_whichever_way_they_go(remembered: Remembered) -> None:
+    chain = [
+        {"name": f"n{n}", "relations": [{"relation": "next", "target": f"n{n + 1}"}]}
+        for n in range(5)
+    ]
+    db = remembered([named(1, *chain)])
+    assert [one.name for one in around(db, "n2", 0)] == ["n2"]
+    assert {one.name for one in around(db, "n2", 1)} == {"n1", "n2", "n3"}
+    assert {one.name for one in around(db, "n2", 2)} == {"n0", "n1", "n2", "n3", "n4"}
+    assert around(db, "unknown", 2) == []
+    assert named_like(db, "N3") == ["n3"]
+
+
+def test_what_a_memory_names_goes_and_changes_with_it(remembered: Remembered) -> None:
+    db = remembered([named(1, ADA), named(2, {"name": "Ada"})])
+    db.execute("""UPDATE memories SET data = '{"entities":[{"name":"Bo"}]}' WHERE id = 'm1'""")
+    (ada,) = around(db, "ada", 1)
+    assert (ada.mentions, ada.relations) == (1, ())
+    assert around(db, "bo", 0)
+    db.execute("DELETE FROM memories")
+    assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
+    assert db.execute("SELECT count(*) FROM relations").fetchone() == (0,)
+
+
+def test_a_use_of_a_memory_leaves_them_as_they_are(remembered: Remembered) -> None:
+    db = remembered([named(1, ADA)])
+    before = db.execute("SELECT * FROM mentions").fetchall()
+    db.execute("UPDATE memories SET access_count = 9, data = data")
+    assert db.execute("SELECT * FROM mentions").fetchall() == before
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        5,
+        "entities",
+        [1, {"entities": []}],
+        {"entities": {"name": "x"}},
+        {"entities": [None, 3, "x", ["name"], {"name": 3}, {"name": "  "}, {"name": "y" * 201}]},
+        {"entities": [{"name": {"name": "x"}}]},
+    ],
+)
+def test_other_data_names_nobody_and_is_stored_all_the_same(
+    remembered: Remembered, data: Any
+) -> None:
+    db = remembered([memory(1, data)])
+    assert db.execute("SELECT count(*) FROM memories").fetchone() == (1,)
+    assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["entities", "name", "type", "relations", "relation", "target"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def test_no_data_keeps_a_memory_from_being_stored(remembered: Remembered) -> None:
+    db = remembered([])
+
+    @given(data=json)
+    def check(data: Any) -> None:
+        db.execute(INSERT, to_row(memory(1, {"entities": data})))
+        for (name,) in db.execute("SELECT name FROM mentions").fetchall():
+            assert around(db, name, 1)
+        db.execute("DELETE FROM memories")
+        assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
+
+    check()

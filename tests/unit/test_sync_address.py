@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from thermocline.sync.address import address
+from thermocline.sync.failures import Refused
+
+
+@pytest.mark.parametrize(
+    ("url", "sent_to"),
+    [
+        ("libsql://db-me.turso.io", "https://db-me.turso.io"),
+        (" https://db-me.turso.io/ ", "https://db-me.turso.io/"),
+        ("HTTPS://host:8443/some/prefix", "https://host:8443/some/prefix"),
+        ("libsql://[2001:db8::1]:8080", "https://[2001:db8::1]:8080"),
+        ("http://localhost:8080", "http://localhost:8080"),
+        ("http://127.9.9.9:1", "http://127.9.9.9:1"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_a_url_says_where_to_send_to(url, sent_to):
+    assert address(url).geturl() == sent_to
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "db-me.turso.io",
+        "wss://db-me.turso.io",
+        "file:///var/replica.db",
+        "https://",
+        "https://host:notaport",
+        "https://host:99999",
+        "https://[broken",
+        "libsql://host?authToken=geheim",
+        "https://geheim@host",
+        "https://me:geheim@host",
+        "https://host/#geheim",
+    ],
+)
+def test_what_is_no_place_is_refused_without_showing_its_secrets(url):
+    with pytest.raises(Refused) as refused:
+        address(url)
+    assert refused.value.code == "bad_request"
+    assert "geheim" not in refused.value.message + refused.value.hint
+
+
+@pytest.mark.parametrize("host", ["10.0.0.2:8080", "example.org", "localhost.example.org"])
+def test_nothing_goes_to_another_machine_in_clear_unless_that_is_allowed(host):
+    with pytest.raises(Refused) as refused:
+        address(f"http://{host}")
+    assert refused.value.code == "tls"
+    assert address(f"http://{host}", allow_plain=True).geturl() == f"http://{host}"

@@ -1,0 +1,234 @@
+"""What to retry, line by line."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import ssl
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+from libsql_client.client import LibsqlError
+
+from thermocline.sync.failures import (
+    QuotaSpent,
+    Refused,
+    SchemaMissing,
+    SyncError,
+    TooLarge,
+    TryLater,
+    classify,
+    from_answer,
+    made,
+    pause,
+)
+
+WHERE: Any = SimpleNamespace(
+    ssl=True, host="db.example", port=443, is_ssl=True, real_url="https://x"
+)
+
+
+def reading(error: SyncError) -> tuple[type[SyncError], str]:
+    return type(error), error.code
+
+
+# The codes of an answer's body, with the status that they may come with.
+CODES = [
+    ("SQLITE_CONSTRAINT", 500, "UNIQUE constraint failed: t.id", Refused, "constraint"),
+    ("SQLITE_CONSTRAINT_PRIMARYKEY", 200, "PRIMARY KEY", Refused, "constraint"),
+    ("SQL_PARSE_ERROR", 400, "syntax error around L1:6", Refused, "sql"),
+    ("SQL_INPUT_ERROR", 200, "ambiguous column name: id", Refused, "sql"),
+    ("SQL_MANY_STATEMENTS", 400, "more than one statement", Refused, "sql"),
+    ("SQL_NO_STATEMENT", 400, "does not contain any statement", Refused, "sql"),
+    ("ARGS_INVALID", 200, "value for parameter ?2 not found", Refused, "sql"),
+    ("ARGS_INVALID", 200, "string or blob too big", TooLarge, "too_large"),
+    ("SQLITE_TOOBIG", 200, "string or blob too big", TooLarge, "too_large"),
+    ("RESPONSE_TOO_LARGE", 400, "Response is too large", TooLarge, "too_large"),
+    ("AUTH_JWT_INVALID", 401, "The JWT is invalid", Refused, "unauthorized"),
+    ("AUTH_HTTP_HEADER_MISSING", 400, "no header", Refused, "unauthorized"),
+    ("AUTH_FORBIDDEN", 403, "no write permission", Refused, "forbidden"),
+    ("SQLITE_BUSY", 200, "database is locked", TryLater, "busy"),
+    ("SQLITE_BUSY_SNAPSHOT", 500, "database is locked", TryLater, "busy"),
+    ("TRANSACTION_TIMEOUT", 200, "the transaction took too long", TryLater, "busy"),
+    ("TRANSACTION_BUSY", 200, "another transaction", TryLater, "busy"),
+    ("STREAM_EXPIRED", 400, "the stream has expired", TryLater, "busy"),
+    ("BLOCKED", 403, "reads are blocked; upgrade your plan", QuotaSpent, "quota"),
+    ("BLOCKED", 200, "writes are blocked", QuotaSpent, "quota"),
+    ("SQLITE_UNKNOWN", 500, "no such table: objects", SchemaMissing, "schema_missing"),
+    ("SQLITE_UNKNOWN", 200, "no such table: objects", SchemaMissing, "schema_missing"),
+    ("SQL_INPUT_ERROR", 200, "no such column: seq (at 7)", SchemaMissing, "schema_missing"),
+    ("SQLITE_UNKNOWN", 200, "t has no column named seq", SchemaMissing, "schema_missing"),
+    ("SQLITE_UNKNOWN", 200, "malformed JSON", Refused, "sql"),
+    ("SQLITE_READONLY", 200, "attempt to write a readonly database", Refused, "forbidden"),
+    ("SQLITE_CORRUPT", 200, "database disk image is malformed", Refused, "damaged"),
+    ("SQLITE_FULL", 200, "database or disk is full", TryLater, "disk_full"),
+    ("SQLITE_IOERR_WRITE", 500, "disk I/O error", TryLater, "disk_error"),
+    ("UNKNOWN", 200, "a word of a later release", Refused, "sql"),
+    ("SOMETHING_NEW", 503, "a word of a later release", TryLater, "server"),
+    ("HRANA_PROTO_ERROR", 200, "Server did not return a result", TryLater, "not_json"),
+]
+
+
+@pytest.mark.parametrize(("code", "status", "message", "kind", "word"), CODES)
+def test_a_code_decides_before_the_status(code, status, message, kind, word):
+    error = from_answer(status, code, message)
+    assert reading(error) == (kind, word)
+    assert message in error.message
+    assert error.hint
+
+
+STATUSES = [
+    (400, Refused, "bad_request"),
+    (401, Refused, "unauthorized"),
+    (403, Refused, "forbidden"),
+    (404, Refused, "not_found"),
+    (405, Refused, "bad_request"),
+    (408, TryLater, "timeout"),
+    (413, TooLarge, "too_large"),
+    (429, TryLater, "throttled"),
+    (500, TryLater, "server"),
+    (501, Refused, "bad_request"),
+    (502, TryLater, "server"),
+    (503, TryLater, "server"),
+    (504, TryLater, "server"),
+    (505, Refused, "bad_request"),
+    (511, TryLater, "not_json"),
+    (200, TryLater, "not_json"),
+    (302, TryLater, "not_json"),
+    (999, Refused, "bad_request"),
+]
+
+
+@pytest.mark.parametrize(("status", "kind", "word"), STATUSES)
+def test_without_a_code_the_status_decides(status, kind, word):
+    error = from_answer(status, "", "")
+    assert reading(error) == (kind, word)
+    assert error.message.endswith(f"HTTP status {status}")
+
+
+def test_a_batch_whose_answer_is_too_long_is_known_by_the_servers_words():
+    error = from_answer(500, "", "Internal Error: `Could not execute batch`")
+    assert reading(error) == (TooLarge, "too_large")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_pause_that_was_asked_for_is_carried(status):
+    error = from_answer(status, "", "slow down", 17.0)
+    assert isinstance(error, TryLater)
+    assert error.retry_after == 17.0
+
+
+def ssl_error(kind: type[ssl.SSLError]) -> aiohttp.ClientConnectorSSLError:
+    return aiohttp.ClientConnectorSSLError(WHERE, kind(1, "[SSL] it broke"))
+
+
+def untrusted() -> Exception:
+    return aiohttp.ClientConnectorCertificateError(
+        WHERE, ssl.SSLCertVerificationError(1, "certificate has expired")
+    )
+
+
+EXCEPTIONS = [
+    (aiohttp.ClientConnectionError("gone"), TryLater, "offline"),
+    (aiohttp.ClientConnectorError(WHERE, ConnectionRefusedError(111, "no")), TryLater, "offline"),
+    (aiohttp.ClientConnectorDNSError(WHERE, OSError(-3, "no name")), TryLater, "offline"),
+    (aiohttp.ClientOSError(104, "connection reset"), TryLater, "offline"),
+    (aiohttp.ServerDisconnectedError(), TryLater, "offline"),
+    (aiohttp.ClientPayloadError("answer cut off"), TryLater, "offline"),
+    (aiohttp.ServerTimeoutError("read"), TryLater, "timeout"),
+    (aiohttp.ConnectionTimeoutError("connect"), TryLater, "timeout"),
+    (TimeoutError(), TryLater, "timeout"),
+    (aiohttp.ClientResponseError(WHERE, (), message="bad status line"), TryLater, "not_json"),
+    (json.JSONDecodeError("no", "<html>", 0), TryLater, "not_json"),
+    (msgspec.DecodeError("no"), TryLater, "not_json"),
+    (untrusted(), Refused, "tls"),
+    (ssl_error(ssl.SSLError), Refused, "tls"),
+    (ssl_error(ssl.SSLEOFError), TryLater, "offline"),
+    (ssl.SSLCertVerificationError(1, "self-signed"), Refused, "tls"),
+    (aiohttp.InvalidURL("http://["), Refused, "bad_request"),
+    (ConnectionResetError(104, "reset"), TryLater, "offline"),
+    (ZeroDivisionError("a fault of ours"), Refused, "bad_request"),
+    (LibsqlError("UNIQUE constraint failed", "SQLITE_CONSTRAINT"), Refused, "constraint"),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "word"), EXCEPTIONS, ids=lambda case: getattr(type(case), "__name__", "")
+)
+def test_an_exception_is_known_by_its_class_or_an_ancestor(error, kind, word):
+    assert reading(classify(error)) == (kind, word)
+
+
+def test_an_error_of_sqlite_is_known_by_its_name():
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(sqlite3.OperationalError) as missing:
+        connection.execute("SELECT * FROM nowhere")
+    with pytest.raises(sqlite3.IntegrityError) as violated:
+        connection.executescript("CREATE TABLE t (a PRIMARY KEY); INSERT INTO t VALUES (1), (1)")
+    connection.close()
+    assert reading(classify(missing.value)) == (SchemaMissing, "schema_missing")
+    assert reading(classify(violated.value)) == (Refused, "constraint")
+
+
+def test_an_error_of_the_tree_stays_what_it_is():
+    error = TooLarge("too_large")
+    assert classify(error) is error
+
+
+def test_a_message_is_one_short_line_without_control_characters():
+    error = from_answer(400, "", "a\x1b[31m\r\nb\u202e" + "x" * 5000)
+    assert "\x1b" not in error.message
+    assert "\n" not in error.message
+    assert "\u202e" not in error.message
+    assert len(error.message) < 400
+
+
+def test_a_secret_that_the_server_repeats_does_not_come_through_even_in_part():
+    secret = "eyJ" + "s" * 600
+    error = classify(LibsqlError(f"bad token {secret}", "AUTH_JWT_INVALID"), secret)
+    assert "sss" not in error.message + repr(error) + str(error)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        ("Sat, 21 Nov 2026 04:02:00 GMT", 120.0),
+        ("Sat, 21 Nov 2026 03:00:00 GMT", 0.0),
+        ("Tue, 21 Nov 2056 03:00:00 GMT", 86_400.0),
+        ("999999999", 86_400.0),
+        ("-5", None),
+        ("nan", None),
+        ("1e9", None),
+        ("٣", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_a_pause_is_read_without_the_clock_of_this_device(asked, seconds):
+    assert pause(asked, "Sat, 21 Nov 2026 04:00:00 GMT") == seconds
+
+
+@pytest.mark.parametrize("date", ["", "no date", "Sat, 21 Nov 2026 04:00:00"])
+def test_a_moment_says_nothing_without_a_date_to_compare_it_with(date):
+    assert pause("Sat, 21 Nov 2026 04:02:00 GMT", date) is None
+
+
+def test_every_error_has_a_message_and_a_way_out():
+    error = made(Refused, "forbidden", "")
+    assert (error.message, error.hint) == (str(error), "use a token that allows writing")
+    assert Refused("newer_schema", "cannot go on", hint="upgrade").hint == "upgrade"
+
+
+def test_no_client_is_loaded_to_tell_errors_apart():
+    code = "import sys, thermocline.sync.failures; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert not {"aiohttp", "libsql_client"} & set(loaded)

@@ -1,0 +1,141 @@
+"""Distilling by a model: what it may say, and what it may not lose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.memory.distilling import distilled_size
+from thermocline.daemon.memory.metadata import extract
+from thermocline.daemon.thinking.asking import Mind, Wish
+from thermocline.daemon.thinking.distilling import Measure, best, distil, facts
+from thermocline.daemon.thinking.keeping import event_of, memory_of
+
+ASKED = Wish(model=True)
+MEASURE = Measure()
+TEXT = (
+    "User: let's ship the parser, see https://a.example/plan\n"
+    "Agent: Done. I ran `make release` and wrote /srv/notes/release.md"
+)
+
+
+def mind(*answers: object) -> Mind:
+    return Mind(ScriptedModel({"distil": list(answers)} if answers else {}), read_prompts())
+
+
+async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None:
+    told = {"fact": "Ada ships the parser", "people": ["Ada", "User"], "outcome": "Positive"}
+    thought = await distil(TEXT, MEASURE, mind(told), ASKED)
+    assert (thought.way, thought.why) == ("llm", "")
+    assert thought.value.fact == "Ada ships the parser"
+    assert thought.value.people == ("Ada",)
+    assert thought.value.outcome == "positive"
+    assert thought.value.urls == ("https://a.example/plan",)
+    assert thought.value.commands == ("make release",)
+    assert thought.value.paths == ("/srv/notes/release.md",)
+    assert thought.spent is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (ModelUnavailable("no model answered within 3 s"), "no model answered within 3 s"),
+        ({"fact": " \n\x00 "}, "the model's reply says nothing of use"),
+    ],
+)
+async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(
+    answer: object, why: str
+) -> None:
+    thought = await distil(TEXT, MEASURE, mind(answer), ASKED)
+    assert (thought.way, thought.why) == ("rule", why)
+    assert "parser" in thought.value.fact
+    assert thought.value.urls == ("https://a.example/plan",)
+
+
+async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
+    asked = mind({"fact": "by a model"})
+    assert (await distil(TEXT, MEASURE, asked, Wish(model=False))).way == "rule"
+    assert (await distil(TEXT, MEASURE, mind(), Wish())).why == ""
+    assert (await distil(TEXT, MEASURE, mind(), ASKED)).why == "no model is configured for distil"
+    assert (await distil(TEXT, MEASURE, asked, Wish())).value.fact == "by a model"
+
+
+async def test_each_fact_has_its_references_and_the_first_those_of_none() -> None:
+    told = [
+        {"fact": "The parser ships today"},
+        {"fact": "The notes are in /srv/notes/release.md"},
+        {"fact": "\x07"},
+    ]
+    thought = await facts(TEXT, MEASURE, mind(told), ASKED)
+    first, second = thought.value
+    assert (first.urls, first.commands) == (("https://a.example/plan",), ("make release",))
+    assert (first.paths, second.paths) == ((), ("/srv/notes/release.md",))
+    assert best(thought.value, TEXT) in thought.value
+
+
+async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost() -> None:
+    assert (await facts("Hello there", MEASURE, mind([]), ASKED)).value == []
+    thought = await facts(TEXT, MEASURE, mind([]), ASKED)
+    assert thought.way == "rule"
+    assert any(one.urls for one in thought.value)
+
+
+async def test_of_a_long_text_a_model_sees_what_the_rules_think_worth_keeping() -> None:
+    model = ScriptedModel({"distil": [{"fact": "the port is 5433"}]})
+    chat = "User: what a lovely day it is, isn't it? I wonder about lunch.\n" * 600
+    text = f"{chat}User: We decided that the port is 5433.\n{chat}"
+    await distil(text, MEASURE, Mind(model, read_prompts()), ASKED)
+    (asked,) = model.asked
+    assert "5433" in asked.parts[-1].text
+    assert len(asked.parts[-1].text) < len(text) / 10
+
+
+words = st.text(max_size=80)
+
+
+@given(
+    told=st.fixed_dictionaries(
+        {"fact": words},
+        optional={
+            "emotion": words,
+            "people": st.lists(words, max_size=9),
+            "topics": st.lists(words, max_size=9),
+            "actions": st.lists(words, max_size=9),
+            "outcome": words,
+        },
+    ),
+    text=st.text(min_size=1, max_size=200),
+    most=st.integers(16, 300),
+)
+async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
+    told: dict[str, Any], text: str, most: int
+) -> None:
+    thought = await distil(text, Measure(max_bytes=most), mind(told), ASKED)
+    assert distilled_size(thought.value) <= most
+    found = extract(text)
+    assert (thought.value.urls, thought.value.paths) == (found.urls, found.paths)
+    memory = memory_of(thought.value, "general", now=1.0, writer="test")
+    memory.text.encode()
+    assert "\0" not in memory.text
+
+
+@pytest.mark.parametrize(
+    ("fact", "event", "importance"),
+    [
+        ("Ana prefers tea in the morning", "preference_learned", 0.8),
+        ("Actually, the port is 5433, not 5432", "correction", 0.9),
+        ("We decided to use Postgres for the store", "fact_stored", 0.7),
+        ("The office has twelve desks", "fact_stored", 0.6),
+    ],
+)
+async def test_what_gave_rise_to_a_fact_says_how_much_it_matters(
+    fact: str, event: str, importance: float
+) -> None:
+    thought = await distil(fact, Measure(max_bytes=300), mind(), Wish(model=False))
+    assert event_of(thought.value) == (event, importance)

@@ -1,0 +1,128 @@
+"""The tree as a model sees it, and what is made of what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.memory.tree import TreeLimits, add, fit
+from thermocline.daemon.memory.tree_nodes import Node
+from thermocline.daemon.thinking.asking import Mind, Wish
+from thermocline.daemon.thinking.reasoning import Reasoner
+from thermocline.daemon.thinking.tree_search import Choice, chosen, described
+
+TREE = {
+    "people": Node("People"),
+    "people/ana": Node("Ana, who likes tea", 3, 1, 50.0),
+    "projects/Boat": Node("The boat"),
+}
+ASKED = Wish(model=True)
+
+
+def reasoner(*answers: object) -> Reasoner:
+    return Reasoner(Mind(ScriptedModel({"tree": list(answers)}), read_prompts()))
+
+
+def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first() -> None:
+    found = chosen(
+        [
+            Choice("people", 0.31, " it  is\nabout\x00 her "),
+            Choice("/root/people/ana/", 7.0),
+            Choice("people/ana", 0.4, "again"),
+            Choice("PROJECTS/boat", 0.9),
+            Choice("people/bob", 1.0),
+            Choice("projects", 0.9),
+            Choice("people", 0.3),
+            Choice("people", float("nan")),
+        ],
+        TREE,
+    )
+    assert [(one.path, one.relevance) for one in found] == [
+        ("people/ana", 1.0),
+        ("projects/Boat", 0.9),
+        ("people", 0.31),
+    ]
+    assert found[-1].reason == "it is about her"
+    assert found[0].trace == ("root", "people", "people/ana")
+
+
+def test_at_most_five_are_kept() -> None:
+    tree = {f"c{n}": Node("") for n in range(9)}
+    assert len(chosen([Choice(path, 0.9) for path in tree], tree)) == 5
+
+
+def test_the_tree_is_told_without_what_changes_daily_and_within_its_own_limit() -> None:
+    assert "Ana, who likes tea" in described(TREE)
+    busier = {path: Node(node.desc, 99, 99, 1e9) for path, node in TREE.items()}
+    assert described(busier) == described(TREE)
+    limits, full = TreeLimits(), {}
+    for number in range(80):
+        full = dict(fit(add(full, f"a{number % 7}/b{number}", "x" * 90, 1, limits), limits, 1).tree)
+    assert 1_000 < len(described(full).encode()) <= limits.max_size_bytes
+
+
+async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() -> None:
+    model = ScriptedModel({"tree": [[]]})
+    await Reasoner(Mind(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
+    tree, question = model.asked[0].parts
+    assert (tree.stable, tree.quoted) == (True, True)
+    assert (question.stable, question.quoted) == (False, True)
+    assert question.text == "what does Ana drink?"
+
+
+async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
+    choices = [{"path": "people/ana", "relevance": 0.9, "reason": "she drinks it"}]
+    reasoning = await reasoner(choices).search(TREE, "tea?", ASKED)
+    assert reasoning.way == "llm"
+    assert [(one.path, one.reason) for one in reasoning.found] == [("people/ana", "she drinks it")]
+
+
+@pytest.mark.parametrize(
+    ("tree", "question", "why"),
+    [
+        ({}, "tea?", "the tree has no categories yet"),
+        (TREE, " ", "there is no question"),
+        (TREE, "tea?", "it is late"),
+    ],
+)
+async def test_without_an_answer_it_is_told_why(tree: Any, question: str, why: str) -> None:
+    late = reasoner(ModelUnavailable("it is late"))
+    reasoning = await late.search(tree, question, ASKED)
+    assert (reasoning.found, reasoning.way, reasoning.why) == ((), "rule", why)
+
+
+class Slow(ScriptedModel):
+    """A model that answers when it is let go."""
+
+    def __init__(self, answers: dict[str, list[object]]) -> None:
+        super().__init__(answers)
+        self.go = asyncio.Event()
+        self.done = asyncio.Event()
+
+    async def ask(self, *args: Any, **options: Any) -> Any:
+        await self.go.wait()
+        try:
+            return await super().ask(*args, **options)
+        finally:
+            self.done.set()
+
+
+async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
+    model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
+    late = Reasoner(Mind(model, read_prompts()))
+    reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
+    assert (reasoning.found, reasoning.way) == ((), "rule")
+    assert "in time" in reasoning.why
+    model.go.set()
+    await asyncio.wait_for(model.done.wait(), 5)
+
+
+async def test_what_is_late_is_given_up_when_the_daemon_leaves() -> None:
+    late = Reasoner(Mind(Slow({"tree": [[]]}), read_prompts()))
+    await late.search_within(TREE, "who?", ASKED, 0.01)
+    await asyncio.wait_for(late.close(), 5)

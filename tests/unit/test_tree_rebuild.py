@@ -1,0 +1,307 @@
+"""Building the tree anew: what is proposed, what is refused, and that nothing is ever lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.tree_fit import fit
+from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
+from thermocline.daemon.memory.tree_proposals import Member, propose
+from thermocline.daemon.memory.tree_rebuild import (
+    MOST_OPERATIONS,
+    Move,
+    Operation,
+    Placed,
+    Rebuilt,
+    Relabel,
+    apply,
+    fits,
+)
+
+NOW = 1_790_000_000.0
+LIMITS = TreeLimits()
+NAMES = ("a", "b", "c")
+
+
+def tree_of(*paths: str, **counts: int) -> dict[str, Node]:
+    nodes = {path: Node(desc=path, last_access=NOW) for path in paths}
+    return with_parents(nodes) | {
+        path: msgspec.structs.replace(nodes[path], warm_count=number)
+        for path, number in counts.items()
+    }
+
+
+def op(kind: Any, path: str, new_path: str = "", **more: Any) -> Operation:
+    return Operation(type=kind, path=path, new_path=new_path, **more)
+
+
+def why(rebuilt: Rebuilt) -> list[str]:
+    return [refused.why for refused in rebuilt.refused]
+
+
+# One operation
+
+
+def test_a_branch_is_merged_into_another_and_its_memories_go_along() -> None:
+    tree = tree_of("boat", "boat/sail", "boat/oars", "ship", "ship/sail", boat=3)
+    done = apply(tree, [op("merge", "boat", "ship")], LIMITS, NOW)
+    assert set(done.tree) == {"ship", "ship/sail", "ship/oars"}
+    assert done.tree["ship"].warm_count == 3
+    assert done.steps == (
+        Relabel("boat", "ship"),
+        Relabel("boat/oars", "ship/oars"),
+        Relabel("boat/sail", "ship/sail"),
+    )
+
+
+def test_a_branch_may_be_merged_into_its_parent_and_into_the_root() -> None:
+    tree = tree_of("a", "a/a", "a/a/b")
+    done = apply(tree, [op("merge", "a/a", "a"), op("merge", "a", "root")], LIMITS, NOW)
+    assert set(done.tree) == {"b"}
+    assert done.steps == (
+        Relabel("a/a", "a"),
+        Relabel("a/a/b", "a/b"),
+        Relabel("a", ROOT),
+        Relabel("a/b", "b"),
+    )
+
+
+def test_a_renamed_branch_keeps_what_is_below_it() -> None:
+    done = apply(tree_of("a", "a/b"), [op("rename", "a", "x/y", summary="New")], LIMITS, NOW)
+    assert {path: node.desc for path, node in done.tree.items()} == {
+        "x": "X", "x/y": "New", "x/y/b": "a/b",
+    }  # fmt: skip
+
+
+def test_some_memories_of_a_category_move_into_a_new_one() -> None:
+    placed = {"m1": Placed("a"), "m2": Placed("a", archived=True), "m3": Placed("b")}
+    moving = op("move", "a", "a/new", ids=("m1", "m2", "m3", "gone", "m1"), summary="Part")
+    done = apply(tree_of("a", "b", a=2), [moving], LIMITS, NOW, placed)
+    assert done.steps == (Move(("m1", "m2"), "a", "a/new"),)
+    assert done.tree["a/new"] == Node("Part", 1, 1, NOW)
+    assert done.tree["a"].warm_count == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [
+        (op("remove", "full"), "cannot remove 'full': 2 memories are filed there"),
+        (op("remove", "above"), "cannot remove 'above': 1 memories are filed there"),
+        (op("remove", "root"), "cannot remove 'root': 0 memories are filed there"),
+        (op("remove", "none"), "there is no category 'none'"),
+        (op("merge", "full", "none"), "there is no category 'none'"),
+        (op("merge", "above", "above/below"), "cannot take 'above' to 'above/below'"),
+        (op("merge", "full", "full"), "cannot take 'full' to 'full'"),
+        (op("merge", "root", "full"), "cannot take 'root' to 'full'"),
+        (op("rename", "full", "above"), "the category 'above' is already there"),
+        (op("rename", "full", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
+        (
+            op("rename", "above", "x/y/z/full"),
+            "cannot use path 'x/y/z/full/below': it has 5 levels",
+        ),
+        (op("rename", "full", "../etc"), "cannot use path '../etc': '..' is no name"),
+        (op("add", "full"), "the category 'full' is already there"),
+        (op("add", "root"), "the category 'root' is already there"),
+        (op("add", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
+        (op("describe", "full"), "cannot describe 'full' so"),
+        (op("move", "full", "x"), "none of these memories can go from 'full' to 'x'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(
+    operation: Operation, fault: str
+) -> None:
+    tree = tree_of("full", "above", "above/below", full=2)
+    tree["above/below"] = Node("below", cold_count=1)
+    done = apply(tree, [operation, op("describe", "full", summary="Still")], LIMITS, NOW)
+    assert why(done) == [fault]
+    assert [one.type for one in done.done] == ["describe"]
+    assert set(done.tree) == set(tree)
+
+
+def test_no_limit_is_ever_broken() -> None:
+    narrow = TreeLimits(max_nodes=4, max_children=2, max_size_bytes=100_000)
+    done = apply({}, [op("add", name) for name in ("a", "b", "c", "a/x", "a/y")], narrow, NOW)
+    assert set(done.tree) == {"a", "b", "a/x"}
+    assert why(done) == [
+        "'root' would have 3 children, and may have 2",
+        "the tree would have 5 nodes, and may have 4",
+    ]
+    small = TreeLimits(max_size_bytes=400)
+    done = apply({}, [op("add", name, summary="long " * 20) for name in "abcdef"], small, NOW)
+    assert 0 < len(done.done) < 6
+    assert "bytes, and may take 400" in why(done)[0]
+
+
+def test_so_many_operations_at_once_and_no_more() -> None:
+    wanted = [op("describe", "a", summary=str(number)) for number in range(MOST_OPERATIONS + 2)]
+    done = apply(tree_of("a"), wanted, LIMITS, NOW)
+    assert (len(done.done), len(done.refused)) == (MOST_OPERATIONS, 2)
+
+
+# Whatever is wanted
+
+
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=5).map("/".join) | st.sampled_from(
+    ["root", "", "..", "a//b", "_x", "new", "new/deep/er/yet/more"]
+)
+ids = st.integers(0, 19).map("m{}".format)
+operations = st.builds(
+    Operation,
+    type=st.sampled_from(["add", "remove", "merge", "rename", "describe", "move"]),
+    path=paths,
+    new_path=paths,
+    summary=st.text(max_size=8),
+    ids=st.lists(ids, max_size=6).map(tuple),
+)
+limits = st.builds(
+    TreeLimits,
+    max_nodes=st.integers(2, 12),
+    max_depth=st.integers(1, 4),
+    max_children=st.integers(1, 4),
+    max_size_bytes=st.integers(200, 1500),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join)),
+    st.lists(st.lists(st.sampled_from(NAMES), max_size=4).map("/".join), min_size=20, max_size=20),
+    st.lists(operations, max_size=14),
+    limits,
+)
+def test_no_memory_is_ever_lost_and_no_limit_broken(
+    given_paths: list[str], homes: list[str], wanted: list[Operation], caps: TreeLimits
+) -> None:
+    fitted = fit(with_parents({path: Node(path) for path in given_paths}), caps, NOW)
+    at = {f"m{n}": home if home in fitted.tree else ROOT for n, home in enumerate(homes)}
+    tree = dict(fitted.tree)
+    for home in at.values():
+        if home != ROOT:
+            node = tree[home]
+            tree[home] = msgspec.structs.replace(node, warm_count=node.warm_count + 1)
+    if fits(tree, caps) is not None:
+        return
+    done = apply(tree, wanted, caps, NOW, {key: Placed(home) for key, home in at.items()})
+    assert fits(done.tree, caps) is None
+    assert all(level(path) <= caps.max_depth for path in done.tree)
+    assert dict(with_parents(done.tree)) == done.tree
+    for step in done.steps:
+        for key, home in at.items():
+            if home == step.old and (isinstance(step, Relabel) or key in step.ids):
+                at[key] = step.new
+    counted = dict.fromkeys(done.tree, 0)
+    for home in at.values():
+        assert home == ROOT or home in done.tree
+        if home != ROOT:
+            counted[home] += 1
+    assert counted == {path: node.warm_count for path, node in done.tree.items()}
+
+
+# What the rules propose
+
+
+def members(category: str, *groups: tuple[int, str]) -> dict[str, list[Member]]:
+    found = [
+        Member(f"{category}-{word}-{n}", f"{word} number {n}")
+        for many, word in groups
+        for n in range(many)
+    ]
+    return {category: found}
+
+
+def test_an_overfull_category_is_split_by_what_its_memories_share() -> None:
+    tree = tree_of("projects", projects=50)
+    filed = members("projects", (20, "sailing"), (15, "harvest"), (15, ""))
+    wanted = propose(tree, filed, LIMITS, NOW)
+    assert [(one.type, one.path, one.new_path, len(one.ids)) for one in wanted] == [
+        ("move", "projects", "projects/sailing", 20),
+        ("move", "projects", "projects/harvest", 15),
+    ]
+    assert wanted[0].reason == "20 of 50 have it in common"
+
+
+def test_subjects_and_tags_go_before_words() -> None:
+    filed = [
+        Member(f"m{n}", "the rigging needs work", subject="Old Boat" if n < 12 else "", tags=("x",))
+        for n in range(50)
+    ]
+    wanted = propose(tree_of("projects", projects=50), {"projects": filed}, LIMITS, NOW)
+    assert [one.new_path for one in wanted] == ["projects/old_boat"]
+
+
+def test_what_a_category_is_about_anyway_is_no_part_of_it() -> None:
+    filed = members("boat", (50, "boat"))
+    assert propose(tree_of("boat", boat=50), filed, LIMITS, NOW) == []
+
+
+def test_the_root_is_split_into_categories() -> None:
+    wanted = propose({}, members(ROOT, (20, "sailing"), (20, "harvest")), LIMITS, NOW)
+    assert [one.new_path for one in wanted] == ["harvest", "sailing"]
+
+
+def test_nothing_is_split_where_the_tree_is_nearly_full() -> None:
+    tree = tree_of("a", *(f"a/{n}" for n in range(9)), a=50)
+    filed = members("a", (20, "sailing"), (20, "harvest"))
+    assert len(propose(tree, filed, LIMITS, NOW)) == 1
+    full = TreeLimits(max_nodes=13)
+    assert propose(tree, filed, full, NOW) == []
+
+
+def test_a_category_as_deep_as_may_be_is_not_split() -> None:
+    path = "a/b/c/d"
+    filed = members(path, (50, "sailing"))
+    assert propose(tree_of(path), filed, LIMITS, NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("node", "merged"),
+    [
+        (Node("x", 0, 2, NOW - 61 * DAY), True),
+        (Node("x", 0, 2, NOW - 59 * DAY), False),
+        (Node("x", 1, 1, NOW - 61 * DAY), False),
+        (Node("x", 0, 4, NOW - 61 * DAY), False),
+        # What is empty is for pruning.
+        (Node("x", 0, 0, NOW - 61 * DAY), False),
+    ],
+)
+def test_what_is_small_cold_and_unused_goes_into_its_parent(node: Node, *, merged: bool) -> None:
+    tree = tree_of("a") | {"a/b": node, "c": node}
+    wanted = propose(tree, {}, LIMITS, NOW)
+    assert [(one.type, one.path, one.new_path) for one in wanted] == (
+        [("merge", "a/b", "a")] if merged else []
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["sailing", "harvest", "Büro", "新しい計画", "a/b", "__", "12345"]),
+            st.text(max_size=12),
+            st.lists(st.text(max_size=6), max_size=2),
+        ),
+        max_size=90,
+    ),
+    limits,
+)
+def test_whatever_is_proposed_can_be_done(
+    given_members: list[tuple[str, str, list[str]]], caps: TreeLimits
+) -> None:
+    filed = [
+        Member(f"m{n}", f"{word} {text}", subject=word if n % 3 else "", tags=tuple(tags))
+        for n, (word, text, tags) in enumerate(given_members)
+    ]
+    tree = fit(tree_of("p", p=len(filed)), caps, NOW).tree
+    if fits(tree, caps) is not None or "p" not in tree:
+        return
+    wanted = propose(tree, {"p": filed}, caps, NOW)
+    placed = {member.id: Placed("p") for member in filed}
+    done = apply(tree, wanted, caps, NOW, placed)
+    assert (list(done.done), done.refused) == (wanted, ())
+    assert propose(tree, {"p": filed}, caps, NOW) == wanted
