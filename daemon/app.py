@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from thermocline.sync import Device, Timing, Waiting
+from thermocline.sync import Device, Waiting
 
 from .api import server
 from .api.access import Gate
@@ -25,9 +23,10 @@ from .api.bus import Bus
 from .api.calls import Identity, Services
 from .api.connections import Server
 from .api.routes import all_routes
-from .client import default_socket
+from .background import Endless
 from .config import Settings, load
 from .errors import ConfigInvalid, ThermoclineError
+from .files.keeping import Workspaces
 from .heap import give_back, share_heap
 from .live_settings import LiveSettings
 from .llm.asking import LiveModel
@@ -40,11 +39,13 @@ from .problems import Problems
 from .replication.account import Account, account_of
 from .replication.connecting import connect
 from .replication.once import OneOffs
-from .replication.replicas import Plan, Replicas
+from .replication.replicas import Replicas
 from .replication.thinning import Thinning
-from .restoring import rehearsing
+from .replication_plan import plan_of, replicates_files
+from .restoring import interrupted, rehearsing
 from .restoring.rehearsing import Rehearsals
 from .rules import rules_of
+from .serving import Start, serve
 from .signals import Signals
 from .store import atomic
 from .store.agents import Agents, Keeping
@@ -62,7 +63,6 @@ from .upkeep.local_zone import LocalZone
 from .upkeep.tending import Tending
 from .upkeep_plan import upkeep_plan
 from .version import version
-from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
@@ -70,16 +70,7 @@ _REPLICA_THREADS: Final = 2
 _GIVE_BACK_SECONDS: Final = 60.0
 _OPEN_FILES: Final = 16_384
 _TEND_SECONDS: Final = 60.0
-
-
-class Start(msgspec.Struct, frozen=True):
-    """How the daemon was asked to start."""
-
-    state_dir: Path
-    socket: Path
-    config_file: Path | None
-    sets: tuple[str, ...]
-    welcome: bool
+_FILE_SECONDS: Final = 30.0
 
 
 def main(
@@ -135,6 +126,7 @@ async def run(start: Start, live: LiveSettings) -> None:
         device = device_id(start.state_dir)
         remove_leftovers(start.state_dir)
         rehearsing.remove_leftovers(start.state_dir)
+        interrupted.finish(start.state_dir)
         signals = Signals(asyncio.get_running_loop())
         threads = ThreadPoolExecutor(_READING_THREADS, thread_name_prefix="reader")
         files = ThreadPoolExecutor(_REPLICA_THREADS, thread_name_prefix="replica")
@@ -157,6 +149,9 @@ async def run(start: Start, live: LiveSettings) -> None:
             thinking=thinking,
             replicas=replicas,
             one_offs=OneOffs(agents, connect, device),
+            workspaces=Workspaces(
+                start.state_dir, lambda: replicates_files(live.settings), problems
+            ),
             rehearsals=_rehearsals(start, live, agents, replicas, problems),
             upkeep=_upkeep(live, agents, bus, problems, device, thinking),
             settings=lambda: live.settings,
@@ -169,7 +164,8 @@ async def run(start: Start, live: LiveSettings) -> None:
             stopping=signals.stopping,
         )
         edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
-        await _serve(start, live, services, edge, signals)
+        tasks = _tasks(live, services, signals)
+        await serve(start, lambda: live.settings, services, edge, signals, tasks)
         threads.shutdown()
         files.shutdown()
 
@@ -182,47 +178,19 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
-async def _serve(
-    start: Start, live: LiveSettings, services: Services, edge: Server, signals: Signals
-) -> None:
-    settings = live.settings
-    bound = server.bind(start.socket, settings.socket.permissions, settings.socket.group)
-    listening = await server.listen(edge, bound)
-    inode = start.socket.stat().st_ino
-    upkeep = [
-        asyncio.create_task(services.agents.run(), name="agents"),
-        asyncio.create_task(services.replicas.run(), name="replicas"),
-        asyncio.create_task(give_back(_GIVE_BACK_SECONDS), name="heap"),
-        asyncio.create_task(services.rehearsals.run(), name="rehearsals"),
-        asyncio.create_task(live.run(signals.reload, services.problems), name="configuration"),
-        asyncio.create_task(_tending(live, services).run(), name="tending"),
-        asyncio.create_task(services.upkeep.run(), name="upkeep"),
-        asyncio.create_task(services.thinking.listener.run(), name="conversations"),
-    ]
-    # The agent that most callers mean is ready before the first of them comes.
-    async with services.agents.use(settings.agent_id, create=True):
-        services.ready.set()
-    _log.info("ready on %s", start.socket, extra={"action": "ready"})
-    if start.welcome:
-        print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
-    try:
-        await signals.stopping.wait()
-    finally:
-        _log.info("stopping", extra={"action": "stopping"})
-        listening.close()
-        edge.pre_shutdown()
-        await edge.drain(live.settings.socket.drain_seconds)
-        for task in upkeep:
-            task.cancel()
-        await asyncio.gather(*upkeep, return_exceptions=True)
-        await services.upkeep.close()
-        await services.thinking.close()
-        await services.model.close()
-        await services.replicas.close()
-        await services.agents.close()
-        if start.socket.exists() and start.socket.stat().st_ino == inode:
-            start.socket.unlink()
-        _log.info("stopped", extra={"action": "stopped"})
+def _tasks(live: LiveSettings, services: Services, signals: Signals) -> dict[str, Endless]:
+    """What goes on beside the callers, by name."""
+    return {
+        "agents": services.agents.run,
+        "replicas": services.replicas.run,
+        "heap": lambda: give_back(_GIVE_BACK_SECONDS),
+        "rehearsals": services.rehearsals.run,
+        "configuration": lambda: live.run(signals.reload, services.problems),
+        "tending": _tending(live, services).run,
+        "workspaces": lambda: _filing(services),
+        "upkeep": services.upkeep.run,
+        "conversations": services.thinking.listener.run,
+    }
 
 
 def _agents(
@@ -285,16 +253,13 @@ def _replicas(
     def account(agent: str, folder: Path, workspace: Path | None) -> Account | None:
         return account_of(live.settings, os.environ, agent, folder, workspace)
 
-    def plan() -> Plan:
-        return plan_of(live.settings)
-
     name = live.settings.sync.device_name or platform.node() or device
     return Replicas(
         agents,
         account=account,
         connect=partial(connect, threads=files),
         device=Device(device, name[:64]),
-        plan=plan,
+        plan=lambda: plan_of(live.settings),
         waiting=Waiting(),
         problems=problems,
     )
@@ -357,18 +322,20 @@ def _tending(live: LiveSettings, services: Services) -> Tending:
         Cleaning(lambda: live.settings.cold.retention_years),
         Thinning(services.replicas, max_bytes, services.problems),
     )
-    return Tending(services.agents, duties, _TEND_SECONDS, services.problems)
-
-
-def plan_of(settings: Settings) -> Plan:
-    """When replicas are told and asked, from the configuration."""
-    sync = settings.sync
-    timing = Timing(
-        urgent_seconds=sync.critical_seconds,
-        change_seconds=sync.change_seconds,
-        poll_seconds=sync.poll_seconds,
+    return Tending(
+        services.agents, duties, _TEND_SECONDS, services.problems, trouble="upkeep_trouble"
     )
-    return Plan(timing, sync.shutdown_seconds)
+
+
+async def _filing(services: Services) -> None:
+    """Keep the workspaces in step; after a restore their files are there at once."""
+    await services.ready.wait()
+    await services.workspaces.keep_all(services.agents.open_stores().values())
+    duties = (services.workspaces.keep,)
+    tending = Tending(
+        services.agents, duties, _FILE_SECONDS, services.problems, trouble="workspace_trouble"
+    )
+    await tending.run()
 
 
 def keeping_of(settings: Settings) -> Keeping:

@@ -9,76 +9,24 @@ with Client(agent="assistant") as memory:
 from __future__ import annotations
 
 import json
-import os
 
-from ._channel import (
-    AnswerLost,
-    ApiError,
-    Channel,
-    ClientError,
-    DaemonUnreachable,
-    lines_of,
-    quoted,
-    refusal,
-)
-from .places import socket_places
+from ._calling import Caller, default_socket, place
+from ._channel import AnswerLost, ApiError, ClientError, DaemonUnreachable, lines_of, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Self, Unpack
+    from typing import Unpack
 
-    from . import answers, status_answers
-    from ._channel import Query
+    from . import answers, status_answers, thinking_answers
     from .answers import Json
     from .recall_answers import ColdFound, Recall, RecallOptions
 
 __all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
 
 
-def default_socket(env: Mapping[str, str]) -> str:
-    """The daemon's socket for a program with the environment `env`.
-
-    `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the places where a
-    daemon offers it; where none does, the one that a daemon of this user would make.
-    """
-    if named := env.get("THERMOCLINE_SOCKET"):
-        return named
-    root = os.getuid() == 0
-    places = socket_places(env, root=root)
-    # A program that is a service itself has a run-time folder of its own; the daemon's is another.
-    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
-
-
-class Client:
-    """A connection to the daemon, kept alive between calls and made anew when it must be.
-
-    A call is sent a second time only when that can do nothing twice: when the daemon had not
-    received all of it, or when it only reads. One client serves one thread, and a forked
-    process needs its own. Calls raise `ApiError` and `DaemonUnreachable`.
-
-    Args:
-        socket_path: the daemon's socket; `default_socket` finds it when left out.
-        agent: whose memory; the daemon's `default` when left out.
-        timeout: seconds to wait for the daemon at a time.
-    """
-
-    def __init__(
-        self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
-    ) -> None:
-        self.socket_path = socket_path or default_socket(os.environ)
-        self._channel = Channel(self.socket_path, agent, timeout)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection; the next call opens another."""
-        self._channel.close()
+class Client(Caller):
+    """The daemon's calls as methods; see `Caller` for the connection, and for any other call."""
 
     # Memories
 
@@ -95,7 +43,7 @@ class Client:
 
     def get(self, memory_id: str) -> answers.Memory:
         """The memory with this id, or with the only id that begins so (4 characters or more)."""
-        memory: answers.Memory = self.request("GET", _path("/api/memory", memory_id))
+        memory: answers.Memory = self.request("GET", place("/api/memory", memory_id))
         return memory
 
     def list(self, **filters: Unpack[answers.Filters]) -> answers.Page:
@@ -108,30 +56,30 @@ class Client:
 
     def update(self, memory_id: str, **changes: Unpack[answers.Changes]) -> answers.Updated:
         """Change the given fields of a memory."""
-        path = _path("/api/memory", memory_id)
+        path = place("/api/memory", memory_id)
         updated: answers.Updated = self.request("PUT", path, body=changes)
         return updated
 
     def forget(self, memory_id: str) -> answers.Deleted:
         """Delete a memory for good."""
-        deleted: answers.Deleted = self.request("DELETE", _path("/api/memory", memory_id))
+        deleted: answers.Deleted = self.request("DELETE", place("/api/memory", memory_id))
         return deleted
 
     def reinforce(self, memory_id: str) -> answers.Reinforced:
         """Count one more use of a memory, which raises its score."""
-        path = _path("/api/memory", memory_id) + "/reinforce"
+        path = place("/api/memory", memory_id) + "/reinforce"
         reinforced: answers.Reinforced = self.request("POST", path)
         return reinforced
 
     def merge(self, memory_id: str, into: str) -> answers.Merged:
         """Retire a memory into another, which gains its uses, tags and references."""
-        path = _path("/api/memory", memory_id) + "/merge"
+        path = place("/api/memory", memory_id) + "/merge"
         merged: answers.Merged = self.request("POST", path, body={"into": into})
         return merged
 
     def unmerge(self, memory_id: str) -> answers.Unmerged:
         """Bring a memory back that was merged into another, and undo what that gained."""
-        path = _path("/api/memory", memory_id) + "/unmerge"
+        path = place("/api/memory", memory_id) + "/unmerge"
         unmerged: answers.Unmerged = self.request("POST", path)
         return unmerged
 
@@ -174,12 +122,12 @@ class Client:
             key: identity, owner_profile, lesson, event, task or project.
             value: the JSON for it.
         """
-        updated: answers.HotUpdated = self.request("PUT", _path("/api/hot", key), body=value)
+        updated: answers.HotUpdated = self.request("PUT", place("/api/hot", key), body=value)
         return updated
 
     def hot_remove(self, key: str, name: str) -> answers.HotRemoved:
         """Remove one entry of a part of the hot state."""
-        path = _path("/api/hot", key)
+        path = place("/api/hot", key)
         removed: answers.HotRemoved = self.request("DELETE", path, {"name": name})
         return removed
 
@@ -232,6 +180,54 @@ class Client:
         made: answers.Initialized = self.request("POST", "/api/cold/init", body=database)
         return made
 
+    # Conversations
+
+    def observe(
+        self,
+        conversation: str,
+        turns: Sequence[thinking_answers.Turn] = (),
+        *,
+        end: bool = False,
+        **reading: Unpack[thinking_answers.Reading],
+    ) -> thinking_answers.Observed:
+        """Tell what was said; what is worth remembering of it is kept after a pause.
+
+        When this returns, the turns are on the disk.
+
+        Args:
+            conversation: any name; the same for all its turns.
+            turns: up to 500, in their order; none may be left to say when it ends.
+            end: it is over, and becomes an episode.
+            **reading: `wait` for the memories that are made of it; `llm` and `llm_endpoint` then
+                say by what.
+        """
+        body = {"conversation": conversation, "turns": [*turns], "end": end, **reading}
+        observed: thinking_answers.Observed = self.request("POST", "/api/observe", body=body)
+        return observed
+
+    def graph(self, entity: str, depth: int = 2) -> thinking_answers.Graph:
+        """What memories say of somebody or something, and what is up to `depth` relations away."""
+        wanted: dict[str, Json] = {"entity": entity, "depth": depth}
+        graph: thinking_answers.Graph = self.request("GET", "/api/graph", wanted)
+        return graph
+
+    def compact(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        **options: Unpack[thinking_answers.Compacting],
+    ) -> thinking_answers.Compacted:
+        """Make a conversation with a model fit into its window again. Nothing is stored.
+
+        Args:
+            messages: the oldest first, each with a `role` and a `content`; whatever else they
+                have comes back with them.
+            **options: `window` is what the model can read, in tokens (128,000 when left out);
+                `check` only tells whether it is time.
+        """
+        body = {"messages": [*messages], **options}
+        compacted: thinking_answers.Compacted = self.request("POST", "/api/compact", body=body)
+        return compacted
+
     # The replica
 
     def sync_status(self) -> status_answers.SyncStanding:
@@ -266,8 +262,8 @@ class Client:
         return devices
 
     def retire_device(self, device_id: str) -> status_answers.DeviceRetired:
-        """Wait for a device no longer, by its id or the beginning of it."""
-        path = _path("/api/devices", device_id) + "/retire"
+        """Wait for a device no longer, by its id, the beginning of it, or its name."""
+        path = place("/api/devices", device_id) + "/retire"
         retired: status_answers.DeviceRetired = self.request("POST", path)
         return retired
 
@@ -280,16 +276,16 @@ class Client:
 
     def kv_get(self, key: str) -> answers.Pair:
         """The pair with this key."""
-        pair: answers.Pair = self.request("GET", _path("/api/kv", key))
+        pair: answers.Pair = self.request("GET", place("/api/kv", key))
         return pair
 
     def kv_set(self, key: str, value: str) -> Json:
         """Set the value of a key, new or not."""
-        return self.request("PUT", _path("/api/kv", key), body={"value": value})
+        return self.request("PUT", place("/api/kv", key), body={"value": value})
 
     def kv_delete(self, key: str) -> answers.Deleted:
         """Delete a pair."""
-        deleted: answers.Deleted = self.request("DELETE", _path("/api/kv", key))
+        deleted: answers.Deleted = self.request("DELETE", place("/api/kv", key))
         return deleted
 
     def kv_list(self, prefix: str = "", limit: int = 50, offset: int = 0) -> answers.Pairs:
@@ -361,40 +357,3 @@ class Client:
         """
         wanted = {"types": ",".join(types) or None}
         return self._channel.stream("/api/events", wanted, last_id)
-
-    # The wire
-
-    def request(
-        self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Json:
-        """Make any call of the API.
-
-        Args:
-            method: `GET`, `POST`, `PUT` or `DELETE`.
-            path: such as `/api/memory`, percent-encoded.
-            query: its parameters; None leaves one out, a sequence repeats it.
-            body: the JSON to send; None sends none.
-
-        Returns:
-            The JSON of the answer, or its text where it is text.
-        """
-        status, parsed = self._channel.call(method, path, query, body)
-        if status >= 400:
-            raise refusal(status, parsed)
-        return parsed
-
-    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces as they come.
-
-        Takes a connection of its own, from the first piece to the last.
-
-        Raises:
-            AnswerLost: it broke off.
-        """
-        return self._channel.download(path, query or {})
-
-
-def _path(collection: str, name: str) -> str:
-    if not name:
-        raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
-    return f"{collection}/{quoted(name)}"

@@ -120,6 +120,11 @@ class ModelUnavailable(Unavailable):
 
     code = "model_unavailable"
 
+    @property
+    def in_full(self) -> str:
+        """Why, and the way out: an answer that was made by rules has one place for both."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
 
 class ReplicaAway(Unavailable):
     """The replica cannot be reached, or not so often; nothing is lost, and it passes by itself.

@@ -73,7 +73,12 @@ class NoteReport(TypedDict):
 
 
 class Ingested(TypedDict):
-    """What was taken in, or would be: EvoClaw's fields, and a report on each file."""
+    """What was taken in, or would be: EvoClaw's fields, and a report on each file.
+
+    `model_error` is why the rules had to read a note.
+    """
+
+    model_error: NotRequired[str]
 
     files_scanned: int
     mode: Literal["rule", "llm"]

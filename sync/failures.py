@@ -28,7 +28,7 @@ _EXPLAINED: Final = {
     "offline": ("cannot reach the remote", "nothing is lost; it goes on when the network is back"),
     "timeout": ("cannot wait longer for the remote", "nothing is lost; it is tried again"),
     "not_json": (
-        "cannot understand the answer in the remote's place",
+        "cannot reach the remote: something else answers in its place",
         "if this network asks for a login, open any page in a browser",
     ),
     "busy": ("cannot write while another device does", "it is tried again"),

@@ -16,6 +16,7 @@ import msgspec
 from .failures import SchemaMissing
 from .remote import Remote, Statement, Value
 from .rows import STATEMENT, UNVERSIONED, Row, View
+from .values import number, whole
 
 # The most that one answer brings.
 _MOST_ROWS: Final = 500
@@ -50,7 +51,7 @@ async def _page(
 ) -> tuple[tuple[Value, ...], ...]:
     sql = (
         f"SELECT id, {table.columns} FROM {table.name}"
-        " WHERE agent_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
+        " WHERE agent_id = ?1 AND id > ?2 AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
     )
     try:
         [result] = await remote.batch([Statement(sql, (agent, after, _MOST_ROWS))])
@@ -69,9 +70,9 @@ def _cold(values: Sequence[Value]) -> View:
     return View(
         text=_fact(content) or str(summary or ""),
         category=str(category or "general"),
-        importance=_number(importance, 0.5),
+        importance=number(importance, 0.5),
         created_at=_seconds(created),
-        access_count=int(_number(accesses, 0)),
+        access_count=whole(accesses),
     )
 
 
@@ -114,9 +115,5 @@ def _fact(content: Value) -> str:
 
 
 def _seconds(value: Value) -> int:
-    moment = int(_number(value, 0))
+    moment = whole(value)
     return moment // 1000 if moment > _MILLISECONDS else moment
-
-
-def _number(value: Value, otherwise: float) -> float:
-    return float(value) if isinstance(value, int | float) else otherwise

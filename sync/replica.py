@@ -8,18 +8,30 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from . import foreign, schema, statements
+from .failures import Refused
 from .remote import Remote, Statement, Value
 from .rows import STATEMENT, Row
+from .statements import DISPLACED
+from .values import integer, whole, whole_in
 
 P = TypeVar("P")
 # The most that one batch may carry; one row alone may be longer.
 MOST_ROWS: Final = 500
 MOST_BYTES: Final = 1_000_000
+# Of rows that have no place in the order: beyond so many, the whole of it is damaged.
+_MOST_DISPLACED: Final = 10_000
 # Above every version before it, also where another tool has replaced the row and its version.
 _NEXT_CRITICAL: Final = (
-    "(SELECT coalesce(max(seq), 0) FROM replica_clock WHERE agent_id = ?1) +"
-    " coalesce((SELECT max(version, 0) FROM critical_state WHERE agent_id = ?1), 0) + 1"
+    f"(SELECT coalesce(max({whole_in('seq', 0)}), 0) FROM replica_clock WHERE agent_id = ?1) +"
+    f" coalesce((SELECT max({whole_in('version', 0)}, 0) FROM critical_state"
+    " WHERE agent_id = ?1), 0) + 1"
 )
+# -1 where another tool wrote it, or wrote over it.
+CRITICAL_VERSION: Final = (
+    "CASE WHEN typeof(version) = 'integer' AND version > 0 THEN version ELSE -1 END"
+)
+_SEEN: Final = whole_in("seen", 0)
+_IN_USE: Final = "typeof(retired_at) <> 'integer'"
 
 
 class Poll(msgspec.Struct, frozen=True):
@@ -34,7 +46,7 @@ class Look(msgspec.Struct, frozen=True):
     """What other tools and people have done, which the agent's order does not show.
 
     Attributes:
-        foreign: whether another tool has written statements.
+        foreign: whether another tool has written statements, or taken rows their place.
         critical: the version of the critical state; 0: there is none, -1: another tool wrote it.
         retired: when this device was retired, in seconds since the epoch.
     """
@@ -94,20 +106,22 @@ class Replica:
             "SELECT seq, epoch, pruned FROM replica_clock WHERE agent_id = ?1"
             " UNION ALL SELECT 0, '', 0 LIMIT 1"
         )
-        return Poll(seq=_whole(row[0]), epoch=str(row[1]), pruned=_whole(row[2]))
+        return Poll(seq=whole(row[0]), epoch=str(row[1]), pruned=whole(row[2]))
 
     async def look(self, device: str) -> Look:
         """What `poll` does not show."""
         [row] = await self._rows(
-            "SELECT EXISTS (SELECT 1 FROM cold_memories WHERE agent_id = ?1 AND seq IS NULL),"
-            " (SELECT coalesce(version, -1) FROM critical_state WHERE agent_id = ?1),"
+            "SELECT EXISTS (SELECT 1 FROM cold_memories WHERE agent_id = ?1 AND seq IS NULL)"
+            f" OR EXISTS (SELECT 1 FROM cold_memories WHERE agent_id = ?1 AND {DISPLACED})"
+            f" OR EXISTS (SELECT 1 FROM objects WHERE agent_id = ?1 AND {DISPLACED}),"
+            f" (SELECT {CRITICAL_VERSION} FROM critical_state WHERE agent_id = ?1),"
             " (SELECT retired_at FROM replica_devices WHERE agent_id = ?1 AND device_id = ?2)",
             device,
         )
         return Look(
             foreign=bool(row[0]),
-            critical=_whole(row[1]),
-            retired=None if row[2] is None else _whole(row[2]),
+            critical=whole(row[1]),
+            retired=integer(row[2]),
         )
 
     def left_by_others(self) -> AsyncIterator[list[Row]]:
@@ -141,19 +155,26 @@ class Replica:
                 Statement("SELECT seq FROM replica_clock WHERE agent_id = ?1", (self._agent,)),
             ]
         )
-        return _whole(place.rows[0][0])
+        return whole(place.rows[0][0])
 
     async def adopt(self) -> None:
         """Give what other tools wrote a place in the order, so that every device receives it."""
-        await self._remote.batch(
-            [
-                statements.advance(self._agent),
-                Statement(
-                    "UPDATE cold_memories SET seq = (SELECT seq FROM replica_clock"
-                    " WHERE agent_id = ?1) WHERE agent_id = ?1 AND seq IS NULL",
-                    (self._agent,),
-                ),
-            ]
+        await self._remote.batch([statements.advance(self._agent), *statements.adopt(self._agent)])
+
+    async def displaced(self) -> tuple[tuple[str, str], ...]:
+        """Kind and id of rows that no page holds, since their id or their place is none.
+
+        The remote reads all rows for it. A row without a name gets one that no other has.
+
+        Raises:
+            Refused: "damaged", where there are thousands of them.
+        """
+        [result] = await self._remote.batch([statements.displaced(self._agent, _MOST_DISPLACED)])
+        if len(result.rows) == _MOST_DISPLACED:
+            raise Refused("damaged", "cannot read the replica: its rows have lost their order")
+        return tuple(
+            (str(kind), str(key).removeprefix(f"{self._agent}:") if named else f"({number})")
+            for number, (kind, key, named) in enumerate(result.rows)
         )
 
     async def statements(self, after: tuple[int, str], limit: int) -> Page[tuple[int, str]]:
@@ -168,7 +189,7 @@ class Replica:
         rows = [statements.statement_of(self._agent, line) for line in result.rows]
         names = [(STATEMENT, str(line[0]).removeprefix(f"{self._agent}:")) for line in result.rows]
         end = result.rows[-1] if result.rows else None
-        return _page(rows, names, None if end is None else (_whole(end[13]), str(end[0])), limit)
+        return _page(rows, names, None if end is None else (whole(end[13]), str(end[0])), limit)
 
     async def objects(self, after: tuple[int, str, str], limit: int) -> Page[tuple[int, str, str]]:
         """The rows of the other kinds behind a place, at most `limit`; as for `statements`."""
@@ -176,7 +197,7 @@ class Replica:
         rows = [statements.object_of(line) for line in result.rows]
         names = [(str(line[0]), str(line[1])) for line in result.rows]
         end = result.rows[-1] if result.rows else None
-        last = None if end is None else (_whole(end[6]), str(end[0]), str(end[1]))
+        last = None if end is None else (whole(end[6]), str(end[0]), str(end[1]))
         return _page(rows, names, last, limit)
 
     async def of_kinds(self, kinds: frozenset[str]) -> list[Row]:
@@ -193,9 +214,9 @@ class Replica:
     async def critical(self) -> tuple[str, int] | None:
         """The critical state, and its version: -1 where another tool wrote it."""
         rows = await self._rows(
-            "SELECT data, coalesce(version, -1) FROM critical_state WHERE agent_id = ?1"
+            f"SELECT data, {CRITICAL_VERSION} FROM critical_state WHERE agent_id = ?1"
         )
-        return (str(rows[0][0]), _whole(rows[0][1])) if rows else None
+        return (str(rows[0][0]), whole(rows[0][1])) if rows else None
 
     async def put_critical(self, data: str, known: int, device: str, now: float) -> int | None:
         """Replace the critical state if it is still of version `known`; 0: if there is none.
@@ -214,11 +235,11 @@ class Replica:
             sql = (
                 "UPDATE critical_state SET data = ?2, updated_at = ?3, device = ?4,"
                 f" version = {_NEXT_CRITICAL}"
-                " WHERE agent_id = ?1 AND coalesce(version, -1) = ?5 RETURNING version"
+                f" WHERE agent_id = ?1 AND {CRITICAL_VERSION} = ?5 RETURNING version"
             )
             args = (data, int(now), device, known)
         rows = await self._rows(sql, *args)
-        return _whole(rows[0][0]) if rows else None
+        return whole(rows[0][0]) if rows else None
 
     async def sign(self, device: str, name: str, seen: int, now: float) -> None:
         """Note that this device was here, and how far it has received everything."""
@@ -228,7 +249,8 @@ class Replica:
                     "INSERT INTO replica_devices"
                     " (agent_id, device_id, name, first_at, last_at, seen)"
                     " VALUES (?1, ?2, ?3, ?4, ?4, ?5) ON CONFLICT DO UPDATE SET"
-                    " name = excluded.name, last_at = max(last_at, excluded.last_at),"
+                    " name = excluded.name,"
+                    f" last_at = max({whole_in('last_at', 0)}, excluded.last_at),"
                     " seen = excluded.seen",
                     (self._agent, device, name, int(now), seen),
                 )
@@ -245,10 +267,10 @@ class Replica:
             Device(
                 id=str(row[0]),
                 name=str(row[1]),
-                first_at=_whole(row[2]),
-                last_at=_whole(row[3]),
-                seen=_whole(row[4]),
-                retired_at=None if row[5] is None else _whole(row[5]),
+                first_at=whole(row[2]),
+                last_at=whole(row[3]),
+                seen=whole(row[4]),
+                retired_at=integer(row[5]),
             )
             for row in rows
         ]
@@ -260,19 +282,22 @@ class Replica:
             device: this device.
             seen: how far it has come, which it knows better than its last note here.
         """
-        unseen = "{t}.agent_id = d.agent_id AND {t}.seq > d.seen AND NOT ({own})"
+        unseen = (
+            "{t}.agent_id = d.agent_id AND {t}.seq > d.seen AND typeof({t}.seq) = 'integer'"
+            " AND NOT ({own})"
+        )
         cold = unseen.format(t="c", own="c.device IS d.device_id AND c.place_device IS d.device_id")
         rest = unseen.format(t="o", own="o.device = d.device_id")
         rows = await self._rows(
             f"SELECT device_id, (SELECT count(*) FROM cold_memories AS c WHERE {cold})"
             f" + (SELECT count(*) FROM objects AS o WHERE {rest}) FROM"
-            " (SELECT agent_id, device_id, CASE WHEN device_id = ?2 THEN max(seen, ?3)"
-            " ELSE seen END AS seen FROM replica_devices"
-            " WHERE agent_id = ?1 AND retired_at IS NULL) AS d",
+            f" (SELECT agent_id, device_id, CASE WHEN device_id = ?2 THEN max({_SEEN}, ?3)"
+            f" ELSE {_SEEN} END AS seen FROM replica_devices"
+            f" WHERE agent_id = ?1 AND {_IN_USE}) AS d",
             device,
             seen,
         )
-        return {str(key): _whole(number) for key, number in rows}
+        return {str(key): whole(number) for key, number in rows}
 
     async def retire(self, device: str, now: float | None) -> bool:
         """Count a device no longer, or, without a time, again; False: there is no such device."""
@@ -289,12 +314,12 @@ class Replica:
 
     async def prune(self) -> int:
         """Remove the traces of deletions that every device in use knows; return up to where."""
-        known = "(SELECT min(seen) FROM replica_devices WHERE agent_id = ?1 AND retired_at IS NULL)"
+        known = f"(SELECT min({_SEEN}) FROM replica_devices WHERE agent_id = ?1 AND {_IN_USE})"
         *_, result = await self._remote.batch(
             [
                 Statement(
-                    f"UPDATE replica_clock SET pruned = max(pruned, coalesce({known}, 0))"
-                    " WHERE agent_id = ?1",
+                    f"UPDATE replica_clock SET pruned = max({whole_in('pruned', 0)},"
+                    f" coalesce({known}, 0)) WHERE agent_id = ?1",
                     (self._agent,),
                 ),
                 Statement(
@@ -305,7 +330,7 @@ class Replica:
                 Statement("SELECT pruned FROM replica_clock WHERE agent_id = ?1", (self._agent,)),
             ]
         )
-        return _whole(result.rows[0][0]) if result.rows else 0
+        return whole(result.rows[0][0]) if result.rows else 0
 
     async def counts(self) -> dict[str, int]:
         """How many rows of each kind there are, deletions left out."""
@@ -314,7 +339,7 @@ class Replica:
             " SELECT kind, count(*) FROM objects WHERE agent_id = ?1 AND data IS NOT NULL"
             " GROUP BY kind"
         )
-        return {str(kind): _whole(number) for kind, number in rows if number}
+        return {str(kind): whole(number) for kind, number in rows if number}
 
     async def search(self, words: Sequence[str], limit: int) -> list[Row]:
         """Statements that hold some of `words`, those with the most of them first."""
@@ -376,7 +401,3 @@ def _page(
         full=len(rows) == limit,
         unread=unread,
     )
-
-
-def _whole(value: Value) -> int:
-    return int(value) if isinstance(value, int | float) else 0

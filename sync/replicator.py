@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .failures import Refused, SyncError, TryLater
+from .failures import SyncError, TryLater
 from .local import Local
 from .replica import Replica
 from .rounds import Round, Tally
@@ -42,7 +42,7 @@ class State(msgspec.Struct, frozen=True):
 
     Attributes:
         phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
-            until somebody mends what the error says, with a single try an hour at the most.
+            until somebody mends what the error says, with a single try now and then.
         error: the failure, where there is one: a code, what happened and the way out.
         next_try: when, while waiting.
     """
@@ -247,6 +247,3 @@ async def _wait_for(event: asyncio.Event, seconds: float | None) -> None:
 
 def _shown(error: SyncError) -> tuple[str, str, str]:
     return error.code, error.message, error.hint or ""
-
-
-__all__ = ["Device", "Phase", "Refused", "Replicator", "State", "Timing"]

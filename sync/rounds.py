@@ -103,7 +103,7 @@ class Round:
             raise Refused(
                 "retired",
                 "cannot replicate: this device was retired from the replica",
-                hint="take it in again with `thermocline devices --rejoin`; its memory is kept",
+                hint="take it in again; what it holds is kept",
             )
         if look.critical == -1:
             found = await self._replica.critical()
@@ -233,6 +233,10 @@ class Round:
         async for statements, end in pages(self._replica.statements, link.statements):
             link = msgspec.structs.replace(link, statements=end)
             await merge(statements, link)
+        if not link.seen:
+            # Everything was asked for: what came with none of the pages shows only so.
+            displaced = await self._replica.displaced()
+            await merge(Page((), len(displaced), None, full=False, unread=displaced), link)
         if keep is not None and await self._local.sweep(frozenset(keep)):
             tally.critical = True
         link = msgspec.structs.replace(link, seen=poll.seq)

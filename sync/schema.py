@@ -11,6 +11,7 @@ from typing import Final
 
 from .failures import Refused
 from .remote import Remote, Statement
+from .values import whole
 
 VERSION: Final = 1
 
@@ -134,7 +135,7 @@ async def _version(remote: Remote) -> int:
     _, result = await remote.batch(
         [_VERSIONS, Statement("SELECT coalesce(max(version), 0) FROM schema_version")]
     )
-    return int(result.rows[0][0] or 0)
+    return whole(result.rows[0][0])
 
 
 async def _missing_columns(remote: Remote) -> list[Statement]:

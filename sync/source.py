@@ -13,8 +13,9 @@ import msgspec
 
 from . import foreign, schema, statements
 from .remote import Remote, Statement, Value
-from .replica import Device, Page, Poll, Replica
+from .replica import CRITICAL_VERSION, Device, Page, Poll, Replica
 from .rows import STATEMENT, Row
+from .values import whole
 
 Tables: TypeAlias = Mapping[str, frozenset[str]]
 
@@ -36,7 +37,7 @@ class Extent(msgspec.Struct, frozen=True):
 
     Attributes:
         poll: the agent's place in the order at that moment.
-        counts: how many rows of each kind, deletions left out.
+        counts: how many rows of each kind, deletions left out, as far as they can be read.
         rows: how many in all, the traces of deletions included.
     """
 
@@ -71,8 +72,8 @@ class Source:
             )
         if "objects" in self._tables:
             asked.append(
-                "SELECT kind, sum(data IS NOT NULL), count(*) FROM objects WHERE agent_id = ?1"
-                " GROUP BY kind"
+                f"SELECT kind, sum(data IS NOT NULL OR {statements.UNSOUND_OBJECT}), count(*)"
+                " FROM objects WHERE agent_id = ?1 GROUP BY kind"
             )
         found = await self._remote.batch([Statement(sql, (self._agent,)) for sql in asked])
         poll = Poll()
@@ -82,8 +83,8 @@ class Source:
         counts: dict[str, int] = {}
         rows = 0
         for kind, living, number in (line for result in found for line in result.rows):
-            counts[str(kind)] = counts.get(str(kind), 0) + _whole(living)
-            rows += _whole(number)
+            counts[str(kind)] = counts.get(str(kind), 0) + whole(living)
+            rows += whole(number)
         return Extent(poll, {kind: count for kind, count in counts.items() if count}, rows)
 
     async def size(self) -> int:
@@ -97,7 +98,7 @@ class Source:
         if "objects" in self._tables:
             asked.append("SELECT total(length(data)) FROM objects WHERE agent_id = ?1")
         found = await self._remote.batch([Statement(sql, (self._agent,)) for sql in asked])
-        return sum(_whole(result.rows[0][0]) for result in found)
+        return sum(whole(result.rows[0][0]) for result in found)
 
     async def poll(self) -> Poll:
         """The agent's place in the order. One row is read."""
@@ -132,7 +133,7 @@ class Source:
         unplaced = "seq IS NULL" if "seq" in columns else "true"
         sql = (
             f"SELECT {names} FROM {_STATEMENTS} WHERE {self._own} AND {unplaced} AND id > ?2"
-            " ORDER BY id LIMIT ?3"
+            " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
         )
         lines = await self._rows(sql, after, limit)
         found = [statements.statement_of(self._agent, line) for line in lines]
@@ -146,6 +147,12 @@ class Source:
             full=len(lines) == limit,
             unread=unread,
         )
+
+    async def displaced(self) -> tuple[tuple[str, str], ...]:
+        """Kind and id of rows that no page holds; as for `Replica`."""
+        if "seq" not in self._tables.get(_STATEMENTS, ()) or "objects" not in self._tables:
+            return ()
+        return await self._replica.displaced()
 
     async def again(self, names: Sequence[tuple[str, str]]) -> list[Row]:
         """Rows by their kind and id, as far as they are there and as they were sent."""
@@ -167,9 +174,9 @@ class Source:
         columns = self._tables.get("critical_state")
         if columns is None:
             return None
-        version = "coalesce(version, -1)" if "version" in columns else "-1"
+        version = CRITICAL_VERSION if "version" in columns else "-1"
         rows = await self._rows(f"SELECT data, {version} FROM critical_state WHERE agent_id = ?1")
-        return (str(rows[0][0]), _whole(rows[0][1])) if rows else None
+        return (str(rows[0][0]), whole(rows[0][1])) if rows else None
 
     async def devices(self) -> list[Device]:
         """Every device that was ever here, the latest contact first."""
@@ -197,7 +204,7 @@ async def look(remote: Remote) -> Tables:
         found.setdefault(str(table), set()).add(str(column))
     if "schema_version" in found:
         [version] = await remote.batch([Statement("SELECT max(version) FROM schema_version")])
-        schema.refuse_newer(_whole(version.rows[0][0]))
+        schema.refuse_newer(whole(version.rows[0][0]))
     return {table: frozenset(columns) for table, columns in found.items()}
 
 
@@ -221,8 +228,4 @@ def _poll(rows: tuple[tuple[Value, ...], ...]) -> Poll:
     if not rows:
         return Poll()
     seq, epoch, pruned = rows[0]
-    return Poll(seq=_whole(seq), epoch=str(epoch), pruned=_whole(pruned))
-
-
-def _whole(value: Value) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    return Poll(seq=whole(seq), epoch=str(epoch), pruned=whole(pruned))

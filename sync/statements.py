@@ -13,16 +13,16 @@ import msgspec
 
 from .remote import Statement, Value
 from .rows import STATEMENT, Row, View, digest
+from .values import integer, number, whole, whole_in
 
-# The row's version in the table, and that of the row which comes in its place.
-_NEWER: Final = (
-    "(excluded.clock, excluded.device)"
-    " > (coalesce(cold_memories.clock, -1), coalesce(cold_memories.device, ''))"
+# A version that is none is lower than every other, so that a sound row takes its place.
+_SAID_AT: Final = f"({whole_in('cold_memories.clock', -1)}, coalesce(cold_memories.device, ''))"
+_PUT_AT: Final = (
+    f"({whole_in('cold_memories.place_clock', -1)}, coalesce(cold_memories.place_device, ''))"
 )
-_MOVED: Final = (
-    "(excluded.place_clock, excluded.place_device)"
-    " > (coalesce(cold_memories.place_clock, -1), coalesce(cold_memories.place_device, ''))"
-)
+# The version of the row which comes, and that in the table.
+_NEWER: Final = f"(excluded.clock, excluded.device) > {_SAID_AT}"
+_MOVED: Final = f"(excluded.place_clock, excluded.place_device) > {_PUT_AT}"
 _SAID: Final = (
     "text",
     "importance",
@@ -66,7 +66,8 @@ _PUT_STATEMENTS: Final = f"""
     WHERE NOT EXISTS (
         SELECT 1 FROM objects AS o
         WHERE o.agent_id = ?1 AND o.kind = '{STATEMENT}' AND o.id = {_field("id")}
-            AND o.data IS NULL AND (o.clock, o.device) >= ({_field("clock")}, {_field("device")})
+            AND o.data IS NULL
+            AND ({whole_in("o.clock", -1)}, o.device) >= ({_field("clock")}, {_field("device")})
     )
     ON CONFLICT (id) DO UPDATE SET
         {_chosen(_SAID, _NEWER)}, {_chosen(_PUT, _MOVED)}, seq = excluded.seq
@@ -89,19 +90,26 @@ _PUT_OBJECTS: Final = f"""
     FROM json_each(?2) AS j WHERE true
     ON CONFLICT (agent_id, kind, id) DO UPDATE SET data = excluded.data, clock = excluded.clock,
         device = excluded.device, digest = excluded.digest, seq = excluded.seq
-    WHERE (excluded.clock, excluded.device) > (objects.clock, objects.device) OR {_OUTDONE}
+    WHERE (excluded.clock, excluded.device) > ({whole_in("objects.clock", -1)}, objects.device)
+        OR {_OUTDONE}
 """
 _REMOVE_STATEMENTS: Final = f"""
     DELETE FROM cold_memories WHERE id IN (
         SELECT c.id FROM json_each(?2) AS j JOIN cold_memories AS c
             ON c.id IN ({_field("id")}, ?1 || ':' || {_field("id")}) AND c.agent_id = ?1
-        WHERE (coalesce(c.clock, -1), coalesce(c.device, ''))
+        WHERE ({whole_in("c.clock", -1)}, coalesce(c.device, ''))
             <= ({_field("clock")}, {_field("device")})
     )
 """
-_ADVANCE: Final = """
+_LAST: Final = (
+    "coalesce((SELECT seq FROM {table} WHERE agent_id = ?1 AND typeof(seq) = 'integer'"
+    " ORDER BY seq DESC LIMIT 1), 0)"
+)
+# Where the order itself was damaged, it goes on behind every row that it has.
+_ADVANCE: Final = f"""
     INSERT INTO replica_clock (agent_id, seq, epoch) VALUES (?1, 1, lower(hex(randomblob(8))))
-    ON CONFLICT (agent_id) DO UPDATE SET seq = seq + 1
+    ON CONFLICT (agent_id) DO UPDATE SET seq = 1 + CASE WHEN typeof(seq) = 'integer' THEN seq
+        ELSE max({_LAST.format(table="cold_memories")}, {_LAST.format(table="objects")}) END
 """
 # A statement that this device no longer has in full is moved all the same.
 _MOVE_STATEMENTS: Final = f"""
@@ -112,8 +120,7 @@ _MOVE_STATEMENTS: Final = f"""
         FROM json_each(?2) AS j
     ) AS m
     WHERE cold_memories.agent_id = ?1 AND cold_memories.id IN (m.id, ?1 || ':' || m.id)
-        AND (m.place_clock, m.place_device)
-            > (coalesce(cold_memories.place_clock, -1), coalesce(cold_memories.place_device, ''))
+        AND (m.place_clock, m.place_device) > {_PUT_AT}
 """
 STATEMENT_COLUMNS: Final = (
     "id",
@@ -132,6 +139,14 @@ STATEMENT_COLUMNS: Final = (
     "seq",
 )
 _COLUMNS: Final = ", ".join(STATEMENT_COLUMNS)
+# What can be named and told from all others, and what has a place in the order.
+_NAMED: Final = {"cold_memories": "typeof(id) = 'text'"}
+_NAMED["objects"] = "typeof(kind) = 'text' AND typeof(id) = 'text'"
+_PLACED: Final = "typeof(seq) = 'integer'"
+# What `object_of` cannot read, whether or not it was deleted.
+UNSOUND_OBJECT: Final = f"NOT ({_NAMED['objects']} AND {_PLACED} AND typeof(clock) = 'integer')"
+# Of rows whose place is none, those that an index finds: a text is behind all integers.
+DISPLACED: Final = "seq >= ''"
 
 
 def advance(agent: str) -> Statement:
@@ -162,9 +177,36 @@ def statements_after(agent: str, seq: int, key: str, limit: int) -> Statement:
     """The statements behind a place in the agent's order, in that order."""
     return Statement(
         f"SELECT {_COLUMNS} FROM cold_memories"
-        " WHERE agent_id = ?1 AND (seq, id) > (?2, ?3) ORDER BY seq, id LIMIT ?4",
+        f" WHERE agent_id = ?1 AND (seq, id) > (?2, ?3) AND {_PLACED}"
+        f" AND {_NAMED['cold_memories']} ORDER BY seq, id LIMIT ?4",
         (agent, seq, key, limit),
     )
+
+
+def displaced(agent: str, limit: int) -> Statement:
+    """Kind and id of the rows that no page holds, and whether these name them; all are read."""
+    cold, rest = _NAMED["cold_memories"], _NAMED["objects"]
+    return Statement(
+        f"SELECT '{STATEMENT}', id, {cold} FROM cold_memories"
+        f" WHERE agent_id = ?1 AND NOT ({cold} AND (seq IS NULL OR {_PLACED}))"
+        f" UNION ALL SELECT kind, id, {rest} FROM objects"
+        f" WHERE agent_id = ?1 AND NOT ({rest} AND {_PLACED}) LIMIT ?2",
+        (agent, limit),
+    )
+
+
+def adopt(agent: str) -> list[Statement]:
+    """Give a place to every row that has none, or a text in place of one."""
+    # With one condition instead of two, the remote would read all rows.
+    which = (
+        ("cold_memories", "seq IS NULL"),
+        ("cold_memories", DISPLACED),
+        ("objects", DISPLACED),
+    )
+    return [
+        Statement(f"UPDATE {table} SET seq = {_SEQ} WHERE agent_id = ?1 AND {condition}", (agent,))
+        for table, condition in which
+    ]
 
 
 def statements_at(agent: str, ids: Sequence[str]) -> Statement:
@@ -180,8 +222,8 @@ def objects_after(agent: str, after: tuple[int, str, str], limit: int) -> Statem
     """The rows of the other kinds behind a place in the agent's order, in that order."""
     return Statement(
         "SELECT kind, id, data, clock, device, digest, seq FROM objects"
-        " WHERE agent_id = ?1 AND (seq, kind, id) > (?2, ?3, ?4)"
-        " ORDER BY seq, kind, id LIMIT ?5",
+        f" WHERE agent_id = ?1 AND (seq, kind, id) > (?2, ?3, ?4) AND {_PLACED}"
+        f" AND {_NAMED['objects']} ORDER BY seq, kind, id LIMIT ?5",
         (agent, *after, limit),
     )
 
@@ -203,9 +245,9 @@ def statement_of(agent: str, values: Sequence[Value]) -> Row | None:
     view = View(
         text=str(text),
         category=str(category),
-        importance=_number(importance, 0.5),
-        created_at=int(_number(created, 0.0)),
-        access_count=int(_number(accesses, 0.0)),
+        importance=number(importance, 0.5),
+        created_at=whole(created),
+        access_count=whole(accesses),
     )
     if record is None or clock is None:
         return Row(
@@ -215,36 +257,42 @@ def statement_of(agent: str, values: Sequence[Value]) -> Row | None:
             clock=-1,
             device="",
             view=view,
-            seq=int(seq or 0),
+            seq=whole(seq),
         )
+    said_at, put_at, stands = integer(clock), integer(place_clock, 0), integer(seq, 0)
+    if said_at is None or put_at is None or stands is None:
+        return None
     if check is not None and digest(str(record)) != check:
         return None
     return Row(
         kind=STATEMENT,
         id=str(key).removeprefix(f"{agent}:"),
         data=str(record),
-        clock=int(clock),
+        clock=said_at,
         device=str(device),
         place=None if place is None else str(place),
-        place_clock=int(place_clock or 0),
+        place_clock=put_at,
         place_device=str(place_device or ""),
         view=view,
-        seq=int(seq or 0),
+        seq=stands,
     )
 
 
 def object_of(values: Sequence[Value]) -> Row | None:
     """The row in a line of `objects_after`; None: it is not as it was sent."""
     kind, key, data, clock, device, check, seq = values
+    version, stands = integer(clock), integer(seq)
+    if version is None or stands is None:
+        return None
     if data is not None and check is not None and digest(str(data)) != check:
         return None
     return Row(
         kind=str(kind),
         id=str(key),
         data=None if data is None else str(data),
-        clock=int(clock or 0),
+        clock=version,
         device=str(device),
-        seq=int(seq or 0),
+        seq=stands,
     )
 
 
@@ -288,10 +336,6 @@ def _object(row: Row) -> dict[str, Any]:
         "device": row.device,
         "digest": None if row.data is None else digest(row.data),
     }
-
-
-def _number(value: Value, otherwise: float) -> float:
-    return float(value) if isinstance(value, int | float) else otherwise
 
 
 def _json(rows: Sequence[dict[str, Any]]) -> str:

@@ -11,6 +11,8 @@ from .remote import Statement, Value
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
+# As a float the highest would be this already.
+_BEYOND: Final = 2**63
 
 
 def check(statements: Sequence[Statement]) -> None:
@@ -28,6 +30,33 @@ def check(statements: Sequence[Statement]) -> None:
 def plain(row: Iterable[object]) -> tuple[Value, ...]:
     """A row of SQLite as values: a blob is read as text, an infinite number as None."""
     return tuple(map(_plain, row))
+
+
+def whole(value: Value) -> int:
+    """A value as an integer; 0 where it is no number of 64 bits, whoever has written it."""
+    if not isinstance(value, int | float) or not _LOWEST <= value < _BEYOND:
+        return 0
+    return int(value)
+
+
+def integer(value: Value, missing: int | None = None) -> int | None:
+    """A value that is an integer already; `missing` where there is none, None for all others."""
+    if value is None:
+        return missing
+    return value if isinstance(value, int) else None
+
+
+def whole_in(column: str, otherwise: int) -> str:
+    """The SQL for a column as an integer, which holds whatever anybody has put into it.
+
+    SQLite keeps a text in a column of integers, and holds it for more than each of them.
+    """
+    return f"CASE WHEN typeof({column}) = 'integer' THEN {column} ELSE {otherwise} END"
+
+
+def number(value: Value, otherwise: float) -> float:
+    """A value as a number; `otherwise` where it is none, whoever has written it."""
+    return float(value) if isinstance(value, int | float) else otherwise
 
 
 def _fault(argument: object) -> str:

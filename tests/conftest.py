@@ -21,8 +21,13 @@ from hypothesis import settings
 from thermocline.daemon.client import Client, DaemonUnreachable
 
 pytest_plugins = ["cloud_fixtures", "model_fixtures"]
-OURS = ("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY")
-DEADLINE_SECONDS = 30.0
+OURS = (
+    *("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY"),
+    # Nor do its secrets and its way to the network.
+    *("CREDENTIALS_DIRECTORY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
+DEADLINE_SECONDS = 60.0
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("thermocline", deadline=None)
@@ -38,6 +43,8 @@ def _clean_environment(
         if name.startswith(OURS):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    # Whoever asks for a model meets none that happens to run there.
+    monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", "")
 
 
 def wait_until(true: Callable[[], bool], what: str, seconds: float = DEADLINE_SECONDS) -> None:
@@ -172,7 +179,7 @@ class Answered:
 class Wire:
     """One bare connection to a daemon: bytes out, answers in."""
 
-    def __init__(self, path: Path, timeout: float = 10.0) -> None:
+    def __init__(self, path: Path, timeout: float = 60.0) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # Connecting waits for its turn only on a socket without a timeout.
@@ -308,7 +315,7 @@ def wire(shared_daemon: Daemon) -> Iterator[Callable[..., Wire]]:
     """`wire()` opens a bare connection to the module's daemon, or to another's socket."""
     made: list[Wire] = []
 
-    def make(path: Path | None = None, timeout: float = 10.0) -> Wire:
+    def make(path: Path | None = None, timeout: float = 60.0) -> Wire:
         made.append(Wire(path or shared_daemon.socket, timeout))
         return made[-1]
 

@@ -16,6 +16,7 @@ from multidict import MultiMapping
 from ..config.kinds import Role
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
+from ..files.keeping import Workspaces
 from ..llm.asking import LiveModel
 from ..memory.checks import check_agent, shown
 from ..problems import Problems
@@ -53,6 +54,7 @@ class Services(msgspec.Struct, frozen=True):
     thinking: Thinking
     replicas: Replicas
     one_offs: OneOffs
+    workspaces: Workspaces
     rehearsals: Rehearsals
     upkeep: Upkeep
     settings: Callable[[], Settings]

@@ -12,7 +12,7 @@ from thermocline.sync import SyncError
 from thermocline.sync.address import address
 
 from ..errors import InvalidInput, ThermoclineError
-from ..replication.account import Account, Secret, complete
+from ..replication.account import OF_A_CALL, Account, Secret, complete
 from ..replication.replicas import Question
 from .calls import Call, T
 
@@ -56,7 +56,7 @@ async def elsewhere(call: Call, named: Database) -> Account | None:
         raise InvalidInput(
             _BOTH, field="token", hint="only that of the agent's own replica may be left out"
         )
-    return Account(place.geturl(), Secret(named.token.strip()), "the call")
+    return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
 
 
 async def ask(call: Call, named: Database, question: Question[T], *, create: bool = False) -> T:

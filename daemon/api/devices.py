@@ -114,16 +114,28 @@ async def _devices(call: Call, seen: int) -> list[DeviceView]:
 
 
 def _found(devices: list[DeviceView], key: str) -> DeviceView:
-    """The device with this id, or the only one whose id begins so (4 characters or more)."""
+    """The device with this id, or the only one with this name or whose id begins so.
+
+    A beginning has 4 characters or more. Of devices with the same name one in use is meant.
+    """
     found = [device for device in devices if device.id == key]
+    if not found:
+        found = [device for device in devices if device.name == key]
+        found = [device for device in found if device.retired_at is None] or found
     if not found and len(key) >= _SHORTEST_PREFIX:
         found = [device for device in devices if device.id.startswith(key)]
     if not found:
         raise NotFound(
-            f"no device has the id '{key[:64]}'", field="id", hint="see thermocline devices"
+            f"no device has the id or name '{key[:64]}'",
+            field="id",
+            hint="see thermocline devices; 4 characters of an id are enough",
         )
     if len(found) > 1:
-        raise Conflict(f"cannot tell which device '{key}' is: several begin so", field="id")
+        raise Conflict(
+            f"cannot tell which device '{key[:64]}' is: several are called so",
+            field="id",
+            hint="give more of its id",
+        )
     return found[0]
 
 

@@ -161,11 +161,14 @@ def resident_bytes() -> int:
     return pages * mmap.PAGESIZE
 
 
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
+
+
 async def _agent_status(
     store: AgentStore, now: float, standing: Standing, upkeep: Upkeep
 ) -> AgentStatus:
     rules = store.rules
-    size = store.place.database.stat().st_size if store.place.database.exists() else 0
 
     def read(db: sqlite3.Connection) -> AgentStatus:
         warm, cold = tree_rows.totals(db)
@@ -182,7 +185,7 @@ async def _agent_status(
             tree_nodes=_count(db, "tree") + 1,
             kv=_count(db, "kv"),
             outbox=queued,
-            database_bytes=size,
+            database_bytes=_pragma(db, "page_count") * _pragma(db, "page_size"),
             faces_pending=store.faces_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
             rehearsal=last_rehearsal(db),

@@ -98,8 +98,14 @@ async def sync(call: Call) -> Reply:
 
 async def _done(call: Call, wish: SyncWish, account: Account | None) -> Tally:
     if account is None:
-        async with call.store():
-            return await call.services.replicas.sync(call.agent, critical_only=wish.critical)
+        async with call.store() as store:
+            if wish.critical:
+                return await call.services.replicas.sync(call.agent, critical_only=True)
+            await call.services.workspaces.keep(store)
+            tally = await call.services.replicas.sync(call.agent)
+            # What has come is to be found when the caller looks.
+            await call.services.workspaces.keep(store)
+            return tally
     if wish.critical:
         return await call.services.one_offs.send_critical(call.agent, account)
     return await call.services.one_offs.send(call.agent, account, wish.memories)

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Final
 
-    from ..store.archive import Archive, Skipped
+    from ..store.archive import Archive
+    from ..store.workspace_files import Skipped
 
 _NAMED: Final = 10
+_KINDS: Final = {"tombstones": "deletions noted", "remote_only": "on the replica alone"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         file = Path(args.file).expanduser()
         found = save(client.backup(), file, force=args.force, check=_verified)
     if remote := found.manifest.counts.get("remote_only"):
-        say(f"left out: {remote:,} archived memories that only the cloud holds")
+        say(f"left out: {remote:,} archived memories that the replica alone holds")
     _warn(found.skipped)
     if args.json:
         show_json(_answer(file, found))
@@ -77,8 +79,13 @@ def _show(file: Path, found: Archive) -> None:
 
 def counted(counts: dict[str, int]) -> str:
     """How many of each kind, those aside of which there are none."""
-    words = [f"{name.replace('_', ' ')}: {count:,}" for name, count in counts.items() if count]
+    words = [f"{kind_of(name)}: {count:,}" for name, count in counts.items() if count]
     return ", ".join(words) or "nothing stored yet"
+
+
+def kind_of(name: str) -> str:
+    """What is counted under a name of the manifest, in words for people."""
+    return _KINDS.get(name, name.replace("_", " "))
 
 
 def _warn(skipped: Iterable[Skipped]) -> None:

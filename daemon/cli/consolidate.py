@@ -28,7 +28,6 @@ _LINES: Final = (
     ("faded", "unused memories archived"),
     ("forgotten", "long frozen memories forgotten"),
     ("tombstones", "old tombstones dropped"),
-    ("promoted", "memories in the hot state"),
 )
 
 
@@ -77,10 +76,11 @@ def _show(done: Consolidated) -> None:
     if rows:
         show_rows(rows)
     elif not done.get("tree_changes"):
-        print("nothing has to be done")
+        print("nothing has to be done" if done["dry_run"] else "nothing had to be done")
     for change in done.get("tree_changes", []):
         print("tree:", visible(change))
-    how = "looked through" if done["dry_run"] else "done"
-    print(f"{done['mode']}: {how} in {done['took_ms'] / 1000:.1f} s")
+    how = "looked through, and nothing changed," if done["dry_run"] else "done"
+    hot = f"; {done['promoted']:,} memories in the hot state" if "promoted" in done else ""
+    print(f"{done['mode']}: {how} in {done['took_ms'] / 1000:.1f} s{hot}")
     if "report" in done:
         print("report:", visible(done["report"]))

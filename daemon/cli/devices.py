@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this verb's options."""
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
-        "--retire", metavar="ID", help="wait for a device no longer: it is lost, or given away"
+        "--retire",
+        metavar="ID|NAME",
+        help="wait for a device no longer: it is lost, or given away",
     )
     one.add_argument(
         "--rejoin", action="store_true", help="take this device in again after it was retired"
@@ -56,7 +58,7 @@ def _list(client: Client, *, as_json: bool) -> None:
 
 def _show(devices: Sequence[Device]) -> None:
     now = time.time()
-    head = ("device", "name", "first contact", "last contact", "behind", "")
+    head = ("device", "name", "first contact", "last contact", "rows behind", "")
     show_rows([head, *(_row(device, now) for device in devices)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..client import Client
 from .arguments import WrongUsage, decoded, read_stdin, say, text_of, whole
+from .local_models import stand_in
 from .memories import short
 from .terminal import show_json, show_rows, visible
 
@@ -29,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--facts", action="store_true", help="every statement worth keeping, not the best alone")
     add("--max-bytes", type=whole, metavar="N", help="of one fact and what belongs to it")
     model = parser.add_argument_group("which way").add_argument
-    model("--llm", action="store_true", help="by the configured model; by rules if it cannot")
+    model(
+        "--llm",
+        action="store_true",
+        help="by the configured model, or one that runs on this device; by rules if it cannot",
+    )
     model("--llm-endpoint", metavar="URL", help="by the model at this address")
     model("--rules", action="store_true", help="by rules, whatever is configured")
     keeping = parser.add_argument_group("keeping it").add_argument
@@ -48,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     body = _wish(args)
     results: list[dict[str, Any]] = []
     with Client(args.socket, args.agent, _PATIENCE_SECONDS) as client:
+        if args.llm and not args.llm_endpoint:
+            body |= stand_in(client)
         for start in range(0, len(texts), _OFTEN):
             some = [text for _, text in texts[start : start + _OFTEN]]
             answer = client.request("POST", "/api/distill", body={**body, "texts": some})

@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     for note in done["files"]:
         if "why" in note:
             say(visible(f"did not read {note['file']}: {note['why']}"))
+    if "model_error" in done:
+        say(visible(f"by rules, without a model: {done['model_error']}"))
     return 0
 
 
@@ -81,7 +83,7 @@ def _show(done: Ingested) -> None:
     if rows:
         show_rows(rows)
     stored = "would store" if done["dry_run"] else "stored"
-    files = done["files_scanned"]
+    files = sum(note["status"] != "refused" for note in done["files"])
     print(
         f"{stored} {done['facts_stored']} of {done['facts_found']} facts"
         f" in {files} {'note' if files == 1 else 'notes'}"

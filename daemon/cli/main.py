@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from ..client import AnswerLost, ApiError, ClientError, DaemonUnreachable
-from ..errors import ConfigInvalid, ThermoclineError
+from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from .arguments import VALUED, Parser, WrongUsage, add_common, say
 from .terminal import visible
 from .verbs import VERBS, module_of
@@ -128,6 +128,8 @@ def _failed(error: Exception) -> int:
         return UNAVAILABLE if error.status in (503, 507) else REFUSED
     if isinstance(error, DaemonUnreachable):
         return UNREACHABLE
+    if isinstance(error, Unavailable):
+        return UNAVAILABLE
     return WRONG if isinstance(error, (WrongUsage, ConfigInvalid)) else REFUSED
 
 

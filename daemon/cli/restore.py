@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from pathlib import Path
+
 from ..client import Client
 from .arguments import WrongUsage, number, say
+from .backup import kind_of
 from .database import token_of
-from .terminal import show_json, show_rows, size, span, visible
+from .terminal import moment, number_of, show_json, show_rows, size, span, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.epilog = (
         "Without --agent-id all agents of the database are restored. An interrupted restore is\n"
-        "gone on with by the same command. The daemon must not run, but for --verify."
+        "gone on with by the same command. The daemon must not run, but for --verify.\n"
+        "After a FILE, what the replica has that is newer comes in, deletions too, once it runs."
     )
 
 
@@ -58,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if options.file is not None:
         return _from_file(options, as_json=args.json)
     try:
-        return _from_replica(options, as_json=args.json)
+        return _from_replica(options, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
         say("interrupted; what has come is kept, and the same command goes on with it")
         raise
@@ -98,7 +104,7 @@ def _options(args: argparse.Namespace) -> Options:
     )
 
 
-def _from_replica(options: Options, *, as_json: bool) -> int:
+def _from_replica(options: Options, token_file: str | None, *, as_json: bool) -> int:
     from ..restoring import command  # noqa: PLC0415 - likewise
 
     if options.dry_run:
@@ -114,11 +120,29 @@ def _from_replica(options: Options, *, as_json: bool) -> int:
     else:
         for restored in outcome.restored:
             show_rows(_rows(restored))
+            print()
+        if outcome.restored:
+            _show_next(options, outcome.restored[0], token_file)
     for name in outcome.passed_over:
         say(f"passed over {visible(repr(name))}: it cannot be the id of an agent")
     for error in outcome.failed.values():
         say(visible(f"{error.message}" + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
     return 1 if outcome.failed else 0
+
+
+def _show_next(options: Options, restored: AgentRestored, token_file: str | None) -> None:
+    """Say what is to be done, now that the memory is there."""
+    from ..restoring import command  # noqa: PLC0415 - likewise
+
+    if command.is_configured(options, restored.agent):
+        print("next: start the daemon, with the same state folder")
+        return
+    sync = {"url": options.url}
+    # From standard input it has no place to be named.
+    if token_file not in (None, "", "-"):
+        sync["token_file"] = str(Path(token_file).absolute())
+    print("next: start the daemon. To go on replicating there, put this into its config.json:")
+    show_json({"sync": sync}, one_line=True)
 
 
 def _from_file(options: Options, *, as_json: bool) -> int:
@@ -129,10 +153,14 @@ def _from_file(options: Options, *, as_json: bool) -> int:
         show_json(_builtins(restored))
     else:
         show_rows(_rows_of_file(restored))
+        if not restored.dry_run:
+            print("\nnext: start the daemon, with the same state folder")
     return 0
 
 
 def _verify(args: argparse.Namespace) -> int:
+    if sys.stderr is not None and sys.stderr.isatty():
+        say("fetching everything from the replica, and comparing it with the memory in use")
     with Client(args.socket, args.agent, _PATIENCE_SECONDS) as client:
         found: Rehearsal = client.request("POST", "/api/restore", body={"verify": True})
     if args.json:
@@ -160,11 +188,13 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     yield (
         "also",
         (
-            f"{restored.categories:,} categories, {restored.hot_entries:,} hot entries, "
-            f"{restored.key_values:,} key-value pairs"
+            f"{number_of(restored.categories, 'category', 'categories')}, "
+            f"{number_of(restored.hot_entries, 'hot entry', 'hot entries')}, "
+            f"{number_of(restored.key_values, 'key-value pair', 'key-value pairs')}"
         ),
     )
-    yield "compared", f"{restored.rows:,} rows, all as the replica holds them"
+    deleted = f"; {restored.deletions:,} more tell of deletions" if restored.deletions else ""
+    yield "compared", f"{restored.rows:,} rows, all as the replica holds them{deleted}"
     for fault in restored.lost:
         yield "NOT RESTORED", fault
     yield "size", size(restored.bytes)
@@ -188,17 +218,22 @@ def _took(restored: AgentRestored) -> str:
 def _show_measured(measured: Sequence[Measured]) -> None:
     for each in measured:
         others = sum(each.counts.values()) - each.counts.get("memory", 0)
+        held = number_of(each.counts.get("memory", 0), "memory", "memories")
         text = (
-            f"{visible(each.agent)}: {each.counts.get('memory', 0):,} memories and {others:,} other"
-            f" rows, {size(each.bytes)}, about {span(each.seconds)}; would go to {each.folder}"
+            f"{visible(each.agent)}: {held}"
+            f" and {number_of(others, 'other row', 'other rows')}, {size(each.bytes)}, about"
+            f" {span(max(each.seconds, 1.0))}; would go to {each.folder}"
         )
         print(text + (", where a memory is: --replace sets it aside" if each.taken else ""))
 
 
 def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
     yield ("would restore" if restored.dry_run else "restored"), visible(restored.agent)
+    made = moment(restored.made_at, time.time())
+    yield "backed up", f"{made}, agent {restored.archived_agent}, device {restored.device}"
     for name, count in restored.counts.items():
-        yield name.replace("_", " "), f"{count:,}"
+        if count:
+            yield kind_of(name), f"{count:,}"
     yield "files", f"{restored.files:,}, {size(restored.size_bytes)}"
     yield "folder", restored.folder
     if restored.set_aside:

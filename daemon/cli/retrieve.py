@@ -10,6 +10,7 @@ from .arguments import WrongUsage, number, say, stdin_once, text_of, whole
 from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .explaining import show_explained, show_reasoned, show_understood
 from .fields import TYPES
+from .local_models import stand_in
 from .memories import headline, record, short, tell_elsewhere
 from .store import one_text
 from .terminal import moment, show_json, show_rows, visible
@@ -40,7 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", type=whole, metavar="N", help="of text, four characters each")
     add("--explain", action="store_true", help="show what speaks for each, and what was understood")
     add("--no-reinforce", action="store_true", help="do not count this as a use")
-    add("--llm", action="store_true", help="as --mode llm; by keywords if no model answers")
+    add(
+        "--llm",
+        action="store_true",
+        help="as --mode llm; without a configured model by one that runs on this device",
+    )
     add("--llm-endpoint", metavar="URL", help="the same, with the model at this address")
     _add_filters(parser)
     _add_ranking(parser)
@@ -99,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
     # The model's process may have to start first.
     seconds = PATIENCE_SECONDS if "mode" in options else patience(database)
     with Client(args.socket, args.agent, seconds) as client:
+        if args.llm and not args.llm_endpoint:
+            options |= stand_in(client)
         recall = client.recall(
             query, **options, explain=args.explain, reinforce=not args.no_reinforce
         )

@@ -10,7 +10,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-from ..errors import Conflict, ThermoclineError
+from ..errors import Conflict, DiskFull, ThermoclineError
 from .arguments import WrongUsage
 
 TYPE_CHECKING = False
@@ -153,7 +153,10 @@ def _write(pieces: Iterable[bytes], handle: int, name: str) -> int:
 
 def _refused(error: OSError, name: str) -> ThermoclineError:
     why = "its reader has left" if error.errno == errno.EPIPE else (error.strerror or "").lower()
-    return ThermoclineError(f"cannot write {name}: {why}")
+    message = f"cannot write {name}: {why}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(message, hint="make room, or write it to another disk")
+    return ThermoclineError(message)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ import time
 
 from ..client import Client
 from .database import PATIENCE_SECONDS
-from .terminal import ago, show_json, show_rows
+from .terminal import ago, number_of, show_json, show_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def _told(synced: Synced) -> str:
     if synced["refused"]:
         text += f", passed over {synced['refused']:,} that make no sense"
     took = synced["took_ms"]
-    return f"{text} in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
+    text += " in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
+    nothing = not (synced["sent"] or synced["received"] or synced["refused"])
+    return f"{text}: nothing was left" if nothing else text
 
 
 def _rows(standing: SyncStanding, now: float) -> Iterator[tuple[str, str]]:
@@ -84,7 +86,7 @@ def _rows(standing: SyncStanding, now: float) -> Iterator[tuple[str, str]]:
         yield "way out", standing["hint"]
     yield "to send", _queued(standing["queued_kinds"])
     if standing["replica"] != "none":
-        yield "last success", ago(standing["last_success"], now)
+        yield "last success", _succeeded(standing["last_success"], now)
         yield "since start", _counted(standing)
         yield "rehearsal", _rehearsed(standing["rehearsal"], now)
     yield "device", f"{standing['device']['name']} ({standing['device']['id']})"
@@ -99,11 +101,12 @@ def _place(standing: Standing) -> str:
 
 
 def _queued(kinds: Mapping[str, int]) -> str:
-    named = (
-        f"{number:,} {_KINDS.get(kind, (kind, kind))[number != 1]}"
-        for kind, number in kinds.items()
-    )
+    named = (number_of(number, *_KINDS.get(kind, (kind, kind))) for kind, number in kinds.items())
     return ", ".join(named) or "nothing"
+
+
+def _succeeded(last: float | None, now: float) -> str:
+    return "none since the daemon started" if last is None else ago(last, now)
 
 
 def _rehearsed(rehearsal: Rehearsal | None, now: float) -> str:

@@ -123,6 +123,11 @@ def span(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def number_of(number: int, one: str, several: str) -> str:
+    """A number with the word that goes with it."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def size(count: float) -> str:
     """A number of bytes, in steps of 1024."""
     for unit in ("B", "KB", "MB"):

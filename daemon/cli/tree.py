@@ -38,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
             _show(pruned, "pruned", f"{pruned['pruned']} categories", args)
         elif args.undo:
             undone: Undone = client.request("POST", "/api/tree/undo")
-            told = f"{len(undone['changes'])} changes, and filed as before: {undone['memories']}"
-            _show(undone, "took back", told, args)
+            changes = len(undone["changes"])
+            told = f"{changes} {'change' if changes == 1 else 'changes'} of the tree"
+            _show(undone, "took back", f"{told}; filed as before: {undone['memories']:,}", args)
         elif args.json:
             show_json(client.tree())
         else:

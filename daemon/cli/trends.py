@@ -47,7 +47,7 @@ def show_trend(trend: Trend | None) -> None:
     if trend is None:
         print("nothing is recorded yet; a day is, when upkeep runs")
         return
-    print(f"the week until {trend['until']}, of which {trend['days']} days are recorded")
+    print(f"the week until {trend['until']}: {trend['days']} of 7 days are recorded")
     show_rows([("", "average", "before", "change"), *_rows(trend["numbers"])])
 
 

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     now = time.time()
     if standing["schedules"]:
         rows = [
-            ("run", "times", "last", "next", ""),
+            ("run", f"times ({standing['zone']})", "last", "next", ""),
             *(_row(s, now) for s in standing["schedules"]),
         ]
         show_rows(rows)
@@ -47,6 +47,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _when(seconds: float | None) -> str:
+    """A time to come with its hour, however far it is, and with its year once it is another."""
+    if seconds is None:
+        return "never"
+    local = time.localtime(seconds)
+    this_year = local.tm_year == time.localtime().tm_year
+    return time.strftime("%b %d %H:%M" if this_year else "%b %d %H:%M %Y", local)
+
+
 def _row(schedule: Schedule, now: float) -> tuple[str, ...]:
     seconds = schedule["seconds"]
     took = "" if seconds is None else f"took {seconds:.1f} s"
@@ -54,6 +63,6 @@ def _row(schedule: Schedule, now: float) -> tuple[str, ...]:
         schedule["name"],
         schedule["cron"] or "",
         moment(schedule["last"], now),
-        moment(schedule["next"], now),
+        "by hand" if schedule["cron"] is None else _when(schedule["next"]),
         f"FAILED: {schedule['error']}" if schedule["error"] else took,
     )

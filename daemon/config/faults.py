@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 80
+# Where a URL may carry a token or a password: before its host, and behind its path.
+_SECRET = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -52,14 +54,20 @@ def dotted(path: KeyPath) -> str:
 
 
 def found(value: Json) -> str:
-    """A value as a message shows it: short, and with its type where that is not plain."""
+    """A value as a message shows it: short, and with its type where that is not plain.
+
+    What in a URL may be a secret is left out.
+    """
     match value:
         case str():
-            return f"{_cut(json.dumps(value, ensure_ascii=False))} (text)"
+            return f"{_cut(json.dumps(_harmless(value), ensure_ascii=False))} (text)"
         case Pairs():
             return "an object"
         case list() if any(isinstance(item, list | Pairs) for item in value):
             return "a list"
+        case list():
+            items = [_harmless(item) if isinstance(item, str) else item for item in value]
+            return _cut(json.dumps(items, ensure_ascii=False))
         case _:
             return _cut(json.dumps(value, ensure_ascii=False))
 
@@ -77,6 +85,8 @@ def expected(kind: inspect.Type) -> str:
             text = f"an integer {low} to {high}"
         case inspect.FloatType(ge=low, le=high):
             text = f"a number {low} to {high}"
+        case inspect.BoolType():
+            text = "true or false"
         case inspect.NoneType():
             text = "null"
         case _:
@@ -87,6 +97,10 @@ def expected(kind: inspect.Type) -> str:
 def either(words: list[str]) -> str:
     """`a, b or c`."""
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _harmless(text: str) -> str:
+    return _SECRET.sub("…", text) if "://" in text else text
 
 
 def _cut(text: str) -> str:

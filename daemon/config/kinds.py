@@ -55,8 +55,8 @@ RemoteUrl: TypeAlias = Annotated[
         # No user, no query: a secret has no place in a configuration.
         pattern=r"^(?:(?:libsql|https?)://[^\x00-\x20@?#\x7f]{1,2000}"
         r"|file:/[^\x00-\x1f\x7f]{1,4000})\Z",
-        description="libsql://…, https://… or file:/… without a token in it; {agent} may stand"
-        " for the agent's id",
+        description="libsql://…, https://… or file:/… (no token in it; {agent} stands for the"
+        " agent's id)",
     ),
 ]
 DeviceName: TypeAlias = Annotated[

@@ -82,6 +82,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
     critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)]
     change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)]
     poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)]
+    workspace: bool
     recall_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)]
     shutdown_seconds: Annotated[float, Meta(ge=0, le=60)]
     verify_days: Annotated[float, Meta(ge=0, le=3_650)]

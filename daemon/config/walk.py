@@ -137,7 +137,7 @@ class _Walk:
 def admit(kind: inspect.Type, value: Json) -> Json:
     """`value` if it is of the type and within its bounds, else UNSET.
 
-    A number with no fraction counts as an integer; true and false never do.
+    A number with no fraction counts as an integer; true and false are no numbers.
     """
     match kind:
         case inspect.Metadata(type=inner):
@@ -160,6 +160,8 @@ def _fits(kind: inspect.Type, value: Json) -> bool:
             return isinstance(value, str) and re.search(pattern or "", value) is not None
         case inspect.LiteralType(values=values):
             return isinstance(value, str) and value in values
+        case inspect.BoolType():
+            return isinstance(value, bool)
         case _:
             return isinstance(kind, inspect.NoneType) and value is None
 

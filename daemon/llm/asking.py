@@ -17,7 +17,7 @@ from .attempts import Attempts
 from .cache import Cache, Cached, key_of
 from .failures import CallFailed
 from .instructions import Prompts
-from .keys import Keys, key_file, read_keys
+from .keys import Keys, is_open, key_file, read_keys
 from .metering import Bill, Errand, Meter
 from .model import PURPOSES, Asked, Clear, Reply
 from .plan import CacheState, ModelStatus, Plan, State
@@ -89,6 +89,7 @@ class LiveModel:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
+        self._blamed: Plan | None = None
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
@@ -122,8 +123,9 @@ class LiveModel:
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
 
     def status(self) -> ModelStatus:
-        """How models are, for status and metrics."""
+        """How models are, for status and metrics; problems that are over are cleared."""
         plan, cache, meter = self._plan(), self._cache, self._meter
+        self._clear_outdated(plan)
         models = {purpose: plan.models_for(purpose) for purpose in PURPOSES}
         names = sorted({name for several in models.values() for name in several})
         rests = {name: self._attempts.resting.why(name) for name in names}
@@ -143,6 +145,15 @@ class LiveModel:
     async def close(self) -> None:
         """End the process; questions under way fail."""
         await self._meter.supervisor.close()
+
+    def _clear_outdated(self, plan: Plan) -> None:
+        """Nobody may ask a model for long after a new day, or another configuration."""
+        if self._meter.budget.why_spent() is None:
+            self._problems.clear("model_budget_spent", "llm")
+        if self._blamed is not None and self._blamed != plan:
+            self._blamed = None
+            for code in ("model_failing", "model_keys", "model_keys_open"):
+                self._problems.clear(code, "llm")
 
     def _state(self) -> State:
         if self._plan().main is None:
@@ -188,15 +199,22 @@ class LiveModel:
         return setup
 
     async def _keys(self, plan: Plan) -> Keys:
-        def found() -> Keys:
-            return read_keys(key_file(plan.key_file, self._env))
+        def found() -> tuple[Keys, str]:
+            path = key_file(plan.key_file, self._env)
+            return read_keys(path), str(path) if path is not None and is_open(path) else ""
 
         try:
-            keys = await asyncio.to_thread(found)
+            keys, exposed = await asyncio.to_thread(found)
         except ConfigInvalid as error:
-            self._problems.report("model_keys", "llm", error.message, lasting=False)
-            raise CallFailed("unauthorized", error.message) from error
+            failed = CallFailed("unauthorized", error.message)
+            self._blame("model_keys", failed.message, failed.hint)
+            raise failed from error
         self._problems.clear("model_keys", "llm")
+        if exposed:
+            text = f"every user of this device can read the models' keys in {exposed}"
+            self._blame("model_keys_open", text, f"chmod o= {exposed}")
+        else:
+            self._problems.clear("model_keys_open", "llm")
         return keys
 
     async def _usable(self, question: _Question, kind: type[T]) -> tuple[str, T, bool]:
@@ -260,8 +278,12 @@ class LiveModel:
         if error.code == "unloaded":
             self._missing_until = self._clock() + _MISSING_SECONDS
         if error.lasting or error.code == "unloaded":
-            text = f"no model can be asked: {error.message}"
-            self._problems.report("model_failing", "llm", text, error.hint or "", lasting=False)
+            self._blame("model_failing", f"no model can be asked: {error.message}", error.hint)
+
+    def _blame(self, code: str, text: str, hint: str | None) -> None:
+        """Report a fault of the configuration as it is now."""
+        self._blamed = self._plan()
+        self._problems.report(code, "llm", text, hint or "", lasting=False)
 
     def _explained(self, error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
         """In a word for the statistics, and as an error for the caller."""

@@ -88,7 +88,7 @@ class Budget:
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             return f"{today.tokens:,} of {limits.tokens:,} tokens"
         if limits.cost and today.cost >= limits.cost:
-            return f"{today.cost:.2f} of {limits.cost:.2f} dollars"
+            return f"{_money(today.cost)} of {_money(limits.cost)} dollars"
         return None
 
     def reserve(self, tokens: int) -> None:
@@ -115,3 +115,8 @@ class Budget:
             OSError: the disk refused; what was there before is there still.
         """
         self._write(self._path, msgspec.json.encode(self._days))
+
+
+def _money(dollars: float) -> str:
+    """Cents, and of less than ten of them two digits: a model's answer may cost a hundredth."""
+    return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"

@@ -20,6 +20,9 @@ from .wire import LONGEST_REPLY, Answered, Ask
 _LONGEST_BODY: Final = 4 << 20
 _EVENTS: Final = "text/event-stream"
 _PLAIN_FIELDS: Final = ("text", "response", "content")
+_AS_IT_IS: Final = {"Accept-Encoding": "identity"}
+# What EvoClaw's tools name; most local servers take it for the model that they have.
+_ANY_MODEL: Final = "default"
 
 Json = Any
 
@@ -38,22 +41,15 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
     url = target_of(ask.endpoint)
     host = parts_of(url).hostname or ""
     try:
-        async with (
-            aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    resolver=_Allowed(anywhere=ask.anywhere), use_dns_cache=False
-                ),
-                timeout=aiohttp.ClientTimeout(total=None),
-                auto_decompress=False,
-            ) as session,
-            session.post(
-                _literal_allowed(url, host, anywhere=ask.anywhere),
-                json=_body(ask, form),
-                headers={"Accept-Encoding": "identity"},
-                allow_redirects=False,
-            ) as response,
-        ):
-            return await _answer(ask, response)
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=_Allowed(anywhere=ask.anywhere), use_dns_cache=False
+            ),
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+        ) as session:
+            url = _literal_allowed(url, host, anywhere=ask.anywhere)
+            return await _asked(session, url, ask, _body(ask, form))
     except (aiohttp.ClientConnectorError, aiohttp.ServerDisconnectedError) as error:
         if isinstance(error.__cause__, _NotAllowed):
             raise CallFailed("address", str(error.__cause__)) from None
@@ -62,20 +58,61 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
         raise CallFailed("nonsense", f"the endpoint {url} breaks its answer off") from None
 
 
-async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
-    url = str(response.url)
+async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
+    """The answer of any model there is: some servers insist on the name of one that they have."""
+    try:
+        return await _posted(session, url, ask, body)
+    except CallFailed as error:
+        unknown = error.code == "not_found" or (
+            error.code == "bad_request" and "model" in error.message.lower()
+        )
+        name = await _first_model(session, url) if unknown and "model" in body else None
+        if name is None:
+            raise
+    return await _posted(session, url, ask, body | {"model": name})
+
+
+async def _posted(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
+    async with session.post(url, json=body, headers=_AS_IT_IS, allow_redirects=False) as response:
+        return await _answer(ask, response)
+
+
+async def _first_model(session: aiohttp.ClientSession, url: str) -> str | None:
+    """The first model that a server lists and that can talk; None where it lists none."""
+    place, version, _ = url.rpartition("/v1/")
+    if not version:
+        return None
+    async with session.get(
+        f"{place}/v1/models", headers=_AS_IT_IS, allow_redirects=False
+    ) as response:
+        content = await _read(response)
+    try:
+        names = [str(one["id"]) for one in msgspec.json.decode(content)["data"]]
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+        return None
+    return next((name for name in names if name != _ANY_MODEL and "embed" not in name), None)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
     content = bytearray()
     async for piece in response.content.iter_any():
         content += piece
         if len(content) > _LONGEST_BODY:
+            url = response.url
             raise CallFailed("too_large", f"the endpoint {url} answers without an end")
+    return bytes(content)
+
+
+async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
+    url = str(response.url)
+    content = await _read(response)
     if response.status >= 300:
         said = without(content[:2000].decode("utf-8", "replace"), ())
         pause = pause_of(response.headers.get("Retry-After"))
         raise of_status(f"the endpoint {url}", response.status, said, pause)
     try:
         if response.content_type == _EVENTS:
-            return _streamed(ask.number, bytes(content))
+            return _streamed(ask.number, content)
         return _whole(ask.number, msgspec.json.decode(content))
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
         raise CallFailed("nonsense", f"the endpoint {url} answers with something else") from None
@@ -91,7 +128,7 @@ def _body(ask: Ask, form: str) -> Json:
         return {"prompt": prompt, **limits}
     messages = [{"role": "system", "content": told}]
     messages += [msgspec.to_builtins(message) for message in others]
-    return {"messages": messages, **limits, "model": "default"}
+    return {"messages": messages, **limits, "model": _ANY_MODEL}
 
 
 def _whole(number: int, body: Json) -> Answered:

@@ -14,8 +14,9 @@ _HINTS: Final = {
     "forbidden": "use a key that may use this model",
     "payment": "the account with the provider is empty",
     "not_found": "correct the model's name in llm.model or llm.models",
-    "offline": "is the model's server running? see llm.api_base",
+    "offline": "start the model's server, or correct its address, such as llm.api_base",
     "off": "name one in llm.model",
+    "spent": "raise llm.daily_tokens or llm.daily_cost; until tomorrow it goes on by rules",
     "unloaded": "install the extra: make llm, or pip install 'thermocline[llm]'",
     "address": "allow the host in llm.endpoint_hosts",
     "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
@@ -58,13 +59,17 @@ class CallFailed(Exception):
             or `resting`.
         message: in words, without keys; what a provider said may be part of it.
         retry_after: seconds, where a server said how long to wait.
+        because: the code of the failure before, where this one only follows from it.
     """
 
-    def __init__(self, code: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, retry_after: float | None = None, *, because: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retry_after = retry_after
+        self.because = because
 
     @property
     def passing(self) -> bool:
@@ -89,7 +94,7 @@ class CallFailed(Exception):
     @property
     def hint(self) -> str | None:
         """The way out, where there is one."""
-        return _HINTS.get(self.code)
+        return _HINTS.get(self.because or self.code)
 
 
 def of_status(who: str, status: int, said: str, retry_after: float | None) -> CallFailed:

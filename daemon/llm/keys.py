@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,16 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
         path = Path(directory) / CREDENTIAL
         return path if path.exists() else None
     return None
+
+
+def is_open(path: Path) -> bool:
+    """Whether every user of the device can read a file, whatever its group may. Blocking."""
+    try:
+        real = path.resolve()
+        reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+        return reachable and bool(real.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
 
 
 def read_keys(path: Path | None) -> Keys:

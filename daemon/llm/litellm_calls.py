@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ _TAKE_SCHEMAS: Final = frozenset({"ollama", "ollama_chat"})
 # OpenAI's client insists on a key, local servers have none.
 _NO_KEY: Final = "none"
 _UNASKED: Final = ": a stream that it was not asked for"
+# What litellm and the providers' clients say before they have asked anybody.
+_KEYLESS: Final = re.compile(r"missing .{0,40}(?:api.?key|credentials)", re.IGNORECASE)
+_CLASS: Final = re.compile(r"\A(?:litellm\.)?\w+Error: ")
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -138,7 +142,7 @@ class LiteLlm:
         except (CallFailed, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - a hundred providers raise what they like
-            raise self._failure(ask.model, error) from None
+            raise self._failure(ask.model, place, error) from None
 
     def _messages(self, ask: Ask, way: _Way) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = [msgspec.to_builtins(one) for one in ask.messages]
@@ -193,7 +197,7 @@ class LiteLlm:
             return None
         return float(sum(parts))
 
-    def _failure(self, model: str, error: Exception) -> CallFailed:
+    def _failure(self, model: str, place: _Place, error: Exception) -> CallFailed:
         litellm = self._litellm
         said = without(_bare(error), _secrets(self._setup))
         for kind, code, words in (
@@ -205,6 +209,8 @@ class LiteLlm:
                 return CallFailed(code, words)
         heard = getattr(error, "litellm_response_headers", None)
         status = getattr(error, "status_code", None)
+        if heard is None and "api_key" not in place.given and _KEYLESS.search(said):
+            return CallFailed("unauthorized", f"there is no key for {place.provider}")
         # litellm turns what never reached a server into its status 500, without headers.
         lost = isinstance(error, litellm.APIConnectionError) or (heard is None and status == 500)
         if not lost and isinstance(status, int):
@@ -235,8 +241,8 @@ def _tokens(usage: Any) -> tuple[int | None, int | None]:
 
 def _bare(error: Exception) -> str:
     """What a provider said, without the names of classes that litellm puts before it."""
-    text = str(error)
-    return text.rpartition("Exception - ")[2] if "Exception - " in text else text
+    text = str(error).rpartition("Exception - ")[2]
+    return _CLASS.sub("", text)
 
 
 def _secrets(setup: Setup) -> Iterator[str]:

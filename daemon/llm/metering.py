@@ -76,10 +76,11 @@ class Meter:
         if why is None:
             self._problems.clear("model_budget_spent", "llm")
             return
-        text = f"the models' budget for {self.budget.day} is spent: {why}"
-        hint = "raise llm.daily_tokens or llm.daily_cost; until tomorrow it goes on by rules"
-        self._problems.report("model_budget_spent", "llm", text, hint, lasting=False)
-        raise CallFailed("spent", text)
+        spent = CallFailed("spent", f"the models' budget for {self.budget.day} is spent: {why}")
+        self._problems.report(
+            "model_budget_spent", "llm", spent.message, spent.hint or "", lasting=False
+        )
+        raise spent
 
     async def call(self, errand: Errand, ask: Ask) -> Answered:
         """One request.

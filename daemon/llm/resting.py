@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -37,8 +38,8 @@ class Resting:
         left = rest.until - self._clock() if rest else 0.0
         if rest is None or left <= 0:
             return None
-        text = f"{model} is left alone for {left:.0f} s after it failed ({rest.code})"
-        return CallFailed("resting", text, left)
+        text = f"{model} is left alone for {math.ceil(left)} s after it failed ({rest.code})"
+        return CallFailed("resting", text, left, because=rest.code)
 
     def failed(self, model: str, error: CallFailed) -> None:
         """A model has failed; what only says something of the question does not count."""

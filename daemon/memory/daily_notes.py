@@ -88,11 +88,13 @@ def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[Not
 
 def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     importance = _importance(item)
-    text = _with_context(context, _whole_text(item))
-    if importance is not None and len(text) >= _LEAST_CHARS:
-        for part in _parts(item):
+    if importance is not None and len(_with_context(context, _whole_text(item))) >= _LEAST_CHARS:
+        own, apart = _divided(item, context)
+        for part in _parts(own):
             text = _with_context(context, _whole_text(part))
-            yield _fact(text, item, importance, _metadata(part), categories)
+            yield _fact(text, own, importance, _metadata(part), categories)
+        for child in apart:
+            yield from _facts(child, "", categories)
         return
     if item.kind == "prose":
         yield from _said(item, categories)
@@ -101,6 +103,22 @@ def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[
         inner = _with_context(context, _plain(item.text).rstrip(": "))
     for child in item.children:
         yield from _facts(child, inner, categories)
+
+
+def _divided(item: Item, context: str) -> tuple[Item, tuple[Item, ...]]:
+    """A fact with the details in its list, and what of the list is a fact by itself.
+
+    All stays together where the item says too little to be a fact without its list.
+    """
+    apart = tuple(child for child in item.children if _stands_alone(child))
+    own = replace(item, children=tuple(one for one in item.children if not _stands_alone(one)))
+    if not apart or len(_with_context(context, _whole_text(own))) < _LEAST_CHARS:
+        return item, ()
+    return own, apart
+
+
+def _stands_alone(item: Item) -> bool:
+    return _importance(item) is not None and len(_plain(item.text)) > _LEAST_BULLET_CHARS
 
 
 def _parts(item: Item) -> Iterator[Item]:

@@ -33,8 +33,9 @@ _RESULT: Final[frozenset[Signal]] = frozenset(
 )
 # Of statements that say much the same, the later one tells how it ended.
 _LATER_WORTH: Final = 1.0
-_GOAL_WORTH: Final = 4.0
+_GOAL_WORTH: Final = 5.0
 _FIRST: Final = 3
+_LATER_COST: Final = 2.0
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -67,7 +68,17 @@ def summarise_episode(turns: Sequence[Turn]) -> Episode:
 def _goal(told: Sequence[Statement]) -> Statement:
     """What the conversation began with: the first that asks, or says that something is wrong."""
     first = [one for one in told if one.role != "agent"][:_FIRST] or list(told[:1])
-    return max(first, key=lambda one: one.worth + _GOAL_WORTH * bool(one.signals & _GOAL))
+    ranked = [
+        (one.worth + _GOAL_WORTH * _asks(one, place) - _LATER_COST * place, -place)
+        for place, one in enumerate(first)
+    ]
+    value, place = max(ranked)
+    return first[-place] if value > 0 else first[0]
+
+
+def _asks(statement: Statement, place: int) -> bool:
+    """Whether something is wanted; a promise is what is wanted only where it comes first."""
+    return bool(statement.signals & (_GOAL if place == 0 else _GOAL - {"commitment"}))
 
 
 def _result(told: Sequence[Statement], goal: Statement) -> Statement | None:
@@ -89,6 +100,8 @@ def _sentence(statement: Statement | None, *, asks: bool = False) -> str:
     if statement is None:
         return ""
     text = condensed(statement.text, _SENTENCE_BYTES, utf8_bytes)
+    if text.endswith(":"):
+        return ""  # What it leads to is code, or a table.
     if asks and statement.signals & {"question", "request"}:
         who = statement.speaker or "User"
         text = f"{who} asked: {text}"

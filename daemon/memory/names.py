@@ -69,12 +69,24 @@ _TITLES: Final = word_set(
 )
 # Right before a name: "my sister Ada", "named Rex", "met Bo".
 _BEFORE: Final = word_set(
-    "named called sister brother mother father mom dad mum wife husband son daughter friend",
+    "sister brother mother father mom dad mum wife husband son daughter friend",
     "colleague coworker boss manager partner girlfriend boyfriend cousin niece nephew neighbor",
     "neighbour roommate grandma grandpa fiancé fiancée met told asked thanked invited hired",
     "emailed texted messaged phoned visited married ceo cto engineer teammate client landlord",
-    "teacher dentist schwester bruder mutter vater freund freundin kollege kollegin heißt",
-    "sœur frère amie ami collègue hermana hermano amigo amiga hola hi hello hey dear thanks",
+    "teacher dentist schwester bruder mutter vater freund freundin kollege kollegin",
+    "mari fils fille sœur frère mère père amie ami collègue hijo hija hermana hermano amigo amiga",
+    "sohn tochter chef chefin jefe jefa hola hi hello hey dear thanks",
+)
+# A thing may be named as well: somebody is where a person is spoken of.
+_NAMING: Final = word_set("named called heißt heisst llama appelle")
+_OF_PERSONS: Final = word_set(
+    "he she who his her him sister brother mother father mom dad wife husband son daughter friend",
+    "colleague coworker boss manager partner girlfriend boyfriend cousin niece nephew neighbor",
+    "neighbour roommate grandma grandpa hire guy man woman boy girl baby kid child doctor nurse",
+    "teacher dentist lawyer plumber landlord client intern engineer lead person someone somebody",
+    "schwester bruder mutter vater freund freundin kollege kollegin chef chefin sohn tochter frau",
+    "mann nachbar nachbarin er sœur frère mère père amie ami collègue hermana hermano madre padre",
+    "amigo amiga hijo hija jefe jefa",
 )
 # Right after one: only people do or are these.
 _AFTER: Final = word_set(
@@ -85,6 +97,8 @@ _AFTER: Final = word_set(
     "wohnt sagt sagte meint mag möchte bevorzugt habite dit préfère aime vive dice dijo prefiere",
     "любит сказал сказала живёт живет",
 )
+# What also begins sentences, and things do at times: people within a sentence.
+_ACTS: Final = word_set("presents brings arrives joins sits cooks drives pays teaches sings speaks")
 _PERSONAL: Final = re.compile(
     r"\s+(?:is (?:my|our|allergic|married|pregnant|vegan|vegetarian)|works? (?:at|for|as)"
     r"|was born|and (?:i|me)\b)|['’]s (?:birthday|wife|husband|mother|father|sister|brother|phone"
@@ -100,7 +114,13 @@ _NO_NAMES: Final = (
         "postgres sqlite redis android google github amazon apple microsoft decision error warning",
     )
 )
+_OWN: Final = re.compile(
+    r"\b(?:(?:my|his|her|their) name(?: is|['’]s)|i(?:['’]| a)m called|call me|mein name ist"
+    r"|ich heiße|me llamo|je m['’]appelle|mi nombre es) $",
+    re.IGNORECASE,
+)
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]{2,})*")
+_CONTRACTED: Final = re.compile(r"\w+['’](?:ve|ll|re|nt)")
 _HONORED: Final = re.compile(
     "([\u4e00-\u9fff]{1,4}|[\u30a0-\u30ff]{2,8})(?:さん|さま|くん|ちゃん|先生|女士|小姐)"
 )
@@ -155,6 +175,8 @@ def _may_name(word: str) -> bool:
     key = word.casefold()
     if not word[0].isupper() or len(word) < 2 or key in _NO_NAMES or key in _TITLES:
         return False
+    if _CONTRACTED.fullmatch(key):
+        return False
     return word[1:].islower() or "-" in word or "'" in word or word[1:2] in "'’"
 
 
@@ -168,11 +190,24 @@ def _is_person(
     before = words[at - 1].group().casefold() if at else ""
     if before in _TITLES or (before in _BEFORE and first not in _BEFORE):
         return True
+    if _is_named(text, words, at, length):
+        return True
     end = words[at + length - 1].end()
     if _PERSONAL.match(text, end):
         return True
     after = words[at + length].group().casefold() if at + length < len(words) else ""
-    return after in _AFTER and text[end : end + 1] == " "
+    if text[end : end + 1] != " ":
+        return False
+    return after in _AFTER or (after in _ACTS and _within_sentence(text, words[at].start()))
+
+
+def _is_named(text: str, words: Sequence[re.Match[str]], at: int, length: int) -> bool:
+    """Whether somebody is said to have the name: "my name is", "my boss is called"."""
+    if _OWN.search(text, max(0, words[at].start() - 20), words[at].start()):
+        return True
+    around = words[max(0, at - 7) : at + length + 3]
+    naming = at > 0 and words[at - 1].group().casefold() in _NAMING
+    return naming and any(word.group().casefold() in _OF_PERSONS for word in around)
 
 
 def _within_sentence(text: str, start: int) -> bool:

@@ -6,6 +6,7 @@ report as done: no questions, greetings, orders or commands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -20,6 +21,7 @@ from .distilling.speech import Utterance, role_of
 from .distilling.statements import Statement, spoken
 from .distilling.topics import topics_of
 from .mentions import Mention, mentions
+from .names import people
 from .records import Type
 
 Kind: TypeAlias = Literal[
@@ -56,7 +58,11 @@ _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
 )
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
+_WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
+_COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
 _LEAST_BYTES: Final = 20
+# It stands beside its problem: "the build fails → run `make x`".
+_LEAST_OF_SOLUTION: Final = 12
 _MOST_BYTES: Final = 1_000
 _MOST_CHARS: Final = 16_000
 _TOPICS: Final = 4
@@ -111,10 +117,16 @@ def extract_turns(turns: Sequence[Turn]) -> list[Observation]:
     Of one turn the first 16,000 characters are read. A statement has at least 20 bytes:
     20 characters of English, 7 of Chinese.
     """
-    told = [turn for turn in turns if not turn.text.lstrip().startswith("/")]
+    told = [turn for turn in turns if not is_command(turn.text)]
     statements = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
     kept = worth_keeping(filter(_is_stated, statements), _AGGRESSION)
-    return [_observation(one, told[one.place]) for one in _with_problems(kept)]
+    whole = (one for one in _with_problems(kept) if utf8_bytes(one.text) >= _LEAST_BYTES)
+    return [_observation(one, told[one.place]) for one in whole]
+
+
+def is_command(text: str) -> bool:
+    """Whether a turn is an order to the chat itself, such as "/help": a path begins otherwise."""
+    return _COMMAND.match(text) is not None
 
 
 def utterance_of(turn: Turn) -> Utterance:
@@ -139,15 +151,23 @@ def _with_problems(kept: Iterable[Statement]) -> Iterator[Statement]:
 
 def _is_stated(statement: Statement) -> bool:
     signals = statement.signals
-    if signals & _NOT_STATED or utf8_bytes(statement.text) < _LEAST_BYTES:
+    least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
+    if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
         return False
     if statement.role in {"system", "tool"}:
         return False
-    if "request" in signals and "preference" not in signals:
+    if "request" in signals and not _tells_by_the_way(statement):
         return False
     if statement.role == "agent":
         return bool(signals & _FROM_AGENTS)
     return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
+
+
+def _tells_by_the_way(statement: Statement) -> bool:
+    """Whether a request says more than what is wanted: "add oat milk, Ada is allergic to milk"."""
+    if statement.signals & _WITHIN_REQUESTS:
+        return True
+    return "claim" in statement.signals and bool(people(statement.text))
 
 
 def _kind(signals: frozenset[Signal]) -> Kind:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 # No secret begins or ends within a longer word.
-_BEGIN: Final = r"(?<![A-Za-z0-9_+/=-])"
+_BEGIN: Final = r"(?<![A-Za-z0-9_+/-])"
 SHAPES: Final = re.compile(
     _BEGIN + "(?:"
     r"(?P<api_key>sk-(?:proj-|svcacct-|admin-|or-v1-|ant-[a-z0-9]{2,12}-|live-|test-)?"
@@ -18,14 +18,21 @@ SHAPES: Final = re.compile(
     r"|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}|lin_api_[A-Za-z0-9]{32,64}"
     r"|dckr_pat_[A-Za-z0-9_-]{20,64}|hvs\.[A-Za-z0-9_-]{24,255}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
     r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"
-    r"|AGE-SECRET-KEY-1[A-Z0-9]{50,60})"
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{50,60}|NRAK-[A-Z0-9]{27}|SK[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2}"
+    r"|tskey-[a-z]{3,10}-[A-Za-z0-9-]{20,99}|xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}|pul-[0-9a-f]{40}"
+    r"|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9]{40,44}|EAAA[A-Za-z0-9_-]{60}"
+    r"|pat[A-Za-z0-9]{14}\.[a-f0-9]{64}|[A-Za-z0-9_-]{11}:APA91b[A-Za-z0-9_-]{100,300})"
     r"|(?P<github_token>gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}"
     r"|gl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{20,64})"
     r"|(?P<aws_key>(?:AKIA|ASIA)[A-Z0-9]{16})"
     r"|(?P<slack_token>xox[abeoprs]-[A-Za-z0-9-]{10,255}|xapp-[0-9]-[A-Za-z0-9-]{10,255})"
     r"|(?P<jwt>eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,1024})"
+    # Whoever it is from: a short name, and then letters of both cases and digits at random.
+    r"|(?P<prefixed>[a-z][a-z0-9]{1,9}_(?:[a-z]{2,8}_)?(?=[a-z0-9]{0,99}[A-Z])"
+    r"(?=[A-Z0-9]{0,99}[a-z])(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{30,255}(?:_[0-9a-f]{6,10})?)"
     r")(?![A-Za-z0-9_])"
     r"|(?<=hooks\.slack\.com/services/)(?P<webhook>T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/[A-Za-z0-9]{16,40})"
+    r"|(?<=api\.telegram\.org/bot)(?P<telegram>[0-9]{8,10}:[A-Za-z0-9_-]{35})"
     r"|(?<=discord\.com/api/webhooks/)(?P<discord>[0-9]{16,20}/[A-Za-z0-9_-]{60,80})"
 )
 PRIVATE_KEY: Final = re.compile(
@@ -58,4 +65,6 @@ def is_card(written: str) -> bool:
 def is_iban(written: str) -> bool:
     """Whether letters and digits are an account number by its check digits (ISO 7064)."""
     plain = written.replace(" ", "")
-    return int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 == 1
+    digits = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
+    # The reference of an invoice begins with "RF", and has the same check digits.
+    return not plain.startswith("RF") and int(digits) % 97 == 1

@@ -13,55 +13,25 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from .secret_names import (
+    ASSIGNED,
+    ASSIGNED_UNSPACED,
+    COOKIE,
+    FLAG,
+    HEADER,
+    IN_URL,
+    IN_XML,
+    PHRASE,
+    PLACEHOLDER,
+    QUERY,
+    USER_IN_URL,
+)
 from .secret_shapes import CARD, IBAN, PRIVATE_KEY, SHAPES, is_card, is_iban
 
-_IN_URL: Final = re.compile(
-    r"(?P<before>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s/:@\"'`<>]{0,128}:)"
-    r"(?P<value>[^\s/@\"'`<>]{1,256})(?=@[^\s@])"
-)
-_HEADER: Final = re.compile(
-    r"(?P<before>(?:\bauthorization[\"']?\s?[:=]\s?[\"']?)?\b(?:bearer|basic|token)\s{1,3})"
-    r"(?P<value>[A-Za-z0-9._~+/=-]{12,4096})",
-    re.IGNORECASE,
-)
-_NAMES: Final = (
-    r"passw(?:or)?d|passphrase|passwort|kennwort|contraseña|mot de passe|пароль|密码|密碼"
-    r"|パスワード|비밀번호|heslo|hasło|senha|wachtwoord|lösenord|clé api"
-    r"|(?<![A-Za-z])pass|(?<![A-Za-z])pwd|(?:client|app|shared|webhook|consumer)?[_-]?secret"
-    r"(?:[_-]?(?:access[_-]?)?key)?|(?:api|access|auth|account|private|signing|encryption|master"
-    r"|license)[_ -]?key|token"
-)
-_SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
-_VALUE: Final = (
-    r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
-)
-_ASSIGNED: Final = re.compile(
-    rf"(?P<before>(?P<name>{_NAMES})(?:[_-]?(?:[0-9]{{1,3}}|prod|dev|test|value))?[\"'`]?\]?"
-    rf"(?P<how>{_SEPARATOR}|[ ](?:is|was|ist|lautet|est|es)(?: now| changed to| set to)?:?[ ]"
-    rf"|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{_VALUE})",
-    re.IGNORECASE,
-)
-_FLAG: Final = re.compile(
-    r"(?P<before>(?<!\S)--?(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|token|secret"
-    r"|api-?key)[ =]"
-    rf"|\bsshpass -p ?|\bdocker login [^\n]{{0,80}}-p ?"
-    rf"|\bcurl (?:-[^\s]{{1,12}} ){{0,4}}-u ?[^\s:]{{1,64}}:)(?:{_VALUE})",
-    re.IGNORECASE,
-)
-# Stands for a value, or names where it is.
-_PLACEHOLDER: Final = re.compile(
-    r"[<\[{(*$%@#_.…•]|[xX]{3,}|[/~]|\.{1,2}/|[A-Z]:\\|[A-Za-z]+\[|(?:none|null|nil|true|false|yes|no|str|string"
-    r"|int|bool|bytes|object|any|optional|required|missing|invalid|expired|unknown|empty|unset|set"
-    r"|changed|hidden|redacted|removed|cleared|wrong|incorrect|correct|weak|strong|valid|secure"
-    r"|not|the|a|an|my|your|our|in|on|at|for|to|from|with|and|or|of|is|was|must|should|can|may|will"
-    r"|use|see|stored|saved|kept|needed|protected|encrypted|reset|default|changeme|undefined"
-    r"|authentication|based|count|limit|basic|bearer|still|now|too|very|old|new)\W*$"
-    r"|(?:https?|file|ssh|git)://|[a-z]\w*\(|(?:my|your|the|new|old|user|api|auth|access|db)?[_-]?"
-    r"(?:password|token|secret|api_?key|key)s?\W*$|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(|\[|\W*$)"
-    r"|.*(?:environ|getenv|process\.env|secrets?\.|vault|\$\{|\{\{|\(\))",
-    re.IGNORECASE,
-)
-_KINDS: Final = {"webhook": "url_password", "discord": "url_password"}
+_KINDS: Final = {
+    **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
+    "prefixed": "api_key",
+}
 
 
 class Cleared(msgspec.Struct, frozen=True):
@@ -122,13 +92,28 @@ def _in_url(match: re.Match[str]) -> _Secret | None:
     return _Secret("url_password", match["before"])
 
 
+def _in_query(match: re.Match[str]) -> _Secret | None:
+    return _Secret("token", match["before"]) if _is_varied(match["value"]) else None
+
+
+def _cookie(match: re.Match[str]) -> _Secret:
+    return _Secret("token", match["before"])
+
+
 def _header(match: re.Match[str]) -> _Secret | None:
     value = match["value"]
-    announced = match["before"][:4].lower() == "auth"
-    varied = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    if not announced and not (varied and len(value) >= 16):
+    before = match["before"].lower()
+    scheme = before.rstrip(" \"'")
+    announced = before.startswith("authorization") and not scheme.endswith((":", "="))
+    if not announced and not (_is_varied(value) and len(value) >= 16):
         return None
-    return _Secret("bearer", match["before"])
+    named = "authorization" not in before
+    kind = "api_key" if named and ("key" in before or "secret" in before) else "bearer"
+    return _Secret("password" if "pass" in before else kind, match["before"])
+
+
+def _is_varied(value: str) -> bool:
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _assigned(match: re.Match[str]) -> _Secret | None:
@@ -142,12 +127,27 @@ def _assigned(match: re.Match[str]) -> _Secret | None:
     return _Secret(kind, match["before"] + quote, quote)
 
 
+def _named(match: re.Match[str]) -> _Secret:
+    return _Secret("password", match["before"])
+
+
+def _in_xml(match: re.Match[str]) -> _Secret | None:
+    return None if PLACEHOLDER.match(match["value"]) else _named(match)
+
+
+def _phrase(match: re.Match[str]) -> _Secret:
+    before = match["before"] or match["before_code"] or match["before_pin"]
+    return _Secret("password", before)
+
+
 def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
-    if _PLACEHOLDER.match(value) or (value.isdigit() and len(value) < 4):
+    if PLACEHOLDER.match(value) or (value.isdigit() and len(value) < 4):
         return False
     if "=" in match["how"]:
         return name[0] == "p" or not (value.isdigit() or _is_variable(value, match))
     varied = any(map(str.isdigit, value))
+    if match["of"] and not varied:
+        return False
     if match["quoted"]:
         return varied or (" " not in value and not match["how"].isspace())
     if name == "pass" and not (varied and len(value) > 6):
@@ -173,7 +173,7 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
 
 def _flag(match: re.Match[str]) -> _Secret | None:
     value = match["quoted"] or match["bare"]
-    if _PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
+    if PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
         return None
     quote = match["quote"] or ""
     kind = "token" if "token" in match["before"].lower() else "password"
@@ -191,10 +191,16 @@ def _iban(match: re.Match[str]) -> _Secret | None:
 _RULES: Final[tuple[tuple[re.Pattern[str], _Judge], ...]] = (
     (PRIVATE_KEY, _private_key),
     (SHAPES, _shape),
-    (_IN_URL, _in_url),
-    (_HEADER, _header),
-    (_ASSIGNED, _assigned),
-    (_FLAG, _flag),
+    (IN_URL, _in_url),
+    (USER_IN_URL, _in_url),
+    (QUERY, _in_query),
+    (COOKIE, _cookie),
+    (HEADER, _header),
+    (ASSIGNED, _assigned),
+    (ASSIGNED_UNSPACED, _named),
+    (IN_XML, _in_xml),
+    (PHRASE, _phrase),
+    (FLAG, _flag),
     (CARD, _card),
     (IBAN, _iban),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -14,6 +15,8 @@ from ..errors import ConfigInvalid
 
 REPLICA_FILE: Final = "replica.db"
 CREDENTIALS_FILE: Final = "turso-credentials.json"
+# The source of an account that a caller names.
+OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _LONGEST_FILE: Final = 65_536
 
@@ -46,17 +49,38 @@ class Account(msgspec.Struct, frozen=True):
     Attributes:
         url: `https://…`, `http://…` or `file:/…`, complete.
         token: None where none was found, or none is needed.
-        source: which setting or file named the replica.
+        source: which setting, file or option named the replica.
+        token_file: the file that the token came from; empty: it came from none.
+        exposed: whether every user of this device can read that file.
     """
 
     url: str
     token: Secret | None
     source: str
+    token_file: str = ""
+    exposed: bool = False
 
     @property
     def kind(self) -> Literal["turso", "file"]:
         """Whether it is a database elsewhere or a file here."""
         return "file" if self.url.startswith("file:") else "turso"
+
+    def way_out(self, code: str) -> str | None:
+        """What a person is to do about a failure, where more can be said than `sync` knows."""
+        if code == "retired":
+            return "take it in again with `thermocline devices --rejoin`; its memory is kept"
+        if code not in ("unauthorized", "forbidden") or self.kind == "file":
+            return None
+        put = "put it into a file of its own, and name that in sync.token_file"
+        if self.token_file:
+            put = f"put it into {self.token_file}"
+        elif self.source == OF_A_CALL:
+            put = "give it with the call"
+        elif self.source.startswith("--"):
+            put = "give it with --token-file"
+        if code == "forbidden":
+            return f"make a token that allows writing, and {put}"
+        return f"make a {'new ' if self.token else ''}token, and {put}"
 
 
 class _Credentials(msgspec.Struct):
@@ -97,7 +121,7 @@ def account_of(
     url = url.replace("{agent}", agent)
     if url.startswith("file:"):
         return Account(url, None, source)
-    return Account(complete(url), _token(settings, env, found), source)
+    return _with_token(Account(complete(url), None, source), settings, env, found)
 
 
 def complete(url: str) -> str:
@@ -115,16 +139,27 @@ def read_token(path: Path) -> Secret:
         text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no plain text"
-        raise ConfigInvalid(f"cannot read the token in {path}: {reason}") from error
+        hint = "put the token into it, or name another file in sync.token_file"
+        if isinstance(error, PermissionError):
+            hint = "let the user of this process read it"
+        raise ConfigInvalid(f"cannot read the token in {path}: {reason}", hint=hint) from error
     if not text or len(text.split()) > 1:
-        raise ConfigInvalid(f"cannot use {path}: expected a token and nothing else")
+        raise ConfigInvalid(
+            f"cannot use {path}: expected a token and nothing else",
+            hint="put the token alone into it",
+        )
     return Secret(text)
 
 
-def token_for(
-    settings: Settings, env: Mapping[str, str], url: str, folder: Path, workspace: Path | None
-) -> Secret | None:
-    """The token of a database that was named beside the configuration. Blocking.
+def account_at(
+    settings: Settings,
+    env: Mapping[str, str],
+    url: str,
+    source: str,
+    folder: Path,
+    workspace: Path | None,
+) -> Account:
+    """The account of a database that was named beside the configuration. Blocking.
 
     What the configuration has for one database is sent to no other.
 
@@ -132,36 +167,63 @@ def token_for(
         settings: the configuration.
         env: for `$CREDENTIALS_DIRECTORY`.
         url: which database, complete.
+        source: what named it.
         folder: the agent's folder.
         workspace: its folder elsewhere, where EvoClaw's credentials may be.
 
     Raises:
         ConfigInvalid: a named file cannot be read, or holds no credentials.
     """
+    account = Account(url, None, source)
     found = _credentials(folder, workspace)
     if found is not None and found[0].database_url and complete(found[0].database_url) != url:
         found = None
     if settings.sync.url is not None and complete(settings.sync.url) != url:
-        return _token(_without_token_file(settings), {}, found)
-    return _token(settings, env, found)
+        return _with_token(account, without_token(settings), {}, found)
+    return _with_token(account, settings, env, found)
 
 
-def _without_token_file(settings: Settings) -> Settings:
+def without_token(settings: Settings) -> Settings:
+    """The configuration, but for the file of the token."""
     sync = msgspec.structs.replace(settings.sync, token_file=None)
     return msgspec.structs.replace(settings, sync=sync)
 
 
-def _token(
-    settings: Settings, env: Mapping[str, str], found: tuple[_Credentials, Path] | None
-) -> Secret | None:
+def _with_token(
+    account: Account,
+    settings: Settings,
+    env: Mapping[str, str],
+    found: tuple[_Credentials, Path] | None,
+) -> Account:
     if settings.sync.token_file is not None:
-        return read_token(Path(settings.sync.token_file).expanduser())
+        return _from_file(account, Path(settings.sync.token_file).expanduser())
     if directory := env.get("CREDENTIALS_DIRECTORY"):
         path = Path(directory) / _TOKEN_NAME
         if path.exists():
-            return read_token(path)
-    token = found[0].auth_token if found is not None else None
-    return Secret(token.strip()) if token and token.strip() else None
+            return _from_file(account, path)
+    if found is None or not (token := (found[0].auth_token or "").strip()):
+        return account
+    return _opened_by(account, Secret(token), found[1])
+
+
+def _from_file(account: Account, path: Path) -> Account:
+    return _opened_by(account, read_token(path), path)
+
+
+def _opened_by(account: Account, token: Secret, path: Path) -> Account:
+    return msgspec.structs.replace(
+        account, token=token, token_file=str(path), exposed=_is_open_to_all(path)
+    )
+
+
+def _is_open_to_all(path: Path) -> bool:
+    """Whether the mode of the file, and of every folder on the way to it, lets anybody read it."""
+    path = path.absolute()
+    try:
+        on_the_way = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+        return on_the_way and bool(path.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
 
 
 def _credentials(folder: Path, workspace: Path | None) -> tuple[_Credentials, Path] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 import msgspec
@@ -14,8 +15,11 @@ from ..problems import Problems
 from ..store.outgoing import CRITICAL
 from .account import Account
 
+_log = logging.getLogger(__name__)
 _REPLICA_TROUBLE = "replica_trouble"
 _RETRY_SECONDS = 30.0
+# It passes by itself, but perhaps not before a month is over: somebody should know.
+_QUOTA = "quota"
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +49,20 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     sent: int = 0
     received: int = 0
     refused: int = 0
+
+    def after(self, before: Standing) -> Standing:
+        """This, with the counts of when the agent was followed before, and the last success.
+
+        A success with another replica says nothing of this one.
+        """
+        last = before.last_success if before.url == self.url else None
+        return msgspec.structs.replace(
+            self,
+            last_success=self.last_success or last,
+            sent=self.sent + before.sent,
+            received=self.received + before.received,
+            refused=self.refused + before.refused,
+        )
 
 
 class Following:
@@ -76,6 +94,7 @@ class Following:
         self.remote = remote
         self.replica = Replica(remote, agent)
         self._problems = problems
+        self._away = False
         self.replicator = Replicator(
             local,
             self.replica,
@@ -118,7 +137,7 @@ class Following:
             phase=state.phase,
             error=code,
             message=message,
-            hint=hint,
+            hint=self.account.way_out(code) or hint,
             since=state.since or None,
             next_try=state.next_try,
             last_success=state.last_success,
@@ -155,11 +174,24 @@ class Following:
     def _tell(self, state: State) -> None:
         if state.phase == "idle":
             self._problems.clear(_REPLICA_TROUBLE, self.agent)
+            if self._away:
+                _log.info("the replica of '%s' answers again", self.agent)
+            self._away = False
         elif state.phase == "stopped" and state.error is not None:
-            _, message, hint = state.error
-            self._problems.report(
-                _REPLICA_TROUBLE,
-                self.agent,
-                f"replication of '{self.agent}' has stopped: {message}",
-                hint,
-            )
+            self._report("has stopped", state.error)
+        elif state.phase == "waiting" and state.error is not None:
+            code, message, _ = state.error
+            if code == _QUOTA:
+                self._report("waits", state.error)
+            elif not self._away:
+                _log.info("the replica of '%s' is away: %s", self.agent, message)
+            self._away = True
+
+    def _report(self, what: str, error: tuple[str, str, str]) -> None:
+        code, message, hint = error
+        self._problems.report(
+            _REPLICA_TROUBLE,
+            self.agent,
+            f"replication of '{self.agent}' {what}: {message}",
+            self.account.way_out(code) or hint,
+        )

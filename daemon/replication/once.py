@@ -126,15 +126,15 @@ class OneOffs:
                 finally:
                     await remote.close()
             except SyncError as error:
-                raise _ours(error) from error
+                raise _ours(error, account) from error
 
 
-def _ours(error: SyncError) -> ThermoclineError:
+def _ours(error: SyncError, account: Account) -> ThermoclineError:
     """The error of our tree: of a database that nothing is tried again with by itself."""
     message = f"the database: {error.message}"
     if isinstance(error, TryLater):
         return ReplicaAway(error.code, message, hint="ask again later")
-    return ReplicaRefused(error.code, message, hint=error.hint or None)
+    return ReplicaRefused(error.code, message, hint=account.way_out(error.code) or error.hint)
 
 
 def _statements(db: sqlite3.Connection, ids: Sequence[str]) -> list[Row]:

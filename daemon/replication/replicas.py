@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,6 +26,8 @@ from thermocline.sync import (
 
 from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
 from ..problems import Problems
+from ..store import link
+from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.owing import owes
 from .account import Account
@@ -35,6 +38,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
+_EXPOSED: Final = "token_exposed"
 
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
@@ -81,6 +85,8 @@ class Replicas:
         self._waiting = waiting
         self._problems = problems
         self._following: dict[str, Following] = {}
+        # How it stood when an agent was followed the last time: what is counted goes on.
+        self._before: dict[str, Standing] = {}
         self._remotes: dict[Account, Remote] = {}
         self._starting = asyncio.Lock()
         self._owing: set[str] = set()
@@ -115,7 +121,7 @@ class Replicas:
     async def look_after(self, agent: str) -> None:
         """Follow the agent's replica by the account in force; report an account that is none."""
         try:
-            await self._start(agent)
+            following = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
             self._accountless[agent] = error
@@ -123,6 +129,7 @@ class Replicas:
         else:
             self._accountless.pop(agent, None)
             self._problems.clear(_ACCOUNT_PROBLEM, agent)
+            self._tell_exposed(agent, following)
 
     async def sync(self, agent: str, *, critical_only: bool = False) -> Tally:
         """Send and receive everything, or the critical state alone, now.
@@ -135,7 +142,7 @@ class Replicas:
         try:
             return await following.replicator.sync(urgent_only=critical_only)
         except SyncError as error:
-            raise as_ours(error) from error
+            raise as_ours(error, following.account) from error
 
     async def following(self, agent: str) -> Following:
         """What follows the agent's replica.
@@ -171,29 +178,26 @@ class Replicas:
         try:
             return await answer(following.replica, question, time.time())
         except SyncError as error:
-            raise as_ours(error) from error
+            raise as_ours(error, following.account) from error
 
     def standing(self, agent: str) -> Standing:
         """How an agent's replication stands."""
-        following = self._following.get(agent)
-        if following is not None:
-            return following.standing()
-        error = self._accountless.get(agent)
-        if error is None:
-            return Standing(replica="none")
-        return Standing(
-            replica="unknown",
-            phase="stopped",
-            error=error.code,
-            message=error.message,
-            hint=error.hint or "",
+        standing, error = self._standing(agent), self._accountless.get(agent)
+        if error is None or standing.error:
+            return standing
+        return msgspec.structs.replace(
+            standing, error=error.code, message=error.message, hint=error.hint or ""
         )
 
-    async def close(self) -> None:
+    async def close(self, most_seconds: float = math.inf) -> None:
         """Send what is left, as far as the time allows, and end."""
-        seconds = self._plan().shutdown_seconds
-        owing = [following for following in self._following.values() if following.owing]
-        last = [asyncio.create_task(self._last(following)) for following in owing]
+        seconds = min(self._plan().shutdown_seconds, most_seconds)
+        owing = {agent for agent, following in self._following.items() if following.owing}
+        stores = self._agents.open_stores()
+        last = [
+            asyncio.create_task(self._last(agent, stores.get(agent)))
+            for agent in owing | stores.keys()
+        ]
         if last:
             await asyncio.wait(last, timeout=seconds)
         for task in last:
@@ -203,9 +207,15 @@ class Replicas:
             await self._end(agent)
         await asyncio.gather(*(remote.close() for remote in self._remotes.values()))
 
-    async def _last(self, following: Following) -> None:
+    async def _last(self, agent: str, store: AgentStore | None) -> None:
         try:
-            await following.replicator.sync()
+            # One that was opened a moment ago is not followed yet.
+            following = await self._start(agent)
+            if following is None:
+                return
+            queued = await store.read(link.queued) if store is not None else {}
+            if following.owing or queued:
+                await following.replicator.sync()
         except (SyncError, ThermoclineError) as error:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
@@ -215,6 +225,28 @@ class Replicas:
             await self._end(agent)
         elif following.replicator.state.phase == "idle":
             following.replicator.mended()
+
+    def _standing(self, agent: str) -> Standing:
+        following, before = self._following.get(agent), self._before.get(agent)
+        if following is not None:
+            found = following.standing()
+            return found if before is None else found.after(before)
+        if agent in self._accountless:
+            return Standing(replica="unknown", phase="stopped")
+        return Standing(replica="none")
+
+    def _tell_exposed(self, agent: str, following: Following | None) -> None:
+        if following is None or not following.account.exposed:
+            self._problems.clear(_EXPOSED, agent)
+            return
+        path = following.account.token_file
+        self._problems.report(
+            _EXPOSED,
+            agent,
+            f"every user of this machine can read the token in {path}",
+            f"chmod 600 {path}",
+            lasting=False,
+        )
 
     async def _start(self, agent: str) -> Following | None:
         """Follow the agent's replica by the account in force, if there is one."""
@@ -234,7 +266,7 @@ class Replicas:
             try:
                 self._remotes[account] = await self._connect(account)
             except SyncError as error:
-                raise as_ours(error) from error
+                raise as_ours(error, account) from error
         following = Following(
             agent,
             account,
@@ -249,6 +281,7 @@ class Replicas:
         return following
 
     async def _end(self, agent: str) -> None:
+        self._before[agent] = self._standing(agent)
         following = self._following.pop(agent)
         self._owing.discard(agent)
         await following.end()
@@ -271,7 +304,8 @@ async def answer(replica: Replica, question: Question[T], now: float) -> T:
         return await question(replica)
 
 
-def as_ours(error: SyncError) -> ThermoclineError:
-    """The error of our tree that stands for one of the replica's."""
+def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
+    """The error of our tree that stands for one of the replica's; its account knows the way out."""
     kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
-    return kind(error.code, f"the replica: {error.message}", hint=error.hint or None)
+    hint = None if account is None else account.way_out(error.code)
+    return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

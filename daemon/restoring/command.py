@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from getpass import getpass
@@ -16,9 +17,9 @@ from thermocline.sync import SyncError, Waiting
 
 from ..config import load
 from ..config.settings import Settings
-from ..errors import ReplicaRefused
+from ..errors import ConfigInvalid, ReplicaRefused
 from ..places import default_state_dir
-from ..replication.account import Account, Secret
+from ..replication.account import Account, Secret, account_of, complete
 from ..replication.connecting import connect
 from ..replication.replicas import as_ours
 from ..rules import rules_of
@@ -28,7 +29,8 @@ from .progress import Progress
 from .whence import account_for
 
 T = TypeVar("T")
-_UNAUTHORIZED = "replica_unauthorized"
+_OF_REPLICA = "replica_"
+_UNAUTHORIZED = f"{_OF_REPLICA}unauthorized"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,20 @@ def from_replica(options: Options) -> Outcome:
     return _run(options, Restorer.restore)
 
 
+def is_configured(options: Options, agent: str) -> bool:
+    """Whether a daemon would replicate the agent with the database of the command. Blocking."""
+    config = Path(options.config).expanduser() if options.config else None
+    settings = load(os.environ, config, options.sets).settings
+    if options.url is None:
+        return True
+    folder = _state_dir(options, os.environ) / "agents" / agent
+    try:
+        account = account_of(settings, os.environ, agent, folder)
+    except ConfigInvalid:
+        return False
+    return account is not None and account.url == complete(options.url.replace("{agent}", agent))
+
+
 def measure(options: Options) -> list[Measured]:
     """Only count what is in a database. Blocking.
 
@@ -105,6 +121,7 @@ def _run(options: Options, work: Callable[[Restorer], Awaitable[T]]) -> T:
         return asyncio.run(_with(account, options, settings, work))
     except ReplicaRefused as error:
         if error.code != _UNAUTHORIZED or account.token is not None or not _can_ask():
+            error.hint = account.way_out(error.code.removeprefix(_OF_REPLICA)) or error.hint
             raise
     token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
     account = msgspec.structs.replace(account, token=token)
@@ -118,7 +135,9 @@ async def _with(
         remote = await connect(account)
     except SyncError as error:
         raise as_ours(error) from error
-    progress = Progress(sys.stderr)
+    # The last column is left free: some terminals go on below once it is written.
+    progress = Progress(sys.stderr, columns=shutil.get_terminal_size().columns - 1)
+    progress.asking(account.url)
     wish = Wish(
         url=account.url,
         state_dir=_state_dir(options, os.environ),

@@ -13,9 +13,10 @@ import msgspec
 
 from ..errors import StoreDamaged
 from ..store import atomic
-from ..store.archive import Archive, Skipped, unpack, verify
+from ..store.archive import Archive, unpack, verify
 from ..store.database import FILE_NAME, translate_os
 from ..store.tar_blocks import Member
+from ..store.workspace_files import Skipped
 from .database import check_database
 from .place import RestorePlace
 

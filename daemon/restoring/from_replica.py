@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from thermocline.sync import Extent, Remote, Source, SyncError, Waiting
+from thermocline.sync.rows import STATEMENT
 from thermocline.sync.source import Tables, agents, look
 
 from ..errors import NotFound, StoreDamaged, ThermoclineError
@@ -24,6 +25,7 @@ from ..store.database import translate_os
 from ..store.device import device_id
 from ..store.snapshot import counts
 from ..store.transaction import Rules
+from .interrupted import take_up
 from .moving import Arrival, Run
 from .place import RestorePlace, give, locked
 from .receiving import Receiver
@@ -69,6 +71,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
         bytes: of the database.
         seconds: of all runs together.
         resumed: how many of the rows an earlier run had brought.
+        deletions: how many traces of deleted rows came as well.
         devices: how many devices the replica knows.
     """
 
@@ -87,10 +90,17 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     resumed: int
     devices: int
+    deletions: int = 0
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore would bring, and about how long it would take."""
+    """What a restore would bring, and about how long it would take.
+
+    Attributes:
+        taken: whether a memory is in the place.
+        counts: rows of each kind, those included that other tools keep in tables of their own.
+        rows: all that would come, the traces of deletions included.
+    """
 
     agent: str
     folder: str
@@ -164,6 +174,7 @@ class Restorer:
         state_dir = self._wish.state_dir
         try:
             with locked(state_dir, "a restore"):
+                take_up(state_dir)
                 return await self._restore_all()
         except SyncError as error:
             raise as_ours(error) from error
@@ -189,11 +200,11 @@ class Restorer:
     async def _restore_all(self) -> Outcome:
         state_dir = self._wish.state_dir
         names, tables = await self._look()
-        run = Run.of(state_dir, self._wish.url)
+        run = Run.of(state_dir, self._wish.url, replace=self._wish.replace)
         outcome = Outcome(passed_over=[name for name in names if not is_agent(name)])
         arrivals = {name: _arrival(state_dir, name) for name in names if is_agent(name)}
         for name, arrival in arrivals.items():
-            if name not in run.reports:
+            if name not in run.reports or not arrival.has_moved():
                 arrival.refuse_taken(replace=self._wish.replace)
         for name, arrival in arrivals.items():
             try:
@@ -216,7 +227,7 @@ class Restorer:
                 self._watch.stage("noted", agent)
             report = msgspec.json.decode(run.reports[agent], type=AgentRestored)
             # A kill may have come between the last rename and its report.
-            if staging.path.exists():
+            if not arrival.has_moved():
                 size = await thread(staging.seal)
                 self._watch.stage("sealed", agent)
                 moved = await thread(arrival.move_in, lambda: self._watch.stage("aside", agent))
@@ -266,6 +277,7 @@ class Restorer:
             seconds=round(receiver.earlier + time.monotonic() - began, 3),
             resumed=receiver.resumed,
             devices=len(devices),
+            deletions=extent.rows - sum(extent.counts.values()),
         )
 
     def _refuse_faults(self, agent: str, verdict: Verdict) -> None:
@@ -289,12 +301,16 @@ class Restorer:
         extent = await self._patience(source.extent)
         size = await self._patience(source.size)
         devices = await self._patience(source.devices)
+        left = 0 if extent.poll.epoch else await self._patience(lambda: _left_by_others(source))
+        kinds = extent.counts
+        if left:
+            kinds = kinds | {STATEMENT: kinds.get(STATEMENT, 0) + left}
         return Measured(
             agent=agent,
             folder=str(self._place(agent).folder),
             taken=_arrival(self._wish.state_dir, agent).holds_memory(),
-            counts=extent.counts,
-            rows=extent.rows,
+            counts=kinds,
+            rows=extent.rows + left,
             bytes=size,
             seconds=await self._estimate(source, extent),
             devices=len(devices),
@@ -316,6 +332,10 @@ class Restorer:
 
     def _place(self, agent: str) -> RestorePlace:
         return RestorePlace(self._wish.state_dir, agent)
+
+
+async def _left_by_others(source: Source) -> int:
+    return sum([len(rows) async for rows in source.left_by_others()])
 
 
 def _arrival(state_dir: Path, agent: str) -> Arrival:

@@ -60,6 +60,10 @@ class Arrival:
         """Where it is before it moves."""
         return self._folder
 
+    def has_moved(self) -> bool:
+        """Whether the database is beside its place no more."""
+        return not (self._folder / FILE_NAME).exists()
+
     def holds_memory(self) -> bool:
         """Whether there is a database or a state file in the place."""
         there = self._place.folder
@@ -93,9 +97,10 @@ class Arrival:
         if self.holds_memory():
             unsent = _unsent(there / FILE_NAME)
             self._copy_kept(there)
+            whole = self._place.mark_whole(self._folder)
             aside = self._place.set_aside()
             set_aside()
-            self._place.put(self._folder)
+            self._place.put(whole)
             return Moved(aside, unsent)
         if there.is_dir():
             for name in _LOGS:
@@ -137,29 +142,60 @@ class Run(msgspec.Struct):
 
     It stands in a file of its own, so that a run after a kill neither restores them again nor
     takes them for what was there before.
+
+    Attributes:
+        url: the replica.
+        reports: by the agents' ids.
+        lived: whether a daemon has run since, so that the memories are what was restored no more.
     """
 
     url: str
     reports: dict[str, msgspec.Raw] = {}
+    lived: bool = False
 
     @classmethod
-    def of(cls, state_dir: Path, url: str) -> Run:
-        """The run that was interrupted, if it was of this replica; else a new one."""
+    def of(cls, state_dir: Path, url: str, *, replace: bool) -> Run:
+        """The run that was interrupted, if it is to be gone on with; else a new one.
+
+        Args:
+            state_dir: the folder of all agents.
+            url: the replica.
+            replace: set aside what is there: also what an earlier run has restored, once it
+                has been used.
+        """
         atomic.remove_unfinished(state_dir / "agents", _RUN_FILE)
-        try:
-            found = msgspec.json.decode(_run_file(state_dir).read_bytes(), type=cls)
-        except (OSError, msgspec.DecodeError):
+        found = cls._found(state_dir)
+        if found is None or found.url != url or (found.lived and replace):
             return cls(url)
-        return found if found.url == url else cls(url)
+        return found
+
+    @classmethod
+    def live(cls, state_dir: Path) -> None:
+        """A daemon begins to run. Does nothing where no run was interrupted."""
+        found = cls._found(state_dir)
+        if found is not None and not found.lived:
+            found.write(state_dir, lived=True)
 
     def note(self, state_dir: Path, agent: str, report: msgspec.Struct) -> None:
         """An agent's memory is whole and verified, and only has to be moved in."""
         self.reports[agent] = msgspec.Raw(msgspec.json.encode(report))
-        atomic.write(_run_file(state_dir), msgspec.json.encode(self))
+        self.write(state_dir, lived=self.lived)
 
     def end(self, state_dir: Path) -> None:
         """All is done."""
         atomic.remove(_run_file(state_dir))
+
+    @classmethod
+    def _found(cls, state_dir: Path) -> Run | None:
+        try:
+            return msgspec.json.decode(_run_file(state_dir).read_bytes(), type=cls)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def write(self, state_dir: Path, *, lived: bool) -> None:
+        """Note it, durably."""
+        self.lived = lived
+        atomic.write(_run_file(state_dir), msgspec.json.encode(self))
 
 
 def _run_file(state_dir: Path) -> Path:

@@ -9,11 +9,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from ..errors import AlreadyRunning, Conflict
 from ..memory.checks import check_agent
 from ..store import atomic
 from ..store.lock import StateLock
+
+# What the name of a folder beside the place ends with: it is whole, and what stands in the place
+# may be set aside for it; or before that, an archive was unpacked into it.
+WHOLE: Final = ".whole"
+UNPACKED: Final = "-"
 
 
 class RestorePlace:
@@ -21,8 +27,8 @@ class RestorePlace:
 
     Nothing is changed in the place itself until `move_in`, which takes two renames. A kill
     before them leaves it as it was, and what was made ready for the next try to remove. A kill
-    between them leaves it empty, with all that was there in the folder set aside, and the next
-    try restores into the empty place.
+    between them leaves it empty, with all that was there in the folder set aside: a daemon that
+    starts does the second one, and the next try restores into the empty place.
 
     Args:
         state_dir: the folder of all agents; it need not exist.
@@ -70,7 +76,7 @@ class RestorePlace:
 
         What earlier tries have left goes first.
         """
-        prefix = f".{self.agent}.restoring-"
+        prefix = f".{self.agent}.restoring{UNPACKED}"
         for leftover in self._agents.glob(f"{prefix}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self._agents))
@@ -85,9 +91,20 @@ class RestorePlace:
         Returns:
             Where what was there is now; None where there was nothing.
         """
+        if not self.is_taken():
+            self.put(staging)
+            return None
+        whole = self.mark_whole(staging)
         aside = self.set_aside()
-        self.put(staging)
+        self.put(whole)
         return aside
+
+    def mark_whole(self, staging: Path) -> Path:
+        """Mark a complete folder for the place, durably; return its new name."""
+        whole = staging.with_name(f"{staging.name}{WHOLE}")
+        staging.rename(whole)
+        atomic.sync_folder(self._agents)
+        return whole
 
     def set_aside(self) -> Path | None:
         """Empty the place; return where what was there is now, or None where there was nothing."""

@@ -13,7 +13,6 @@ from .watching import Stage
 
 _ON_TERMINAL_SECONDS: Final = 0.1
 _ELSEWHERE_SECONDS: Final = 5.0
-_COLUMNS: Final = 100
 _SAID: Final[dict[Stage, str]] = {
     "received": "comparing what came with what the replica holds",
     "checked": "moving it into its place",
@@ -27,6 +26,7 @@ class Progress:
         stream: usually standard error.
         clock: seconds that only go forward.
         sleep: lets some pass.
+        columns: of a line that is rewritten; a longer one would leave its end behind.
     """
 
     def __init__(
@@ -34,8 +34,11 @@ class Progress:
         stream: TextIO,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        columns: int = 100,
     ) -> None:
         self._stream = stream
+        self._columns = columns
         self._clock = clock
         self._sleep = sleep
         self._rewrites = stream.isatty()
@@ -47,6 +50,10 @@ class Progress:
         self._shown = float("-inf")
         self._away = ""
         self._dirty = False
+
+    def asking(self, url: str) -> None:
+        """Say where the first question goes, which may take a while."""
+        self._line(f"asking {url}")
 
     def stage(self, stage: Stage, agent: str) -> None:
         """Say what comes next, where it takes a while."""
@@ -72,16 +79,16 @@ class Progress:
 
     def failed(self, error: TryLater, seconds: float) -> None:
         """Say why it waits."""
-        self._away = f"waiting for the replica: {error.message}"
+        self._away = error.message
         if not self._rewrites:
-            self._line(f"{self._away}; next try in {seconds:.0f} s")
+            self._line(self._waiting(seconds))
 
     async def pause(self, seconds: float) -> None:
         """Wait; on a terminal the seconds that are left are seen to pass."""
         until = self._clock() + seconds
         while (left := until - self._clock()) > 0:
             if self._rewrites:
-                self._passing(f"{self._away}; next try in {left:.0f} s")
+                self._passing(self._waiting(left))
             await self._sleep(min(1.0, left))
 
     def end(self) -> None:
@@ -90,6 +97,10 @@ class Progress:
             self._stream.write("\n")
             self._stream.flush()
             self._dirty = False
+
+    def _waiting(self, seconds: float) -> str:
+        # The end may be cut off.
+        return f"waiting for the replica, next try in {seconds:.0f} s: {self._away}"
 
     def _counted(self) -> str:
         rows = max(self._rows, self._came)
@@ -108,7 +119,7 @@ class Progress:
         self._shown = self._clock()
         if self._rewrites:
             # Back to the beginning, and clear what is left of a longer line.
-            self._stream.write(f"\r{text[:_COLUMNS]}\x1b[K")
+            self._stream.write(f"\r{text[: self._columns]}\x1b[K")
             self._stream.flush()
             self._dirty = True
         else:

@@ -126,6 +126,7 @@ class Receiver:
         await self._critical()
         await self._statements()
         await self._foreign(foreign_after)
+        await self._displaced()
         await self._again()
         if not self._state.epoch and not self._state.others:
             await self._left_by_others()
@@ -151,6 +152,12 @@ class Receiver:
             async for page, last in pages:
                 self._state = msgspec.structs.replace(self._state, foreign=last)
                 await self._take(page)
+
+    async def _displaced(self) -> None:
+        """What came with none of the pages, though it is there."""
+        names = await self._patience(self._source.displaced)
+        if names:
+            await self._take(Page((), len(names), None, full=False, unread=names))
 
     async def _again(self) -> None:
         """Ask once more for what was damaged: it may have been so on its way alone."""

@@ -11,7 +11,14 @@ import msgspec
 from ..config.kinds import RemoteUrl
 from ..config.settings import Settings
 from ..errors import ConfigInvalid, InvalidInput, NotFound
-from ..replication.account import Account, Secret, account_of, complete, token_for
+from ..replication.account import (
+    Account,
+    Secret,
+    account_at,
+    account_of,
+    complete,
+    without_token,
+)
 
 _PER_AGENT: Final = "{agent}"
 
@@ -49,6 +56,9 @@ def account_for(
             "cannot restore all agents at once: each has a database of its own",
             hint="name one with --agent-id",
         )
+    if token is not None:
+        # What the configuration has need not be there.
+        settings, env = without_token(settings), {}
     if url is None:
         account = _configured(settings, env, name, folder, workspace)
     else:
@@ -59,7 +69,10 @@ def account_for(
             hint="name a database with --url" if url is None else None,
         )
     if token is not None:
-        return msgspec.structs.replace(account, token=Secret(token.strip()))
+        given = Secret(token.strip())
+        return msgspec.structs.replace(
+            account, token=given, source="--token-file", token_file="", exposed=False
+        )
     return account
 
 
@@ -88,7 +101,6 @@ def _named(
     if url.startswith("file:"):
         return Account(url, None, "--url")
     try:
-        token = token_for(settings, env, url, folder, workspace)
+        return account_at(settings, env, url, "--url", folder, workspace)
     except ConfigInvalid as error:
         raise ConfigInvalid(error.message, hint="or give another with --token-file") from error
-    return Account(url, token, "--url")

@@ -8,18 +8,21 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent, is_agent
 from .agent_store import AgentStore
+from .database import translate_os
 from .engine import Surroundings
 from .opening import Place, has_database
 from .schema import MIGRATIONS
 from .sources import present, roots
 
 _log = logging.getLogger(__name__)
+_UNREADABLE: Final = "agent_unreadable"
 
 
 class Keeping(msgspec.Struct, frozen=True):
@@ -70,6 +73,7 @@ class Agents:
         self._keeping = keeping
         self._open: dict[str, AgentStore] = {}
         self._opening: dict[str, asyncio.Lock] = {}
+        self._uses: dict[str, int] = {}
         self._closed = False
         self._tended = time.monotonic()
 
@@ -103,10 +107,15 @@ class Agents:
             store.in_use -= 1
             if not quietly:
                 store.last_used = time.monotonic()
+                self._uses[agent] = self.uses(agent) + 1
 
     def place(self, agent: str) -> tuple[Path, Path | None]:
         """The agent's folder, and its workspace elsewhere, if it has one."""
         return self._folder / agent, self._workspaces.get(agent)
+
+    def uses(self, agent: str) -> int:
+        """How often an agent was used since the start, other than quietly."""
+        return self._uses.get(agent, 0)
 
     def open_stores(self) -> dict[str, AgentStore]:
         """The stores that are open now, by agent."""
@@ -116,7 +125,7 @@ class Agents:
         """Every agent there is, open or not."""
         # Beside them stand folders that a restore has set aside, or has not finished.
         names = {path.name for path in self._folder.glob("*") if is_agent(path.name)}
-        return sorted({name for name in names if self._exists(name)} | self._open.keys())
+        return sorted({name for name in names if self._is_seen(name)} | self._open.keys())
 
     def summary(self, agent: str, memories: int | None) -> Summary:
         """What the list of agents says of one."""
@@ -148,7 +157,28 @@ class Agents:
         # By the locks, which are more: one that is just being opened is closed as well.
         await asyncio.gather(*(self._close(agent) for agent in list(self._opening)))
 
+    def _is_seen(self, agent: str) -> bool:
+        """Whether there is such an agent. One whose folder is closed to us is told of."""
+        try:
+            found = self._exists(agent)
+        except ThermoclineError as error:
+            self._around.problems.report(_UNREADABLE, agent, error.message, error.hint or "")
+            return False
+        self._around.problems.clear(_UNREADABLE, agent)
+        return found
+
     def _exists(self, agent: str) -> bool:
+        """Whether there is a memory of an agent.
+
+        Raises:
+            ThermoclineError: its folder cannot be looked into.
+        """
+        try:
+            return self._is_there(agent)
+        except OSError as error:
+            raise translate_os(error, self._folder / agent) from error
+
+    def _is_there(self, agent: str) -> bool:
         folder = self._folder / agent
         if has_database(folder) or agent in self._workspaces:
             return True

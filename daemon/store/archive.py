@@ -28,6 +28,7 @@ import msgspec
 from ..errors import Conflict, DiskFull, InvalidInput, StoreDamaged, ThermoclineError
 from .database import FILE_NAME as DATABASE
 from .tar_blocks import CutOff, Member, NotTar, Reader
+from .workspace_files import Skipped, is_plain
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -37,10 +38,7 @@ CHECKSUMS: Final = "checksums.json"
 WORKSPACE: Final = "memory"
 # Where the agent's own `memory/` goes while a folder elsewhere is its workspace.
 UNUSED: Final = "memory-unused"
-WORKSPACE_FILES: Final = 200_000
-PATH_BYTES: Final = 4_000
 _FILES: Final = 400_000
-_NAME_BYTES: Final = 255
 _NAMES_BYTES: Final = 67_108_864
 _MANIFEST_BYTES: Final = 65_536
 _STATE_FILE: Final = re.compile(
@@ -82,13 +80,6 @@ class Entry(msgspec.Struct, frozen=True):
     path: str
     size: int
     sha256: str
-
-
-class Skipped(msgspec.Struct, frozen=True):
-    """What is not in the archive, though it was in the workspace."""
-
-    path: str
-    why: str
 
 
 class Checksums(msgspec.Struct, frozen=True):
@@ -225,19 +216,6 @@ def _may_be_named(name: str) -> bool:
         return True
     first, *rest = name.split("/")
     return first in {WORKSPACE, UNUSED} and bool(rest) and is_plain(name)
-
-
-def is_plain(path: str) -> bool:
-    """Whether a path leads downwards only, is UTF-8, and is no longer than any disk takes."""
-    try:
-        parts = path.encode().split(b"/")
-    except UnicodeEncodeError:
-        return False
-    return (
-        "\0" not in path
-        and sum(map(len, parts)) + len(parts) <= PATH_BYTES
-        and all(0 < len(part) <= _NAME_BYTES and part not in {b".", b".."} for part in parts)
-    )
 
 
 def _manifest(file: Path, member: Member, content: bytes) -> Manifest:

@@ -24,13 +24,13 @@ from .archive import (
     Checksums,
     Entry,
     Manifest,
-    Skipped,
 )
 from .database import FILE_NAME as DATABASE
 from .faces import render_segment
 from .opening import Place
 from .snapshot import Snapshot
 from .tar_blocks import Member
+from .workspace_files import Skipped
 
 _PIECE: Final = 262_144
 # Of a text the higher levels save another twentieth, for twice the time.

@@ -15,6 +15,7 @@ from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+_IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -154,10 +155,14 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     return _refusal(primary, error, path)
 
 
-def translate_os(error: OSError, path: Path) -> DiskFull | ReadOnly:
+def translate_os(error: OSError, path: Path) -> DiskFull | ReadOnly | Conflict:
     """The error of our tree that stands for one of the operating system's."""
     if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
-        return ReadOnly(f"cannot write to {path}: {error.strerror}", hint="make it writable")
+        return ReadOnly(f"cannot use {path}: {error.strerror}", hint="make it writable")
+    if error.errno in _IN_THE_WAY:
+        return Conflict(
+            f"cannot use {path}: {error.strerror}", hint="something else is in its place: move it"
+        )
     return DiskFull(
         f"cannot read or write {path}: {error.strerror}", hint="check the disk and its free space"
     )

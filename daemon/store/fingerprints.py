@@ -17,6 +17,7 @@ from thermocline.sync import Row
 from ..memory.records import Memory
 from ..memory.tree import one_line
 from . import (
+    files,
     hot_rows,
     key_values,
     link,
@@ -155,4 +156,5 @@ _SHAPES: Final[dict[str, type[Any]]] = {
     merging.APART: _Nothing,
     uses_rows.KIND: Use,
     METRIC_KIND: float,
+    files.KIND: files.Content,
 }

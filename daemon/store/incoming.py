@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from ..errors import InvalidInput, ThermoclineError
 from ..memory.records import Memory, joined
 from . import (
     arrived,
+    files,
     hot_rows,
     key_values,
     link,
@@ -31,6 +32,7 @@ from . import (
     tree_rows,
     understood,
     uses_rows,
+    versions,
 )
 from .outgoing import METRIC_KIND
 from .remote_rows import Note
@@ -101,50 +103,23 @@ def _merge(tx: Transaction, row: Row) -> bool:
     take = _TAKERS.get(row.kind)
     if take is None:
         raise InvalidInput(f"cannot take over '{row.id}': this release knows no '{row.kind}'")
-    if row.kind not in _DIFFERENT and not _is_newer(tx, row):
+    if row.kind not in _DIFFERENT and not versions.is_newer(tx, row):
         return False
     return take(tx, row)
 
 
-def _is_newer(tx: Transaction, row: Row) -> bool:
-    """Whether the row is newer than what is here, a tombstone included.
-
-    What the replica has as new needs not be sent any more; of what is newer here it has to hear,
-    even if it was told once: it has lost that since.
-    """
-    known = max(_version(tx, row.kind, row.id), _buried(tx, row.kind, row.id))
-    if (row.clock, row.device) >= known:
-        link.heard(tx, row)
-    else:
-        tx.changed(row.kind, row.id, known[0])
-    return (row.clock, row.device) > known
-
-
-def _version(tx: Transaction, kind: str, key: str) -> tuple[int, str]:
-    sql, split = _VERSIONS[kind]
-    row = tx.db.execute(sql, split(key)).fetchone()
-    return (-1, "") if row is None else (row[0], row[1])
-
-
-def _buried(tx: Transaction, kind: str, key: str) -> tuple[int, str]:
-    row = tx.db.execute(
-        "SELECT clock, device FROM tombstones WHERE kind = ? AND id = ?", (kind, key)
-    ).fetchone()
-    return (-1, "") if row is None else (row[0], row[1])
-
-
 def _bury(tx: Transaction, row: Row) -> bool:
     """Delete what a tombstone is newer than, and keep the tombstone."""
-    if row.kind not in _VERSIONS:
+    if not versions.is_known(row.kind):
         return False
-    if not _is_newer(tx, row):
+    if not versions.is_newer(tx, row):
         # It may be this device's own, which was sent at a place that was not heard of.
         tx.db.execute(
             "UPDATE tombstones SET seq = ? WHERE kind = ? AND id = ? AND clock = ? AND device = ?",
             (row.seq, row.kind, row.id, row.clock, row.device),
         )
         return False
-    was = _version(tx, row.kind, row.id) != (-1, "")
+    was = versions.here(tx, row.kind, row.id) != versions.NONE
     if was:
         remove(tx, row.kind, row.id)
     tx.db.execute(
@@ -163,8 +138,7 @@ def remove(tx: Transaction, kind: str, key: str) -> None:
     if kind == uses_rows.KIND:
         uses_rows.drop(tx, *uses_rows.parts_of(key))
         return
-    sql, split = _REMOVALS[kind]
-    tx.db.execute(sql, split(key))
+    versions.erase(tx, kind, key)
     if kind == tree_rows.KIND:
         mending.category_gone(tx)
     _show(tx, kind)
@@ -187,7 +161,7 @@ def _remove_memory(tx: Transaction, key: str) -> None:
 
 def _take_memory(tx: Transaction, row: Row) -> bool:
     """Join what came with what is here: what it says, and where it is filed, each at its latest."""
-    buried = _buried(tx, row.kind, row.id)
+    buried = versions.buried(tx, row.kind, row.id)
     if (row.clock, row.device) <= buried:
         # The replica would not hold both, so it has lost the trace of the deletion.
         tx.changed(row.kind, row.id, buried[0])
@@ -241,7 +215,7 @@ def _adopt(tx: Transaction, row: Row) -> bool:
     again. One that was deleted here stays so.
     """
     known = memory_rows.fetch(tx.db, row.id)
-    buried, _ = _buried(tx, row.kind, row.id)
+    buried, _ = versions.buried(tx, row.kind, row.id)
     if known is not None or buried >= 0:
         version = buried if known is None else max(known.clock, known.filed_clock)
         tx.changed(row.kind, row.id, version)
@@ -316,6 +290,20 @@ def _take_metric(tx: Transaction, row: Row) -> bool:
     return _taken(tx, row)
 
 
+def _take_file(tx: Transaction, row: Row) -> bool:
+    """Take a file. Of what was edited here, and elsewhere in ignorance of it, nothing goes."""
+    content = understood.file(row)
+    version = (row.clock, row.device)
+    if files.is_at_odds(tx, row.id, content, version):
+        files.reconcile(tx, row.id, content, version)
+    elif versions.is_newer(tx, row):
+        files.put(tx, row.id, content, version)
+    else:
+        return False
+    tx.tell("file.received", path=row.id)
+    return _taken(tx, row)
+
+
 def _taken(tx: Transaction, row: Row) -> bool:
     tx.alive(row.kind, row.id)
     _show(tx, row.kind)
@@ -337,16 +325,6 @@ def _show(tx: Transaction, kind: str) -> None:
         tx.faces.update({"warm", "hot"})
 
 
-def _hot_key(key: str) -> tuple[str, str]:
-    section, _, name = key.partition("/")
-    return section, name
-
-
-def _alone(key: str) -> tuple[str]:
-    return (key,)
-
-
-_Split = Callable[[str], tuple[Any, ...]]
 _TAKERS: Final[dict[str, Callable[[Transaction, Row], bool]]] = {
     memory_rows.KIND: _take_memory,
     hot_rows.KIND: _take_hot,
@@ -356,31 +334,7 @@ _TAKERS: Final[dict[str, Callable[[Transaction, Row], bool]]] = {
     merging.APART: _take_apart,
     uses_rows.KIND: _take_use,
     METRIC_KIND: _take_metric,
+    files.KIND: _take_file,
 }
-_OF_A_MEMORY: Final = (
-    "SELECT clock, device FROM memories WHERE id = ?1"
-    " UNION ALL SELECT clock, device FROM remote_only WHERE id = ?1"
-)
-# A memory is compared part by part.
-_DIFFERENT: Final = frozenset({memory_rows.KIND})
-_VERSIONS: Final[dict[str, tuple[str, _Split]]] = {
-    memory_rows.KIND: (_OF_A_MEMORY, _alone),
-    hot_rows.KIND: ("SELECT clock, device FROM hot WHERE section = ? AND key = ?", _hot_key),
-    tree_rows.KIND: ("SELECT clock, device FROM tree WHERE path = ?", _alone),
-    key_values.KIND: ("SELECT clock, device FROM kv WHERE key = ?", _alone),
-    merge_rows.KIND: ("SELECT clock, device FROM merges WHERE id = ?", _alone),
-    merging.APART: ("SELECT clock, device FROM kept_apart WHERE id = ?", _alone),
-    uses_rows.KIND: (
-        "SELECT clock, device FROM uses WHERE id = ? AND device = ?",
-        uses_rows.parts_of,
-    ),
-    METRIC_KIND: (
-        "SELECT clock, device FROM metrics WHERE name = ? AND device = ?",
-        uses_rows.parts_of,
-    ),
-}
-_REMOVALS: Final[dict[str, tuple[str, _Split]]] = {
-    kind: (sql.replace("SELECT clock, device", "DELETE"), split)
-    for kind, (sql, split) in _VERSIONS.items()
-    if kind != memory_rows.KIND
-}
+# A memory is compared part by part, and a file by what it was made from.
+_DIFFERENT: Final = frozenset({memory_rows.KIND, files.KIND})

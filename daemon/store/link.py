@@ -26,6 +26,7 @@ _ALL: Final = """
     UNION ALL SELECT 'use', id || '/' || device, clock FROM uses
     UNION ALL SELECT 'metric', name || '/' || device, clock FROM metrics
         WHERE instr(name, '@') = 0
+    UNION ALL SELECT 'file', path, clock FROM files
     UNION ALL SELECT kind, id, clock FROM tombstones
 """
 

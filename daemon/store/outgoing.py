@@ -12,6 +12,7 @@ from thermocline.sync import Outgoing, Row, View
 
 from ..memory.records import Memory
 from . import (
+    files,
     hot_rows,
     key_values,
     link,
@@ -211,6 +212,16 @@ def _use(db: sqlite3.Connection, key: str) -> Row | None:
     return row and _object(uses_rows.KIND, key, Use(row[0], row[1]), row[2], device)
 
 
+def _file(db: sqlite3.Connection, path: str) -> Row | None:
+    row = db.execute(
+        "SELECT content, modified_at, seen, clock, device FROM files WHERE path = ?", (path,)
+    ).fetchone()
+    if row is None:
+        return None
+    content = files.content(*row[:3])
+    return _object(files.KIND, path, content, row[3], row[4])
+
+
 def _metric(db: sqlite3.Connection, key: str) -> Row | None:
     name, _, device = key.rpartition("/")
     row = db.execute(
@@ -228,6 +239,7 @@ _FINDERS: Final[dict[str, Callable[[sqlite3.Connection, str], Row | None]]] = {
     merging.APART: _apart,
     uses_rows.KIND: _use,
     METRIC_KIND: _metric,
+    files.KIND: _file,
 }
 # Every kind of row that travels.
 KINDS: Final = frozenset(_FINDERS)

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from ..memory.warm import record_size
-from . import memory_rows, remote_rows
+from . import memory_rows
 from .rows import SELECT, from_row
-from .transaction import Transaction
+from .transaction import SEGMENT_ROWS, Transaction
 
 _AT_ONCE: Final = 500
 
@@ -63,49 +63,54 @@ def refile(tx: Transaction, wanted: Sequence[Filed]) -> int:
     clock = tx.version()
     moved = 0
     for start in range(0, len(wanted), _AT_ONCE):
-        group = wanted[start : start + _AT_ONCE]
-        moved += _refile(tx, {filed.id: filed for filed in group}, clock)
+        moved += _refile(tx, wanted[start : start + _AT_ONCE], clock)
     tx.settle_warm = True
     tx.faces.update({"warm", "tree", "hot"})
     return moved
 
 
-def _refile(tx: Transaction, wanted: dict[str, Filed], clock: int) -> int:
-    ids = msgspec.json.encode(list(wanted)).decode()
-    known = tx.db.execute(
-        "SELECT row, id, archived_at IS NOT NULL FROM memories"
-        " WHERE id IN (SELECT value FROM json_each(?))",
-        (ids,),
-    ).fetchall()
-    values = [
-        (filed.category, filed.original_category, clock, tx.device, filed.id)
-        for filed in wanted.values()
-    ]
+def _refile(tx: Transaction, wanted: Sequence[Filed], clock: int) -> int:
+    # A statement for each row would keep the writer busy for minutes where the rows are thousands
+    # and others write as well: within a savepoint each costs what all before it have written.
+    given = msgspec.json.encode(wanted).decode()
+    moved = 0
     for table in ("memories", "remote_only"):
-        tx.db.executemany(
-            f"UPDATE {table} SET category = ?, original_category = ?, filed_clock = ?,"
-            " filed_device = ? WHERE id = ?",
-            values,
-        )
-    for row, _, archived in known:
-        if archived:
-            tx.archived(row)
-    _measure(tx, [key for _, key, archived in known if not archived])
-    present = [key for _, key, _ in known] + remote_rows.among(tx.db, list(wanted))
-    for key in present:
-        tx.changed(memory_rows.KIND, key, clock, filed_only=True)
-    return len(present)
+        moved += tx.db.execute(
+            f"UPDATE {table} SET category = json_extract(wanted.value, '$[1]'),"
+            " original_category = json_extract(wanted.value, '$[2]'),"
+            " filed_clock = ?, filed_device = ?"
+            f" FROM json_each(?) AS wanted WHERE {table}.id = json_extract(wanted.value, '$[0]')",
+            (clock, tx.device, given),
+        ).rowcount
+    ids = msgspec.json.encode([filed.id for filed in wanted]).decode()
+    tx.db.execute(
+        "INSERT OR REPLACE INTO stale_segments SELECT DISTINCT row / ?, ? FROM memories"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND archived_at IS NOT NULL",
+        (SEGMENT_ROWS, clock, ids),
+    )
+    _measure(tx, ids)
+    tx.db.execute(
+        "INSERT INTO outbox"
+        " SELECT ?1, id, ?2, 1 FROM memories WHERE id IN (SELECT value FROM json_each(?3))"
+        " UNION ALL"
+        " SELECT ?1, id, ?2, 1 FROM remote_only WHERE id IN (SELECT value FROM json_each(?3))"
+        " ON CONFLICT DO UPDATE SET clock = max(clock, excluded.clock)",
+        (memory_rows.KIND, clock, ids),
+    )
+    tx.outgoing.add(memory_rows.KIND)
+    return moved
 
 
-def _measure(tx: Transaction, ids: Sequence[str]) -> None:
+def _measure(tx: Transaction, ids: str) -> None:
     """A warm memory's size is that of its record, which names the category."""
     rows = tx.db.execute(
-        f"{SELECT} WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(ids).decode(),),
+        f"{SELECT} WHERE id IN (SELECT value FROM json_each(?)) AND archived_at IS NULL", (ids,)
     ).fetchall()
-    tx.db.executemany(
-        "UPDATE memories SET size = ? WHERE id = ?",
-        [(record_size(memory), memory.id) for memory in map(from_row, rows)],
+    sizes = [(memory.id, record_size(memory)) for memory in map(from_row, rows)]
+    tx.db.execute(
+        "UPDATE memories SET size = json_extract(measured.value, '$[1]')"
+        " FROM json_each(?) AS measured WHERE memories.id = json_extract(measured.value, '$[0]')",
+        (msgspec.json.encode(sizes).decode(),),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from . import observed_tables
+from . import file_tables, observed_tables
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -320,4 +320,6 @@ _REPLICATION = Migration(
 
 _CONVERSATIONS = Migration(3, (*observed_tables.BUFFERS, *observed_tables.ENTITIES))
 
-MIGRATIONS: Final = (_FIRST, _REPLICATION, _CONVERSATIONS)
+_FILES = Migration(4, file_tables.FILES)
+
+MIGRATIONS: Final = (_FIRST, _REPLICATION, _CONVERSATIONS, _FILES)

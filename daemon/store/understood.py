@@ -15,7 +15,7 @@ import msgspec
 from thermocline.sync import Row
 
 from ..errors import InvalidInput
-from ..memory import hot
+from ..memory import hot, workspace
 from ..memory.checks import (
     CATEGORY_CHARS,
     check_category,
@@ -27,6 +27,7 @@ from ..memory.checks import (
 from ..memory.records import Memory
 from ..memory.tree import ROOT, one_line
 from . import merge_rows, uses_rows
+from .files import Content
 from .outgoing import HotEntry, Merge, Pair, Place, TreeNode, Use
 
 T = TypeVar("T")
@@ -115,6 +116,15 @@ def use(row: Row) -> tuple[str, str, Use]:
         raise InvalidInput(f"cannot count '{row.id}'")
     check_time(found.last_at, field="last_at")
     return key, device, found
+
+
+def file(row: Row) -> Content:
+    """What a file of the workspace says."""
+    found = _read(row, Content)
+    if not workspace.belongs(row.id) or len(found.text.encode()) > workspace.LARGEST:
+        raise InvalidInput(f"cannot take '{row.id}' for a file of the workspace")
+    check_time(found.modified_at, field="modified_at")
+    return found
 
 
 def metric(row: Row) -> tuple[str, str, float]:

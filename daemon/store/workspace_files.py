@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
 
-from .archive import WORKSPACE_FILES, Skipped, is_plain
-
 Identity: TypeAlias = tuple[int, int]
+_FILES: Final = 200_000
+_PATH_BYTES: Final = 4_000
+_NAME_BYTES: Final = 255
 _DEPTH: Final = 64
 # It holds the token that opens the cloud's copy; an archive is carried about.
 _SECRET: Final = "turso-credentials.json"  # noqa: S105 - the name of a file
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe that took a file's place must not hold up whoever opens it.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """What is in a workspace and cannot be used, and why not."""
+
+    path: str
+    why: str
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -33,9 +41,12 @@ class Open(msgspec.Struct, frozen=True):
 
 
 Found: TypeAlias = Open | Skipped
+Wanted: TypeAlias = Callable[[str, os.stat_result], bool]
 
 
-def walk(top: Path, prefix: str, never: Identity) -> Generator[Found, None, None]:
+def walk(
+    top: Path, prefix: str, never: Identity, wanted: Wanted | None = None
+) -> Generator[Found, None, None]:
     """Every file below a folder, sorted, and what is there instead of one.
 
     Links are not followed, not even those that somebody puts there meanwhile.
@@ -44,6 +55,7 @@ def walk(top: Path, prefix: str, never: Identity) -> Generator[Found, None, None
         top: the folder; it may be missing.
         prefix: what its paths begin with, such as `memory`.
         never: device and inode of a folder that is passed over.
+        wanted: asked of each file before it is opened, by its path and how it stands.
     """
     try:
         handle = os.open(top, _FOLDER)
@@ -52,10 +64,11 @@ def walk(top: Path, prefix: str, never: Identity) -> Generator[Found, None, None
     except OSError as error:
         yield Skipped(prefix, "a link" if top.is_symlink() else _reason(error))
         return
+    walking = _Walk(never, wanted)
     # Its end leaves no folder open, however early it comes.
-    with _closed(handle), closing(_below(handle, prefix, never, 0)) as below:
+    with _closed(handle), closing(walking.below(handle, prefix, 0)) as below:
         for count, found in enumerate(below):
-            if count == WORKSPACE_FILES:
+            if count == _FILES:
                 yield Skipped(prefix, f"the rest of it: it has over {count:,} files")
                 return
             yield found
@@ -67,44 +80,64 @@ def identity(folder: Path) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def _below(folder: int, prefix: str, never: Identity, depth: int) -> Generator[Found, None, None]:
+def is_plain(path: str) -> bool:
+    """Whether a path leads downwards only, is UTF-8, and is no longer than any disk takes."""
     try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        yield Skipped(prefix, _reason(error))
-        return
-    for name in names:
-        path = f"{prefix}/{name}"
-        if not is_plain(path):
-            shown = path.encode(errors="backslashreplace").decode()
-            yield Skipped(shown, "its name is too long or no UTF-8")
-            continue
+        parts = path.encode().split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return (
+        "\0" not in path
+        and sum(map(len, parts)) + len(parts) <= _PATH_BYTES
+        and all(0 < len(part) <= _NAME_BYTES and part not in {b".", b".."} for part in parts)
+    )
+
+
+class _Walk:
+    def __init__(self, never: Identity, wanted: Wanted | None) -> None:
+        self._never = never
+        self._wanted = wanted
+
+    def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
         try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode):
-                yield from _folder(folder, name, path, never, depth)
-            elif stat.S_ISREG(found.st_mode):
-                yield from _file(folder, name, path)
-            else:
-                yield Skipped(path, _kind(found.st_mode))
-        except FileNotFoundError:
-            continue  # Removed since the folder was listed.
+            names = sorted(os.listdir(folder))
         except OSError as error:
-            yield Skipped(path, _reason(error))
+            yield Skipped(prefix, _reason(error))
+            return
+        for name in names:
+            path = f"{prefix}/{name}"
+            if not is_plain(path):
+                shown = path.encode(errors="backslashreplace").decode()
+                yield Skipped(shown, "its name is too long or no UTF-8")
+                continue
+            try:
+                yield from self._one(folder, name, path, depth)
+            except FileNotFoundError:
+                continue  # Removed since the folder was listed.
+            except OSError as error:
+                yield Skipped(path, _reason(error))
 
+    def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            yield from self._folder(parent, name, path, depth)
+        elif not stat.S_ISREG(found.st_mode):
+            yield Skipped(path, _kind(found.st_mode))
+        elif self._wanted is None or self._wanted(path, found):
+            yield from _file(parent, name, path)
 
-def _folder(
-    parent: int, name: str, path: str, never: Identity, depth: int
-) -> Generator[Found, None, None]:
-    if depth == _DEPTH:
-        yield Skipped(path, f"it is over {_DEPTH} folders deep")
-        return
-    with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
-        found = os.fstat(handle)
-        if (found.st_dev, found.st_ino) == never:
-            yield Skipped(path, "the folder of the memories themselves")
-        else:
-            yield from _below(handle, path, never, depth + 1)
+    def _folder(
+        self, parent: int, name: str, path: str, depth: int
+    ) -> Generator[Found, None, None]:
+        if depth == _DEPTH:
+            yield Skipped(path, f"it is over {_DEPTH} folders deep")
+            return
+        with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
+            found = os.fstat(handle)
+            if (found.st_dev, found.st_ino) == self._never:
+                yield Skipped(path, "the folder of the memories themselves")
+            else:
+                yield from self.below(handle, path, depth + 1)
 
 
 def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:

@@ -116,7 +116,7 @@ class Mind:
             try:
                 reply = await self.ask(asked, kind, wish)
             except ModelUnavailable as error:
-                why = error.message
+                why = error.in_full
             else:
                 value, spent = made(reply.value), spent_on(reply)
                 if value is not None:

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import logging
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
@@ -24,6 +25,7 @@ from .extraction import Extracted, extract_next
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
+_FAILED: Final = "read_failed"
 # So many conversations are thought about at once; the others wait.
 _AT_ONCE: Final = 4
 # Who talks without a pause is read all the same, after so many times the pause.
@@ -136,7 +138,10 @@ class Listener:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
         while True:
             if self._untold is None or (self._untold and self._ask_at <= self._clock()):
-                await self._take_up(self._agents.names() if self._untold is None else self._untold)
+                untold = self._untold
+                if untold is None:
+                    untold = set(await asyncio.to_thread(self._agents.names))
+                await self._take_up(untold)
             self._woken.clear()
             now = self._clock()
             for key, due in list(self._due.items()):
@@ -167,16 +172,13 @@ class Listener:
     def _start(self, key: Key, due: _Due) -> None:
         task = asyncio.create_task(self._attend(key, due), name=f"conversation of {key[0]}")
         self._tasks[key] = task
-        task.add_done_callback(partial(self._ended, key))
+        task.add_done_callback(lambda _task: self._ended(key))
 
-    def _ended(self, key: Key, task: asyncio.Task[None]) -> None:
+    def _ended(self, key: Key) -> None:
         del self._tasks[key]
         lock = self._busy.get(key)
         if key not in self._due and lock is not None and not lock.locked():
             del self._busy[key]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a conversation was not read: %r", error, extra={"action": "read_failed"})
-            self._due.pop(key, None)
         self._woken.set()
 
     async def _take_up(self, agents: Iterable[str]) -> None:
@@ -226,6 +228,8 @@ class Listener:
             text = f"cannot read a conversation of '{agent}': {error.message}"
             self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
             left = self._later(due)
+        except Exception as error:  # noqa: BLE001 - the turns wait for whoever mends it
+            left = self._baffled(agent, subject, error, due)
         else:
             self._problems.clear(_TROUBLE, subject)
         if self._due.get(key) is not due:
@@ -234,6 +238,15 @@ class Listener:
             del self._due[key]
         else:
             self._due[key] = left
+
+    def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
+        """Tell of what nobody has thought of, without its words: they may quote what was said."""
+        kind = type(error).__name__
+        where = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
+        text = f"cannot read a conversation of '{agent}': {kind}"
+        self._problems.report(_TROUBLE, subject, text, "that should not happen: the log says where")
+        return self._later(due)
 
     def _later(self, due: _Due) -> _Due:
         pause = min(self._rhythm().retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)

@@ -11,7 +11,7 @@ import msgspec
 
 from ..llm.model import Part
 from ..memory.mentions import EntityType, Mention, Relation
-from ..memory.observing import Observation, Turn, extract_turns
+from ..memory.observing import Observation, Turn, extract_turns, is_command
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Heard
@@ -93,7 +93,7 @@ async def observe(
 def is_worth_reading(turn: Heard) -> bool:
     """Whether anything may be learnt from a turn: neither a nod nor a command."""
     text = turn.text.strip()
-    return len(text) >= _LEAST_CHARS and not text.startswith("/")
+    return len(text) >= _LEAST_CHARS and not is_command(text)
 
 
 def turn_of(heard: Heard) -> Turn:

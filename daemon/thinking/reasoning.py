@@ -55,7 +55,7 @@ class Reasoner:
         try:
             searched = await search(tree, question, self._mind, wish)
         except ModelUnavailable as error:
-            return Reasoning((), "rule", error.message)
+            return Reasoning((), "rule", error.in_full)
         return Reasoning(searched.found, "llm", "", searched.spent)
 
     async def search_within(

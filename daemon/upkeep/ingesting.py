@@ -85,6 +85,7 @@ class Ingested(msgspec.Struct, frozen=True):
         mode: whether a model was asked.
         facts_skipped: what is already remembered, or was and has been forgotten.
         llm_fallbacks: the notes that the rules had to read since no model did.
+        model_error: why not, of the last of them.
     """
 
     files_scanned: int
@@ -96,6 +97,12 @@ class Ingested(msgspec.Struct, frozen=True):
     facts: tuple[TakenIn, ...]
     files: tuple[NoteReport, ...]
     dry_run: bool = False
+    model_error: str | UnsetType = UNSET
+
+    @property
+    def unread(self) -> str:
+        """The notes that were not read, and why; "" where all were."""
+        return "; ".join(f"{file.file}: {file.why}" for file in self.files if file.why)
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -164,6 +171,7 @@ class _Reading:
         self._writer = writer
         self._dry_run = dry_run
         self._fallbacks = 0
+        self._model_error: str | UnsetType = UNSET
         self._told: set[str] = set()
         self._files: list[NoteReport] = []
         self._facts: list[TakenIn] = []
@@ -201,6 +209,7 @@ class _Reading:
             facts=tuple(self._facts),
             files=tuple(self._files),
             dry_run=self._dry_run,
+            model_error=self._model_error,
         )
 
     async def _read(self, text: str) -> Sequence[NoteFact]:
@@ -208,8 +217,9 @@ class _Reading:
         if self._advisor is not None:
             try:
                 return await self._advisor.read_note(self._store, text, headings, self._endpoint)
-            except ModelUnavailable:
+            except ModelUnavailable as error:
                 self._fallbacks += 1
+                self._model_error = error.in_full
         return await asyncio.to_thread(read_note, text, headings)
 
     async def _keep(self, new: Sequence[Memory]) -> list[TakenIn]:

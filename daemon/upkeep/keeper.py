@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from ..errors import InvalidInput, NotFound, ThermoclineError
 from ..memory.note_categories import CATEGORIES
@@ -26,6 +27,7 @@ from .ingesting import Ingested, Ingestion, ingest
 from .notes import Folder, Note, Unread, read_notes
 from .outcome import Outcome
 from .plan import Plan
+from .quiet import Quiet
 from .schedules import Due, believed, due, spread, time_of
 from .standing import Running, Standing, standing_of
 from .steps import Mode, steps_of
@@ -38,7 +40,10 @@ _LONGEST_PAUSE: Final = 60.0
 _SHORTEST_PAUSE: Final = 1.0
 _JUMP_SECONDS: Final = 120.0
 _RETRY_SECONDS: Final = 600.0
+# So soon an agent that could wait has its run after all, when somebody uses it.
+_QUIET_SECONDS: Final = 600.0
 _TROUBLE: Final = "upkeep_failed"
+_UNREAD: Final = "notes_unread"
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -52,6 +57,8 @@ class Clock(msgspec.Struct, frozen=True):
 
 class Upkeep:
     """Does what is due for every agent there is, open or not, one after the other.
+
+    One that is closed, and that nobody has used since, is spared what is due more than once a day.
 
     What an agent's memory notes of it survives restarts: what was missed is done once, and what
     was broken off goes on. For one agent there are never two runs at once, whoever wants them.
@@ -93,6 +100,7 @@ class Upkeep:
         self._planned: Plan | None = None
         # When an agent is looked at next, and how far the clock was ahead of the other then.
         self._next: dict[str, float] = {}
+        self._quiet = Quiet(agents)
         self._ahead = clock.now() - clock.monotonic()
         self._busy: dict[str, asyncio.Lock] = {}
         self._running: dict[str, Running] = {}
@@ -151,7 +159,7 @@ class Upkeep:
 
         async def run() -> Ingested:
             async with self._agents.use(agent, create=False) as store:
-                return await ingest(
+                done = await ingest(
                     store,
                     ingestion,
                     days=days or ingestion.days,
@@ -161,6 +169,9 @@ class Upkeep:
                     endpoint=endpoint,
                     writer=writer,
                 )
+            if not dry_run:
+                self._tell_unread(agent, f"did not read {done.unread}" if done.unread else "")
+            return done
 
         return await self._alone(agent, run)
 
@@ -214,6 +225,7 @@ class Upkeep:
         if plan != self._planned or self._jumped(now):
             self._planned = plan
             self._next.clear()
+            self._quiet.forget()
         names = self._names() if plan.jobs else []
         for gone in self._next.keys() - set(names):
             del self._next[gone]
@@ -221,7 +233,13 @@ class Upkeep:
             # Not all at once, when the daemon starts.
             first = now + spread(plan.jitter_seconds, self._device, agent)
             if self._now() >= self._next.setdefault(agent, first):
-                self._next[agent] = self._now() + await self._look(agent, plan)
+                wait = self._spared(agent) or await self._look(agent, plan)
+                self._next[agent] = self._now() + wait
+
+    def _spared(self, agent: str) -> float:
+        """The seconds until an agent is asked after again that can wait; 0: it cannot."""
+        until = self._quiet.waits_until(agent)
+        return 0.0 if until is None else min(_QUIET_SECONDS, max(0.0, until - self._now()))
 
     def _names(self) -> list[str]:
         try:
@@ -268,6 +286,7 @@ class Upkeep:
 
     async def _catch_up(self, store: AgentStore, plan: Plan) -> float:
         agent, delay = store.place.agent, self._delay(store.place.agent)
+        uses = self._agents.uses(agent)
         noted = await store.read(ledger.load)
         done = {job.name: believed(noted.done.get(job.name), self._now()) for job in plan.jobs}
         if not done.items() <= noted.done.items():
@@ -284,11 +303,14 @@ class Upkeep:
             await self._run(store, wanted)
             noted = await store.read(ledger.load)
         now = self._now()
-        times = (
-            time_of(job, believed(noted.done.get(job.name), now), delay(job.name), self._zone)
+        times = {
+            job: time_of(job, believed(noted.done.get(job.name), now), delay(job.name), self._zone)
             for job in plan.jobs
-        )
-        return max(0.0, min((at - now for at in times if at is not None), default=_RETRY_SECONDS))
+        }
+        if wanted is not None:
+            self._quiet.ran(agent, uses, wanted, times, now)
+        coming = [at - now for at in times.values() if at is not None]
+        return max(0.0, min(coming, default=_RETRY_SECONDS))
 
     async def _run(
         self,
@@ -312,9 +334,20 @@ class Upkeep:
         )
         self._running[agent] = Running(wanted.mode, self._now())
         try:
-            return await consolidate(work, wanted, partial(self._tell, agent))
+            outcome = await consolidate(work, wanted, partial(self._tell, agent))
         finally:
             del self._running[agent]
+        if outcome.ingested_facts is not UNSET and not dry_run:
+            self._tell_unread(agent, outcome.ingest_error or "")
+        return outcome
+
+    def _tell_unread(self, agent: str, why: str) -> None:
+        """Nobody may be there to hear of a note that was not read: let it stand in status."""
+        if not why:
+            self._problems.clear(_UNREAD, agent)
+            return
+        text = f"of the daily notes of '{agent}': {why}"
+        self._problems.report(_UNREAD, agent, text, "mend or move these files", lasting=False)
 
     def _tell(self, agent: str, event: Event) -> None:
         if step := event.data.get("step"):

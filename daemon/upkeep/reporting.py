@@ -23,7 +23,7 @@ _TEXT_CHARS: Final = 160
 _CATEGORIES: Final = 20
 _BAR_CELLS: Final = 10
 # Whatever could be structure, a link or HTML to a reader of Markdown.
-_ACTIVE: Final = re.compile(r"[\\`*_\[\]<>|#!~]")
+_ACTIVE: Final = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
 
 async def write_report(
@@ -69,8 +69,8 @@ def render(found: Findings, facts: Mapping[str, Any], zone: tzinfo) -> str:
     ]
     sections: tuple[tuple[str, Iterable[str]], ...] = (
         ("What this run has done", _done(facts)),
-        ("How full it is", page.fullness()),
-        ("New", page.memories(found.new)),
+        ("How full it is", page.fullness(facts.get("promoted", 0))),
+        ("New", page.new()),
         ("Contradicted by something newer", page.pairs(found.contradicted)),
         ("Said more than once, and merged", page.pairs(found.merged)),
         ("Changes of the tree", (f"- {quoted(one)}" for one in facts.get("tree_changes", ()))),
@@ -78,7 +78,7 @@ def render(found: Findings, facts: Mapping[str, Any], zone: tzinfo) -> str:
         ("Used most", page.memories(found.used, uses=True)),
         ("Important, and never used", page.memories(found.unused)),
         ("Categories", page.categories()),
-        ("The last seven days", page.trend()),
+        ("An average day of the last seven", page.trend()),
         ("Needs a look", _needs(facts)),
     )
     for title, body in sections:
@@ -113,9 +113,10 @@ class _Page:
             f"New since {self.day(found.since)}: {found.stored:,}."
         )
 
-    def fullness(self) -> Iterator[str]:
+    def fullness(self, promoted: int) -> Iterator[str]:
         found, rules = self.found, self.found.rules
-        yield _bar("hot state", found.hot_bytes, rules.hot.max_bytes, "bytes")
+        hot = f"bytes, with {promoted:,} of the memories in it"
+        yield _bar("hot state", found.hot_bytes, rules.hot.max_bytes, hot)
         yield _bar("warm memories", found.warm_bytes, rules.warm_max_bytes, "bytes")
         yield _bar("tree", len(found.tree) + 1, rules.tree.max_nodes, "nodes")
 
@@ -124,6 +125,12 @@ class _Page:
             about = f"used {memory.access_count} times" if uses else self.day(memory.created_at)
             where = f"{quoted(memory.category)}, {about}, `{memory.id[:8]}`"
             yield f"- “{quoted(memory.text)}” ({where})"
+
+    def new(self) -> Iterator[str]:
+        yield from self.memories(self.found.new)
+        more = self.found.stored - len(self.found.new)
+        if more > 0:
+            yield f"- … and {more:,} more, less important"
 
     def pairs(self, pairs: Sequence[Twice]) -> Iterator[str]:
         for pair in pairs:
@@ -169,7 +176,6 @@ _DONE: Final = {
     "pruned_nodes": "empty categories removed",
     "forgotten": "memories forgotten that were frozen for too long",
     "tombstones": "traces of forgotten memories dropped",
-    "promoted": "memories promoted into the hot state",
 }
 
 

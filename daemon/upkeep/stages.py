@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from ..errors import ModelUnavailable
 from ..memory import tree as trees
@@ -53,8 +54,11 @@ async def take_in(work: Work) -> Facts:
         "ingest_skipped": done.facts_skipped,
         "notes_read": done.files_scanned,
     }
-    refused = [f"{note.file}: {note.why}" for note in done.files if note.status == "refused"]
-    return facts | ({"ingest_error": f"did not read {'; '.join(refused)}"} if refused else {})
+    if done.unread:
+        facts["ingest_error"] = f"did not read {done.unread}"
+    if done.model_error is not UNSET:
+        facts["model_error"] = done.model_error
+    return facts
 
 
 async def _days(work: Work) -> int:
@@ -106,7 +110,7 @@ async def merge(work: Work) -> Facts:
         try:
             facts["merged"] += await advisor.join_similar(work.store, work.endpoint)
         except ModelUnavailable as error:
-            facts["model_error"] = error.message
+            facts["model_error"] = error.in_full
     return facts
 
 
@@ -120,7 +124,7 @@ async def rebuild(work: Work) -> Facts:
         try:
             operations, way = await advisor.operations(work.store, work.endpoint), "llm"
         except ModelUnavailable as error:
-            facts["model_error"] = error.message
+            facts["model_error"] = error.in_full
     if operations is None:
         operations = await rebuilding.wanted_by_rule(work.store)
     if work.dry_run:

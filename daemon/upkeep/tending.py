@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ..errors import NotFound, ThermoclineError
 from ..problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-
-_TROUBLE: Final = "upkeep_trouble"
 
 Duty: TypeAlias = Callable[[AgentStore], Awaitable[None]]
 
@@ -26,15 +24,23 @@ class Tending:
         duties: what is done; each knows itself when it has nothing to do.
         seconds: how long to wait between two rounds.
         problems: where a duty that failed is told.
+        trouble: the code of that problem, of these duties alone.
     """
 
     def __init__(
-        self, agents: Agents, duties: Sequence[Duty], seconds: float, problems: Problems
+        self,
+        agents: Agents,
+        duties: Sequence[Duty],
+        seconds: float,
+        problems: Problems,
+        *,
+        trouble: str,
     ) -> None:
         self._agents = agents
         self._duties = duties
         self._seconds = seconds
         self._problems = problems
+        self._trouble = trouble
 
     async def run(self) -> None:
         """Go round until cancelled."""
@@ -54,6 +60,6 @@ class Tending:
             # Somebody has removed the agent's folder.
             return
         except (ThermoclineError, OSError) as error:
-            self._problems.report(_TROUBLE, agent, f"cannot look after '{agent}': {error}")
+            self._problems.report(self._trouble, agent, f"cannot look after '{agent}': {error}")
         else:
-            self._problems.clear(_TROUBLE, agent)
+            self._problems.clear(self._trouble, agent)

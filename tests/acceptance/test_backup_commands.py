@@ -31,7 +31,7 @@ class Shell:
         return [*self._start, *words]
 
     def run(self, *words: str, code: int = 0) -> tuple[bytes, str]:
-        done = subprocess.run(self.words(*words), capture_output=True, timeout=30, check=False)
+        done = subprocess.run(self.words(*words), capture_output=True, timeout=120, check=False)
         err = done.stderr.decode()
         assert done.returncode == code, (words, done.stdout[:500], err)
         assert "Traceback" not in err
@@ -136,7 +136,7 @@ def test_a_terminal_gets_no_archive(shell: Shell) -> None:
             shell.words("backup", "-"),
             stdout=other,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=120,
             check=False,
         )
     finally:
@@ -182,6 +182,15 @@ def test_a_place_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -
     assert "not a regular file" in err
 
 
+def test_a_full_disk_is_a_matter_of_the_moment(shell: Shell) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            shell.words("export"), stdout=full, stderr=subprocess.PIPE, timeout=30, check=False
+        )
+    assert done.returncode == 4
+    assert b"cannot write the result: no space left on device\n  make room" in done.stderr
+
+
 def test_a_daemon_that_dies_leaves_no_half_backup(
     make_daemon: Callable[..., Any], tmp_path: Path, eventually: Any
 ) -> None:
@@ -195,7 +204,7 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
         eventually(lambda: part.exists() and part.stat().st_size > 0, "the backup is on its way")
         process.send_signal(signal.SIGSTOP)
         # Two at once would write into each other.
-        busy = subprocess.run(words, capture_output=True, timeout=30, check=False)
+        busy = subprocess.run(words, capture_output=True, timeout=120, check=False)
         daemon.stop(signal.SIGKILL)
         process.send_signal(signal.SIGCONT)
         assert process.wait(30) == 3
@@ -227,7 +236,7 @@ def test_an_export_on_a_terminal_obeys_no_stored_text(shell: Shell, call: Any) -
     call.store("red \x9b31m alert \u202e reversed")
     terminal, other = pty.openpty()
     try:
-        subprocess.run(shell.words("export"), stdout=other, timeout=30, check=True)
+        subprocess.run(shell.words("export"), stdout=other, timeout=120, check=True)
         shown = b""
         while b'"key_value"' not in shown:
             shown += os.read(terminal, 65_536)

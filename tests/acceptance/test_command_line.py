@@ -40,7 +40,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         done = subprocess.run(
-            self.words(*words), input=data, capture_output=True, timeout=30, check=False
+            self.words(*words), input=data, capture_output=True, timeout=120, check=False
         )
         out, err = done.stdout.decode(), done.stderr.decode()
         assert done.returncode == code, (words, out, err)
@@ -60,14 +60,14 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     socket = str(folder / "t.sock")
     words = [*COMMAND, "daemon", "--state-dir", str(folder / "state"), "--socket", socket]
     with (folder / "log").open("wb") as log, subprocess.Popen(words, stderr=log) as process:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not _answers(socket):
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < deadline, (folder / "log").read_text()
             time.sleep(0.02)
         yield socket
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def _answers(socket: str) -> bool:
@@ -371,7 +371,7 @@ def test_events_are_followed_until_interrupted(shell: Shell) -> None:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         line = b""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not line.endswith(b"\n"):
             # Only what happens after the stream is open is seen: try until it is.
             assert time.monotonic() < deadline
@@ -379,7 +379,7 @@ def test_events_are_followed_until_interrupted(shell: Shell) -> None:
             line += process.stdout.readline() or b""
         event = json.loads(line)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
     assert event["type"] == "memory.stored"

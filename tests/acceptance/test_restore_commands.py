@@ -67,7 +67,7 @@ def guarded(sqld_with_auth: Any) -> Any:
 
 def run(*words: str | Path, code: int = 0) -> tuple[str, str]:
     done = subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=40, check=False
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == code, (words, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
@@ -79,6 +79,7 @@ def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:
     out, _ = run("restore", "--url", replica, "--to", state, "--dry-run")
     first, second = out.splitlines()
     assert first.startswith("default: 3 memories and 0 other rows, ")
+    assert ", about 1 s; " in first
     assert second.endswith(f"would go to {state / 'agents/other'}")
     assert not state.exists()
 
@@ -90,6 +91,8 @@ def test_a_bare_machine_gets_its_memories_back(
     out, err = run("restore", "--url", replica, "--to", daemon.state)
     assert "restored  default\n" in out
     assert "compared  3 rows, all as the replica holds them\n" in out
+    assert "also      1 category, 0 hot entries, 0 key-value pairs\n" in out
+    assert out.endswith(f'put this into its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:
         assert client.recall("what does Ana like?")["results"]
@@ -135,8 +138,11 @@ def test_a_token_opens_the_database_and_is_not_shown(guarded: Any, tmp_path: Pat
     assert "every user of this machine can see --auth-token" in err
     assert "cannot log in" in err
     assert "no.such.token" not in err.replace("--auth-token", "")
+    _, err = run(*words, code=1)
+    assert "make a token, and give it with --token-file\n" in err
     out, err = run(*words, "--token-file", tmp_path / "token")
     assert "memories  3" in out
+    assert f'"token_file": "{tmp_path / "token"}"' in out
     assert guarded.token(read_only=True) not in out + err
 
 
@@ -186,9 +192,10 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> 
     guarded.stop()
     with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
+        assert process.stderr.readline().decode() == f"asking {guarded.url}\n"
         first = process.stderr.readline().decode()
-        assert first.startswith("waiting for the replica: cannot reach the remote")
-        assert "; next try in " in first
+        assert first.startswith("waiting for the replica, next try in ")
+        assert " s: cannot reach the remote: " in first
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read().decode()
         assert process.wait(20) == 130
@@ -200,7 +207,7 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> 
 def test_who_does_not_want_to_wait_says_so(guarded: Any, tmp_path: Path) -> None:
     guarded.stop()
     words = ("restore", "--url", guarded.url, "--to", tmp_path / "state", "--wait", "0")
-    assert "the replica: cannot reach the remote" in run(*words, code=1)[1]
+    assert "the replica: cannot reach the remote" in run(*words, code=4)[1]
 
 
 def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) -> None:
@@ -209,7 +216,10 @@ def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) ->
     run("--socket", daemon.socket, "backup", tmp_path / "a.tar.gz")
     words = ("restore", tmp_path / "a.tar.gz", "--to", tmp_path / "state")
     assert "would restore" in run(*words, "--dry-run")[0]
-    assert "memories     1\n" in run(*words)[0]
+    out, _ = run(*words)
+    assert "memories    1\n" in out
+    assert "deletions" not in out
+    assert out.endswith("\nnext: start the daemon, with the same state folder\n")
     assert "it is not empty" in run(*words, code=1)[1]
 
 

@@ -27,7 +27,7 @@ class Shell:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         assert done.returncode == code, (words, done.stdout, done.stderr)
@@ -65,6 +65,7 @@ def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
     assert shell.json("sync")["queued_kinds"]["memory"] == 1
     assert "some to send" in shell.out("status")
     assert shell.out("sync", "--now").startswith("sent ")
+    assert shell.out("sync", "--now").endswith(": nothing was left\n")
     assert shell.json("sync", "--now")["synced"] is True
     sqld.stop()
     gone = shell.run("sync", "--now", code=4)
@@ -80,18 +81,20 @@ def test_devices_are_listed_retired_and_taken_in_again(shell: Shell) -> None:
     shell.run("sync", "--now")
     head, line = shell.out("devices").splitlines()
     assert head.split("  ")[0] == "device"
-    assert line.endswith("0       this device")
+    assert line.endswith("0            this device")
     assert " lab " in line
     key = line.split()[0]
     assert shell.json("devices")["results"][0]["id"] == key
     unknown = shell.run("devices", "--retire", "nobody", code=1)
-    assert "no device has the id 'nobody'" in unknown.stderr
+    assert "no device has the id or name 'nobody'" in unknown.stderr
     assert shell.out("devices", "--retire", key[:5]) == f"retired lab ({key})\n"
     assert "this device, retired " in shell.out("devices")
     refused = shell.run("sync", "--now", code=1)
     assert "thermocline devices --rejoin" in refused.stderr
     assert "STOPPED until it is mended" in shell.out("sync")
     assert "PROBLEM replica_trouble" in shell.out("status")
+    assert shell.out("devices", "--rejoin").startswith("rejoined: ")
+    assert shell.out("devices", "--retire", "lab") == f"retired lab ({key})\n"
     assert shell.out("devices", "--rejoin").startswith("rejoined: ")
     assert shell.json("devices", "--rejoin")["rejoined"] is False
 

@@ -26,7 +26,7 @@ class Shell:
             [*self._start, *words],
             input=stdin.encode(),
             capture_output=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         out, err = done.stdout.decode(), done.stderr.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Shell:
             [*self._start, *words],
             input=stdin.encode(),
             capture_output=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         out, err = done.stdout.decode(), done.stderr.decode()
@@ -96,7 +97,7 @@ def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], P
     note(NOTE)
     out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
     assert "2  facts taken in from notes" in out
-    assert out.splitlines()[-1].startswith("daily: looked through in ")
+    assert out.splitlines()[-1].startswith("daily: looked through, and nothing changed, in ")
     assert shell.json("consolidate", "--mode", "daily")["ingested_facts"] == 2
 
 
@@ -156,7 +157,7 @@ def test_a_file_that_is_refused_is_named(shell: Shell, note: Callable[[str], Pat
     path.unlink()
     path.symlink_to("/etc/passwd")
     out, err = shell.run("ingest-daily")
-    assert out == "stored 0 of 0 facts in 1 note\n"
+    assert out == "stored 0 of 0 facts in 0 notes\n"
     assert f"did not read {path.name}: it is a link" in err
 
 
@@ -218,7 +219,7 @@ def test_a_note_may_come_from_a_pipe_and_must_be_text(shell: Shell, tmp_path: Pa
 
 def test_the_schedules_are_shown(shell: Shell) -> None:
     lines = shell.run("upkeep")[0].splitlines()
-    assert lines[0].split() == ["run", "times", "last", "next"]
+    assert re.fullmatch(r"run +times \(\S+\) +last +next", lines[0])
     assert [line.split()[0] for line in lines[1:]] == ["merging", "quick", "daily", "monthly"]
     assert "never" in lines[1]
     shell.run("consolidate", "--mode", "daily")
@@ -228,6 +229,10 @@ def test_the_schedules_are_shown(shell: Shell) -> None:
     assert shell.json("upkeep")["unfinished"] is None
     status, _ = shell.run("status")
     assert "daily, " in status
+    shell.run("consolidate", "--mode", "full")
+    full = shell.run("upkeep")[0].splitlines()[-1]
+    assert full.startswith("full")
+    assert re.search(r"  by hand +took ", full)
 
 
 def test_metrics_are_shown_as_bars_and_as_a_trend(shell: Shell) -> None:
@@ -237,7 +242,7 @@ def test_metrics_are_shown_as_bars_and_as_a_trend(shell: Shell) -> None:
     assert shell.run("metrics", "--trend")[0].startswith("nothing is recorded yet")
     shell.run("consolidate")
     trend, _ = shell.run("metrics", "--trend")
-    assert trend.splitlines()[0].endswith("of which 1 days are recorded")
+    assert trend.splitlines()[0].endswith(": 1 of 7 days are recorded")
     assert "warm count" in trend
     assert shell.json("metrics", "--trend")["numbers"]["warm_count"]["average"] == 1
     assert shell.json("metrics", "--report")["warm"]["count"] == 1
@@ -252,7 +257,7 @@ def test_a_rebuild_of_the_tree_is_taken_back(shell: Shell, call: Any) -> None:
     out, _ = shell.run("consolidate", "--mode", "monthly")
     assert "tree: move all -> all/" in out
     undone, _ = shell.run("tree", "--undo")
-    assert undone == "took back 2 changes, and filed as before: 50\n"
+    assert undone == "took back 2 changes of the tree; filed as before: 50\n"
     _, err = shell.run("tree", "--undo", code=1)
     assert "no rebuild" in err
 

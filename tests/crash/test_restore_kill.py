@@ -33,6 +33,7 @@ import restoring
 from devices import AGENT, Clock, Device
 from restoring import MANY, NOW
 
+from thermocline.daemon.restoring.interrupted import finish
 from thermocline.daemon.store import fingerprints
 from thermocline.daemon.store.transaction import Rules
 from thermocline.sync import FileRemote
@@ -137,6 +138,30 @@ def test_what_was_there_before_is_kept_whatever_happens(
     assert len(asides) == 1
     with closing(sqlite3.connect(asides[0] / "memory.db")) as db:
         assert fingerprint(db) == old
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("stage", LATER)
+def test_a_daemon_that_starts_has_the_old_memory_or_the_new_one(
+    stage: str, life: tuple[Path, str], tmp_path: Path
+) -> None:
+    replica, whole = life
+    go_on(replica, tmp_path)
+    with closing(sqlite3.connect(tmp_path / f"agents/{AGENT}/memory.db")) as db:
+        db.execute("INSERT INTO kv VALUES ('mine', 'alone', 1, 1, 1, 'x')")
+        db.commit()
+    old = found_in(tmp_path)
+
+    kill(replica, tmp_path, stage, replace=True)
+    finish(tmp_path)
+    assert found_in(tmp_path) == (whole if stage in ("aside", "done") else old)
+
+    # Used since: to replace it is to restore it anew.
+    with closing(sqlite3.connect(tmp_path / f"agents/{AGENT}/memory.db")) as db:
+        db.execute("INSERT INTO kv VALUES ('later', 'too', 1, 1, 1, 'x')")
+        db.commit()
+    go_on(replica, tmp_path, replace=True)
+    assert found_in(tmp_path) == whole
 
 
 @pytest.mark.crash

@@ -97,7 +97,8 @@ def test_what_cannot_be_distilled_is_refused(call: Any, body: Any, field: str) -
 
 def test_a_wish_for_a_model_that_is_not_there_is_answered_by_rules(call: Any) -> None:
     found = call.ok("POST", "/api/distill", {"text": CHAT, "llm": True})
-    assert (found["mode"], found["why"]) == ("rule", "no model is configured for distil")
+    why = "no model is configured for distil; name one in llm.model"
+    assert (found["mode"], found["why"]) == ("rule", why)
     assert "why" not in call.ok("POST", "/api/distill", {"text": CHAT})
 
 
@@ -114,6 +115,19 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call: Any) -> Non
     assert (tea["text"], tea["event"], tea["actor"]) == (KEPT, "preference_learned", "Ada")
     assert (tea["group"], tea["position"], tea["source"]) == ("c", 0, "observed")
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
+
+
+def test_the_client_observes_relates_and_compacts(shared_daemon: Any, call: Any) -> None:
+    with shared_daemon.client(call.agent) as client:
+        told = client.observe("k", [turn("My sister Berta lives in Porto")], wait=True)
+        assert [one["event"] for one in told["stored"]] == ["fact_stored"]
+        assert client.observe("k", end=True)["ended"]
+        assert client.graph("Berta")["graph"][0]["type"] == "person"
+        assert not client.graph("Nobody")["found"]
+        messages = [{"role": "user", "content": f"the number {n} " * 40} for n in range(20)]
+        short = client.compact(messages, window=2_000)
+    assert short["needs_compaction"]
+    assert len(short["messages"]) == short["compactedCount"] < 20
 
 
 def test_profclaws_names_are_understood(call: Any) -> None:
@@ -177,7 +191,7 @@ def test_what_was_buffered_outlives_a_kill_and_ends_in_an_entry(
     call.ok("POST", "/api/observe", {"conversation": "c", "end": True})
     eventually(lambda: call.total() == 2, "the conversation was summed up")
     path: Path = daemon.folder() / "memory" / "episodes.jsonl"
-    eventually(path.is_file, "the entry was written")
+    eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was written")
     (line,) = path.read_text(encoding="utf-8").splitlines()
     entry = json.loads(line)
     assert set(entry) == {"ts", "user", "agent", "summary", "tags", "outcome"}
@@ -264,7 +278,8 @@ def test_recall_without_a_model_is_by_keywords_and_says_so(call: Any, mode: str)
     found = call.ok("POST", "/api/recall", {"query": "debian", "mode": mode})
     assert [one["text"] for one in found["results"]] == ["The server runs Debian"]
     assert found["mode"] == mode
-    assert found["llm"] == {"way": "rule", "tree": [], "why": "no model is configured for tree"}
+    why = "no model is configured for tree; name one in llm.model"
+    assert found["llm"] == {"way": "rule", "tree": [], "why": why}
     assert "llm" not in call.ok("POST", "/api/recall", {"query": "debian"})
 
 

@@ -175,7 +175,9 @@ def test_all_of_it_by_the_configured_model(
     model_server.usually = answer
     model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
     quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
-    daemon = make_daemon(*model, *quick).start()
+    # Loading litellm on a busy machine is slow, and then the rules would take over.
+    patient = ("--set=llm.timeouts.distil=120", "--set=llm.timeouts.tree=120")
+    daemon = make_daemon(*model, *quick, *patient).start()
     call = calls_of(daemon)
     found = call.ok("POST", "/api/distill", {"text": "Ada: I ship the parser on Friday"})
     assert (found["mode"], found["llm"]["model"]) == ("llm", "openai/test")
@@ -187,7 +189,10 @@ def test_all_of_it_by_the_configured_model(
     turns = [{"role": "user", "actor": "Ada", "text": TEA}]
     call.ok("POST", "/api/observe", {"conversation": "c", "turns": turns, "end": True})
     entries = daemon.folder() / "memory" / "episodes.jsonl"
-    eventually(entries.is_file, "the conversation was summed up", 60.0)
+    eventually(
+        lambda: entries.is_file() and entries.read_bytes().endswith(b"\n"),
+        "the conversation was summed up",
+    )
     assert "By a model." in entries.read_text(encoding="utf-8")
     note = daemon.folder() / "memory" / "2020-01-01.md"
     note.write_text("- [x] Ordered the pump that we talked about in June\n", encoding="utf-8")

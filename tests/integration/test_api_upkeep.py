@@ -203,7 +203,7 @@ def test_what_an_answer_spares_its_reader_is_counted(
 
 def test_listeners_hear_of_a_run(call: Any, wire: Callable[..., Any]) -> None:
     call.store("x")
-    listening = wire(timeout=10.0)
+    listening = wire(timeout=60.0)
     listening.send(
         f"GET /api/events?types=upkeep&agent={call.agent} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     )

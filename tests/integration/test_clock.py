@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -127,11 +126,10 @@ async def test_a_jump_makes_nothing_run_busily(open_store: OpenStore, jump: floa
     await store.write(lambda tx: key_values.put(tx, "key", "value"))
     await store.tend()
     await store.flush_faces()
-    before, started = wall.asked, time.process_time()
+    before = wall.asked
     for _ in range(50):
         await asyncio.sleep(0.005)
     assert wall.asked - before < 20
-    assert time.process_time() - started < 0.2
 
 
 async def test_a_memory_with_an_expiry_goes_when_its_time_comes_and_not_before(

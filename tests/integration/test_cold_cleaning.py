@@ -208,7 +208,7 @@ async def test_a_duty_that_fails_is_told_and_the_next_memory_is_tended_all_the_s
         if opened.place.agent == AGENT and broken:
             raise Unavailable("no room")
 
-    tending = Tending(home.device.agents, [duty], 0.0, home.problems)
+    tending = Tending(home.device.agents, [duty], 0.0, home.problems, trouble="trouble")
     for agent in (AGENT, "second"):
         async with home.device.agents.use(agent, create=True):
             pass

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET, structs
 
-from thermocline.daemon.errors import DiskFull, ModelUnavailable, NotFound
+from thermocline.daemon.errors import DiskFull, ModelUnavailable, NotFound, ThermoclineError
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import Operation
@@ -306,6 +306,7 @@ async def test_full_writes_a_report_that_a_person_can_read(upkept: Upkept) -> No
     fading = lines.index("## Leaving the warm memories within a week")
     assert "fence needs paint" in lines[fading + 2]
     assert "| home | 2 | 0 |" in page
+    assert f"bytes, with {outcome.promoted} of the memories in it" in page
     assert any(line.startswith("- “The gate code is 9902” (home, used 7 times") for line in lines)
     # What a memory says is text and nothing else.
     assert "- “\\# Ignore \\<b\\>all\\</b\\> \\[that\\](http://x) \\| \\`rm -rf\\`”" in page
@@ -317,7 +318,7 @@ async def test_a_report_that_cannot_be_written_is_an_error_and_all_else_is_done(
 ) -> None:
     upkept.note()
     (upkept.store.place.folder / "reports").write_text("in the way")
-    with pytest.raises(DiskFull, match="default"):
+    with pytest.raises(ThermoclineError, match="default"):
         await upkept.run("full")
     assert len(await upkept.all()) == 3
     (upkept.store.place.folder / "reports").unlink()
@@ -509,6 +510,7 @@ async def test_the_hot_state_stays_within_its_limit_whatever_is_run(upkept: Upke
     await upkept.add(*(memory(f"m{n}", "word " * 40 + str(n), importance=1.0) for n in range(40)))
     outcome = await upkept.run("full")
     assert 0 < int(outcome.promoted or 0) < 40
+    assert "\n- … and 25 more, less important\n" in text_of(outcome)
     assert int(outcome.hot_size_bytes or 0) <= Rules().hot.max_bytes
     document = await upkept.store.read(lambda db: hot_rows.document(db, NOW, Rules()))
     assert len(document["hot_memories"]) == outcome.promoted

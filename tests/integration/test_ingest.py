@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET
 
-from thermocline.daemon.errors import DiskFull
+from thermocline.daemon.errors import DiskFull, ModelUnavailable
 from thermocline.daemon.memory.note_categories import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
@@ -163,6 +163,22 @@ async def test_the_answer_has_evoclaws_fields_and_references_are_kept(notes: Not
     stored = await notes.all()
     assert {fact.id for fact in ingested.facts} == set(stored)
     assert stored[str(first.id)].metadata == first.metadata
+
+
+async def test_why_a_model_read_nothing_is_told(notes: Notes) -> None:
+    class Away:
+        def available(self, _purpose: str, _endpoint: str | None) -> bool:
+            return True
+
+        async def read_note(self, *_: Any) -> Any:
+            raise ModelUnavailable("it is away", hint="wake it")
+
+    notes.write(EVOCLAW)
+    advisor: Any = Away()
+    ingested = await ingest(notes.store, notes.ingestion(), days=2, zone=UTC, advisor=advisor)
+    assert counts(ingested) == (8, 8, 0)
+    assert (ingested.mode, ingested.llm_fallbacks) == ("llm", 1)
+    assert ingested.model_error == "it is away; wake it"
 
 
 async def test_a_dry_run_tells_the_same_and_stores_nothing(notes: Notes) -> None:

@@ -102,7 +102,7 @@ class House:
 
 
 async def until(true: Callable[[], Awaitable[bool]], what: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not await true():
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         await asyncio.sleep(0.005)
@@ -116,9 +116,13 @@ async def house(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[Ho
 
 
 async def test_turns_are_read_after_a_pause(house: House) -> None:
+    house.rhythm = Rhythm(debounce=NEVER, idle=NEVER, retry=0.02)
     async with house.listening():
         await house.hear(TEA)
         assert await house.texts() == []
+    house.rhythm = Rhythm(debounce=0.02, idle=NEVER, retry=0.02)
+    house.listener = house.fresh()
+    async with house.listening():
         await until(lambda: has(house, KEPT), "the turn was read")
     assert await house.waiting() == 1
     assert house.entries() == []
@@ -219,6 +223,21 @@ async def test_a_model_that_fails_once_sums_up_the_next_time(house: House) -> No
         await house.hear(TEA, ended=True)
         await until(lambda: summed_up(house), "it was summed up")
     assert "By a model." in house.entries()[0]
+
+
+async def test_what_nobody_has_thought_of_is_told_and_the_turns_wait(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = {"summary": "By a model.", "tags": ["tea"], "outcome": "resolved"}
+    house.model = ScriptedModel({"episode": [UnicodeError(TEA), told]})
+    house.listener = house.fresh()
+    async with house.listening():
+        await house.hear(TEA, ended=True)
+        await until(lambda: summed_up(house), "it was summed up")
+    assert "By a model." in house.entries()[0]
+    assert "a conversation was not read: UnicodeError" in caplog.text
+    assert TEA not in caplog.text
+    assert house.problems.standing() == []
 
 
 async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house: House) -> None:

@@ -595,7 +595,7 @@ def ruin(place: Place, index: str) -> None:
 
 async def repaired() -> None:
     """Wait until the check of the whole database, and the repair that it began, are over."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(
         task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
     ):

@@ -66,7 +66,7 @@ def expected(make_memory: MakeMemory, size: int) -> tuple[Any, ...]:
 
 async def settled() -> None:
     """Wait until the check of the whole database, and the repair that it began, are over."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(
         task.get_name().startswith(("check of", "repair of")) for task in asyncio.all_tasks()
     ):
@@ -85,15 +85,16 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
     assert await held(store) == expected(make_memory, 300)
 
 
-@pytest.mark.parametrize("size", [60])
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_page_of_zeros_anywhere_costs_nothing_that_was_acknowledged(
-    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, size: int
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, step: int
 ) -> None:
+    size = 60
     origin = make_place("origin")
     await filled(open_store, make_memory, origin, size)
     content = origin.database.read_bytes()
     lost = []
-    for page in range(len(content) // PAGE):
+    for page in range(0, len(content) // PAGE, step):
         place = make_place(f"p{page}")
         shutil.copytree(origin.folder, place.folder)
         damaged = bytearray(content)
@@ -225,7 +226,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
     store.want_faces(["warm", "hot", "kv"])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while "database_rebuilt" not in {problem.code for problem in problems.standing()}:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import restoring
 from devices import Clock, Device
-from restoring import MANY, NOW, Recorder, restore
+from restoring import MANY, NOW, Recorder, measure, restore
 
 from thermocline.daemon.errors import (
     AlreadyRunning,
@@ -30,11 +30,11 @@ from thermocline.daemon.errors import (
 )
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.replication.account import CREDENTIALS_FILE, REPLICA_FILE
-from thermocline.daemon.store import fingerprints, key_values, link, memories
+from thermocline.daemon.store import fingerprints, key_values, link, memories, outgoing
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.lock import StateLock
 from thermocline.daemon.store.transaction import Rules
-from thermocline.sync import FileRemote, Remote, Result, Statement, TryLater
+from thermocline.sync import FileRemote, Remote, Replica, Result, Row, Statement, TryLater
 
 # Enough for a life, where a test needs no second page.
 FEW = 130
@@ -143,6 +143,18 @@ async def test_everything_comes_back(
     assert (await back.contents()).queued == []
 
 
+async def test_the_traces_of_deletions_are_counted_apart(
+    replica: FileRemote, tmp_path: Path
+) -> None:
+    there = Replica(replica, "default")
+    await there.prepare(NOW)
+    gone = [Row(kind="kv", id=key, data=None, clock=1, device="d") for key in ("a", "b")]
+    stays = Memory(id="m1", text="it stays", created_at=NOW, updated_at=NOW, clock=1, device="d")
+    await there.push([*gone, outgoing.memory_row(stays, 0)])
+    [restored] = (await restore(replica, tmp_path / "state")).restored
+    assert (restored.memories, restored.rows, restored.deletions) == (1, 1, 2)
+
+
 async def test_the_restored_memory_goes_on_without_sending_or_receiving_anything_anew(
     make_device: MakeDevice, source: Device, replica: FileRemote, tmp_path: Path
 ) -> None:
@@ -189,7 +201,7 @@ def go_on(**given: Any) -> Any:
 
 def _run(given: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, restoring.__file__, json.dumps(given)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
 
 
 async def test_a_killed_restore_is_gone_on_with_and_asks_for_nothing_twice(
@@ -677,6 +689,23 @@ async def test_a_database_that_evoclaw_filled_comes_back_and_is_taken_over_later
     other = make_device("other", replica)
     await other.sync()
     assert (await other.contents()).shared == (await back.contents()).shared
+
+
+async def test_what_evoclaws_service_kept_in_its_own_tables_is_counted_before_it_comes(
+    replica: FileRemote, tmp_path: Path
+) -> None:
+    service = """
+        CREATE TABLE warm_memory (id TEXT PRIMARY KEY, agent_id TEXT, content TEXT,
+            event_type TEXT, timestamp INTEGER);
+        INSERT INTO warm_memory VALUES ('w1', 'default', 'warm', 'chat', 1700000000),
+            ('w2', 'default', '', 'chat', 1700000000), ('w3', 'other', 'warm', 'chat', 1700000000)
+    """
+    sql(tmp_path / "replica.db", *EVOCLAW.split(";"), *service.split(";"))
+    measured = {each.agent: each for each in await measure(replica, tmp_path / "state")}
+    assert (measured["default"].counts, measured["default"].rows) == ({"memory": 701}, 701)
+    assert measured["other"].counts == {"memory": 1}
+    restored = (await restore(replica, tmp_path / "state")).restored
+    assert {each.agent: each.memories for each in restored} == {"default": 701, "other": 1}
 
 
 async def test_a_database_of_evoclaws_first_release_comes_back(

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from thermocline.daemon.errors import (
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.restoring.from_file import Restored, restore_file
+from thermocline.daemon.restoring.interrupted import finish
 from thermocline.daemon.store import archiving, key_values, memories, snapshot
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.lock import StateLock
@@ -396,6 +398,13 @@ def test_a_kill_at_any_moment_loses_nothing_and_the_next_run_finishes(
         if whole:
             assert texts(folder) == 40
         seen.add("new" if whole else "old" if folder.exists() else "aside")
+        daemons = shutil.copytree(state, tmp_path / "daemons" / state.name, symlinks=True)
+        finish(daemons)
+        # A daemon that starts instead has the old one or the new one.
+        assert (daemons / "agents/ana/note").exists() == (note.parent == folder)
+        assert (daemons / "agents/ana/memory.db").exists() == (note.parent != folder)
+        assert [found.read_text() for found in kept(daemons)] == ["mine"]
+        assert not [*(daemons / "agents").glob(".*")]
         if note.parent == folder or not whole:
             restore(archive, state, replace=True)
         assert texts(folder) == 40

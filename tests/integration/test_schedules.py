@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -35,6 +36,7 @@ class World:
     Attributes:
         ran: the runs that began, as (agent, mode, hours since the beginning).
         rounds: how often the schedules were looked at.
+        most_open: of so many agents the one that was used last stays open.
     """
 
     def __init__(self, folder: Path, threads: ThreadPoolExecutor) -> None:
@@ -45,6 +47,7 @@ class World:
         self.told: list[tuple[str, Event]] = []
         self.started, self.finished = asyncio.Event(), asyncio.Event()
         self.rounds = 0
+        self.most_open = 99
         self.until = 0.0
         self.problems = Problems()
         self.plan = plan_of(CRONS)
@@ -69,7 +72,7 @@ class World:
             device="device",
             cache_kb=512,
             around=around,
-            keeping=lambda: Keeping(1e9, 99, 1e9, 1e9),
+            keeping=lambda: Keeping(1e9, self.most_open, 1e9, 1e9),
         )
         self.upkeep = Upkeep(
             self.agents,
@@ -111,6 +114,10 @@ class World:
         self.now += off_hours * 3600
         self.uptime += off_hours * 3600
         self.start()
+
+    async def use(self, agent: str) -> None:
+        async with self.agents.use(agent, create=False):
+            pass
 
     async def store(self, agent: str, number: int = 1, **fields: Any) -> None:
         async with self.agents.use(agent, create=True) as store:
@@ -162,6 +169,58 @@ async def test_every_agent_that_there_is_has_its_upkeep_and_no_other(world: Worl
     ]
     assert {agent for agent, _, _ in ran} == {"ana", "ben"}
     assert not (world.folder / "agents" / "default").exists()
+
+
+async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: World) -> None:
+    def of(agent: str, ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
+        return modes([run for run in ran if run[0] == agent])
+
+    world.most_open = 1
+    await world.store("ana")
+    await world.store("ben")
+    ran = await world.live(13)
+    # Nobody can tell what was done to them before the start, so the first is for both.
+    assert of("ana", ran) == [("quick", 3.0), ("daily", 12.0)]
+    # It costs nothing to look at the one that stays open.
+    assert of("ben", ran) == [("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0)]
+    # Ana is used, and closed before its time comes.
+    await world.use("ana")
+    await world.use("ben")
+    assert of("ana", await world.live(4)) == [("quick", 15.0)]
+    # Whoever is used when the time has passed has its run soon.
+    await world.use("ben")
+    assert of("ben", await world.live(2)) == [("quick", 18.0)]
+    await world.use("ana")
+    [(mode, hours)] = of("ana", await world.live(0.5))
+    assert mode == "quick"
+    assert 19.0 <= hours <= 19.2
+
+
+async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world: World) -> None:
+    world.plan = plan_of({"quick": "0 */3 * * *"})
+    world.most_open = 1
+    await world.store("ana")
+    await world.store("ben")
+    ran = await world.live(30)
+    # The one that is open, and twice the other.
+    assert len(ran) <= 10 + 2
+    for agent in ("ana", "ben"):
+        hours = [at for name, _, at in ran if name == agent]
+        assert all(after - before <= 24 for before, after in pairwise([0.0, *hours, 30.0]))
+
+
+async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World) -> None:
+    await world.store("ana")
+    note = world.folder / "agents" / "ana" / "memory" / "2026-11-21.md"
+    note.parent.mkdir()
+    note.write_bytes(b"\xff\xfe\x00")
+    await world.live(12.5)
+    (problem,) = world.problems.standing()
+    assert (problem.code, problem.lasting) == ("notes_unread", False)
+    assert "'ana': did not read 2026-11-21.md: it is no UTF-8 text" in problem.message
+    note.write_bytes(b"- [x] wrote the weekly letter\n")
+    assert (await world.upkeep.ingest("ana")).facts_stored == 1
+    assert world.problems.standing() == []
 
 
 async def test_a_month_begins_with_the_largest_run_and_no_smaller_one_beside_it(

@@ -124,7 +124,7 @@ def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(
     daemon = scripted([answer({})], [answer({"id": "1"})])
     with Client(daemon.path) as client:
         client.status()
-        assert daemon.closed.acquire(timeout=10)
+        assert daemon.closed.acquire(timeout=60)
         assert client.store("x") == {"id": "1"}
     assert daemon.accepted == 2
 
@@ -169,6 +169,7 @@ def test_a_read_that_twice_got_no_answer_is_given_up(scripted: Callable[..., Scr
     lambda client: client.hot_update("lesson", {"text": "x"}),
     lambda client: client.forget("abcd"),
     lambda client: client.recall("x"),
+    lambda client: client.observe("c", [{"role": "user", "text": "x"}]),
 ])  # fmt: skip
 def test_a_change_that_got_no_answer_is_never_sent_again(
     scripted: Callable[..., Scripted], call: Callable[[Client], object]
@@ -313,6 +314,28 @@ def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scri
         "GET /api/memory?archived=true&limit=3&tag=%C3%A4%20b&tag=c&include=merged%2Cexpired"
         "&agent=a%26b%0D%0AX%3A%20y HTTP/1.1"
     )
+
+
+def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({"buffered": 1}), answer({"ended": True}), *[answer({})] * 2])
+    turn = {"role": "user", "text": "I prefer tea", "actor": "Ada"}
+    with Client(daemon.path) as client:
+        assert client.observe("c", [turn], wait=True) == {"buffered": 1}
+        assert client.observe("c", end=True) == {"ended": True}
+        client.compact([{"role": "user", "content": "x"}], window=4_000, check=True)
+        client.graph("Ada & Bo", depth=1)
+    assert daemon.lines() == [
+        *["POST /api/observe HTTP/1.1"] * 2,
+        "POST /api/compact HTTP/1.1",
+        "GET /api/graph?entity=Ada%20%26%20Bo&depth=1 HTTP/1.1",
+    ]
+    assert [json.loads(body) for _, body in daemon.requests[:3]] == [
+        {"conversation": "c", "turns": [turn], "end": False, "wait": True},
+        {"conversation": "c", "turns": [], "end": True},
+        {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
+    ]
 
 
 def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) -> None:

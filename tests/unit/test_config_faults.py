@@ -69,7 +69,7 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("socket.path", '"/a\\u0000"', f"{PLACE} or null", '"/a\\u0000" (text)'),
         ("llm.model", '"two words"', f"{MODEL} or null", '"two words" (text)'),
         ("llm.models.tree", '"a/b"', MODELS, '"a/b" (text)'),
-        ("llm.api_base", '"http://u:p@h"', f"{BASE} or null", '"http://u:p@h" (text)'),
+        ("llm.api_base", '"http://u:p@h"', f"{BASE} or null", '"http://…@h" (text)'),
         ("llm.endpoint_hosts", '["a b"]', "a list of hosts", '["a b"]'),
         ("agents.a.workspace", '"notes"', PLACE, '"notes" (text)'),
         ("access.users.bob", '"wirte"', GRANT, '"wirte" (text)'),
@@ -289,6 +289,20 @@ def test_nothing_in_a_fault_can_steer_a_terminal_or_break_the_line() -> None:
     line = str(Fault("/a\x1b[2J", "hot\n", "got \u202e\ud800\x9b"))
     assert line.isprintable()
     assert line.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("libsql://memory.turso.io?authToken=s3cret", "libsql://memory.turso.io?…"),
+        ("libsql://maya:s3cret@memory.turso.io/x", "libsql://…@memory.turso.io/x"),
+        ("https://memory.turso.io/#s3cret\ns3cret", "https://memory.turso.io/#…"),
+    ],
+)
+def test_a_secret_in_a_url_is_not_shown(url: str, shown: str, tmp_path: Path) -> None:
+    [line] = faults({"sync": {"url": url}}, tmp_path)
+    assert line.endswith(f'got "{shown}" (text)')
+    assert "s3cret" not in faults({"llm": {"endpoint_hosts": [url]}}, tmp_path)[0]
 
 
 def test_a_long_value_is_cut(tmp_path: Path) -> None:

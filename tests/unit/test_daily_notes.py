@@ -159,6 +159,20 @@ def test_a_list_that_only_has_a_title_gives_one_fact_for_each_item():
     ]
 
 
+def test_a_fact_with_facts_in_its_list_is_not_run_together_with_them():
+    coverage = "**Coverage** reached 82 % on main\n- Fixed the flaky test by injecting the clock\n"
+    assert texts(
+        f"{coverage}  - agreed with Maya to keep the time-out of 30 s\n  - see /ci/log\n"
+    ) == [
+        "Coverage reached 82 % on main",
+        "Fixed the flaky test by injecting the clock: see /ci/log",
+        "agreed with Maya to keep the time-out of 30 s",
+    ]
+    assert texts("- [x] v2\n  - [x] deployed to the second server in the evening\n") == [
+        "v2: deployed to the second server in the evening"
+    ]
+
+
 def test_the_same_fact_is_read_once_whatever_its_case():
     assert texts("- [x] Wrote the letter\n\n## B\n- [x] wrote THE letter\n") == ["Wrote the letter"]
 

@@ -18,14 +18,15 @@ MAY_IMPORT = {
     "config": set(),
     "store": {"memory", "problems"},
     "recall": {"memory", "store"},
+    "files": {"memory", "store", "problems"},
     "llm": {"memory", "problems"},
     "thinking": {"memory", "store", "recall", "llm", "problems"},
     "upkeep": {"memory", "store", "problems"},
     "replication": {"memory", "store", "config", "problems"},
     "restoring": {"memory", "store", "replication", "config", "problems", "places", "rules"},
     "api": {
-        *("memory", "store", "recall", "llm", "thinking", "upkeep", "replication", "restoring"),
-        *("config", "problems"),
+        *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
+        *("restoring", "config", "problems"),
     },
 }
 

@@ -254,8 +254,17 @@ def test_the_three_stages_shrink_and_report_their_sizes():
         ("The deployment to the production failed", "negative", "deployment to production"),
         ("我们决定使用数据库和缓存系统来部署", "ongoing", "我们决定使用数据库和"),
         ("", "ongoing", ""),
+        # Not "not on Wednesdays", nor "the new team lead started": they only explain.
+        ("the cleaner comes on Thursdays at 9 now, not on Wednesdays", "ongoing",
+         "cleaner comes on Thursdays"),
+        ("9:45 since the new team lead started", "ongoing", "9:45 since new team lead"),
+        ("Decision: split the monorepo build by package, owner Ines, until May 9", "ongoing",
+         "Decision: split monorepo build"),
+        ("On a décidé de passer à PostgreSQL 16", "ongoing", "On a décidé de passer"),
+        ("Ada moved to Los Angeles with her two dogs", "ongoing", "Ada moved to Los Angeles"),
+        ("I ran `journalctl --vacuum-size=200M` on the box", "ongoing", "I ran journalctl"),
     ],
-)
+)  # fmt: skip
 def test_the_core_summary_is_a_few_whole_words(fact, outcome, summary):
     assert core_summary(Distilled(fact=fact, outcome=outcome)) == summary
 
@@ -295,6 +304,19 @@ def test_the_core_summary_is_a_few_whole_words(fact, outcome, summary):
         ("部署失败了", "negative"),
         ("まだ直っていません", "pending"),
         ("Это не работает", "negative"),
+        ("raised the timeout to 60 s and it works", "positive"),
+        ("If it is fixed and the tests pass we ship", "ongoing"),
+        ("The idle timeout is 60 s", "ongoing"),
+        ("p99 went down to 95 ms", "ongoing"),
+        ("All 23 devices are back", "positive"),
+        ("The headaches are back", "ongoing"),
+        ("Omar is back on Thursday", "ongoing"),
+        ("yep that was it", "positive"),
+        ("Builds now", "positive"),
+        ("I'll keep that in mind", "ongoing"),
+        ("Will do", "ongoing"),
+        ("Jetzt geht es wieder", "positive"),
+        ("改了，现在正常了", "positive"),
     ],
 )
 def test_the_outcome_is_found_in_the_wording_and_its_denials(text, outcome):
@@ -306,6 +328,41 @@ def test_the_last_statement_that_tells_an_outcome_decides_and_promises_count_lea
     assert outcome_of(["I fixed it", "We need to tell Ada"]) == "positive"
     assert outcome_of(["It is nice", "We need to tell Ada"]) == "pending"
     assert distil("User: is it fixed?\nAgent: The failure is still there.").outcome == "negative"
+
+
+def test_what_was_wrong_and_works_now_ended_well():
+    told = distil(
+        "User: the deploy hangs again. raised the timeout to 60 s and it works\n"
+        "Agent: Glad to hear it."
+    )
+    assert (told.fact, told.outcome) == ("raised the timeout to 60 s and it works", "positive")
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (
+            talk(
+                "User: npm run build is slow",
+                "Agent: The cache is cold. Add --prefer-offline to the install step.",
+                "User: passes in 40 s, that was it",
+            ),
+            "Add --prefer-offline to the install step",
+        ),
+        (
+            talk(
+                "User: the office moves to Kant Street 12", "Agent: Want a reminder?", "User: yes"
+            ),
+            "the office moves to Kant Street 12",
+        ),
+        (
+            talk("| users | p99 |", "|---|---|", "| 100 | 40 ms |", "", "The pool has 50 slots."),
+            "The pool has 50 slots",
+        ),
+    ],
+)
+def test_confirmed_advice_counts_and_small_talk_and_tables_do_not(text, fact):
+    assert distil(text).fact == fact
 
 
 @pytest.mark.parametrize(
@@ -343,6 +400,12 @@ def test_what_agents_are_glad_of_is_nobodys_emotion():
         ("田中さんは東京に住んでいます", ("田中",)),
         ("Anna and Anna Karenina", ("Anna Karenina",)),
         ("Анна сказала, что Борис дома", ("Анна", "Борис")),
+        ("I've moved it and I'll tell them", ()),
+        ("The meeting room is called Kepler", ()),
+        ("The new hire is called Wanjiru Kamau, she starts in May", ("Wanjiru Kamau",)),
+        ("My name is Xylo Quux", ("Xylo Quux",)),
+        ("On Tuesday Alba presents it", ("Alba",)),
+        ("mein Bruder heißt Detlev", ("Detlev",)),
     ],
 )
 def test_people_are_told_from_other_words_with_a_capital_letter(text, names):
@@ -386,6 +449,7 @@ def test_topics_come_from_any_script_and_not_from_references(text, topics):
          ("decided to use Postgres", "will write the docs tomorrow")),
         ("It was not deployed. He hasn't fixed the bug", ()),
         ("TODO: buy milk", ("buy milk",)),
+        ("The room is called Kepler. I called the bank", ("called the bank",)),
         ("deployed " + "very " * 30 + "well", ("deployed " + ("very " * 10).rstrip(),)),
     ],
 )  # fmt: skip
@@ -429,6 +493,10 @@ def test_the_first_person_becomes_the_speaker_only_where_the_grammar_is_safe(tex
         ("**User:** hi\n\n**Assistant:** hello", [("user", ""), ("agent", "")]),
         ("Note: the port is 80\nPort: 8080\nOwner: Ada", [("", "")]),
         ("See: http://a.example", [("", "")]),
+        ("[09:15] lena: it broke\n[09:16] omar: reverted",
+         [("person", "lena"), ("person", "omar")]),
+        ("User: this\n```\nOSError: no disk for you\nAgent: x\n```\nAgent: Ah",
+         [("user", ""), ("agent", "")]),
         ("用户：我喜欢茶。助手：好的。", [("user", ""), ("agent", "")]),
         ("Preface\nAda: I like it. Bob: No!", [("", ""), ("person", "Ada"), ("person", "Bob")]),
     ],
@@ -447,6 +515,8 @@ def test_speakers_are_told_from_other_words_before_a_colon(text, speakers):
         ("a long line that was wrapped by the editor in\nthe middle of it", 1),
         ("i like it. you too? ok", 3),
         ("2**8 is 256", 1),
+        ("It took 200 ms. The limit is 100. I said no. See No. 5", 4),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", 0),
     ],
 )
 def test_sentences_end_where_they_end(text, number):

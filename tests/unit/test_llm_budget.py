@@ -65,6 +65,12 @@ def test_money_is_enough_when_it_reaches_the_limit(make_budget) -> None:
     assert budget.why_spent() == "0.50 of 0.50 dollars"
 
 
+def test_a_limit_below_a_cent_is_shown_as_it_is(make_budget) -> None:
+    budget = make_budget(cost=0.005)
+    spend(budget, 10, 0.02)
+    assert budget.why_spent() == "0.02 of 0.005 dollars"
+
+
 def test_a_price_that_is_not_known_is_counted_as_such(make_budget) -> None:
     budget = make_budget(cost=0.5)
     spend(budget, 10)

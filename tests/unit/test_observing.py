@@ -67,6 +67,79 @@ def test_questions_greetings_orders_doubts_and_short_texts_are_not_observed(text
     assert observed(Turn("user", text)) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm so happy and grateful for all of you",
+        "I'll keep that in mind for the next time",
+        "The view from up there was so beautiful",
+        "Remind me to call the dentist tomorrow",
+        "| 1000 | 31 ms | 410 ms | 12 MB | 4 |",
+    ],
+)
+def test_passing_moods_and_what_is_only_wanted_now_are_not_observed(text):
+    assert observed(Turn("user", text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use British spelling in everything you write",
+        "add oat milk, Lea is lactose intolerant",
+        "remove it and use an in-process LRU instead",
+        "Our house number is 17b since the renovation",
+        "Das Backup ist heute Nacht fehlgeschlagen",
+        "Guess what - I got a puppy two weeks ago",
+        "Kubernetes is overkill for the three of us",
+        "port 8443 is taken by the unifi controller",
+    ],
+)
+def test_rules_facts_and_news_are_observed_however_they_are_worded(text):
+    assert observed(Turn("user", text)) == [text]
+
+
+def test_a_path_at_the_beginning_is_no_command():
+    assert observed(Turn("user", "/var/log/app is rotated weekly, we decided that in May")) != []
+    assert observed(Turn("user", "/compact we decided to use Postgres for billing")) == []
+
+
+def test_an_answer_to_an_offer_is_not_observed():
+    assert (
+        observed(
+            Turn("assistant", "How can I help you today, my friend?"),
+            Turn("user", "just bored lol"),
+        )
+        == []
+    )
+
+
+def test_agents_are_believed_what_they_did_themselves():
+    (one,) = extract_turns(
+        [Turn("assistant", "I raised the pool from 10 to 50. I'll keep to that.")]
+    )
+    assert (one.event, one.text) == ("task_completed", "I raised the pool from 10 to 50")
+
+
+@pytest.mark.parametrize("found", ["works", "yep that was it, builds now", "jetzt geht es wieder"])
+def test_advice_that_works_is_a_solution_with_its_problem(found):
+    *_, solution = extract_turns(
+        [
+            Turn("user", "The build hangs at the link step"),
+            Turn("assistant", "Link it with `mold`. Let me know if it helps."),
+            Turn("user", found),
+        ]
+    )
+    assert solution.text == "The build hangs at the link step → Link it with `mold`"
+    assert solution.event == "task_solution"
+
+
+def test_an_error_status_is_told_from_a_sum():
+    (sum_of_money,) = extract_turns([Turn("user", "Our venue wants a deposit of 500 by Friday")])
+    assert sum_of_money.event == "fact_stored"
+    (status,) = extract_turns([Turn("user", "The upload page returns 502 since the release")])
+    assert status.event == "error_recovery"
+
+
 def test_the_first_person_becomes_the_actor():
     (one,) = extract_turns([Turn("user", "I prefer dark mode and tabs", "Ada", position=3, at=9.0)])
     assert one.text == "Ada prefers dark mode and tabs"
@@ -184,6 +257,23 @@ def test_observing_what_was_observed_adds_nothing():
             [Turn("user", "What's the capital of France?"), Turn("assistant", "Paris.")],
             "informational",
             ("capital of France", "Paris"),
+        ),
+        (
+            [
+                Turn("user", "can you rename getUser to fetchUser?"),
+                Turn("assistant", "Done, 14 files changed."),
+                Turn("user", "please never commit to main, always open a PR"),
+            ],
+            "resolved",
+            ("asked: can you rename getUser", "never commit to main"),
+        ),
+        (
+            [
+                Turn("user", "the deploy hangs again. raised the timeout to 60 s and it works"),
+                Turn("assistant", "Glad to hear it."),
+            ],
+            "resolved",
+            ("the deploy hangs again. raised the timeout",),
         ),
         ([Turn("user", "hi"), Turn("assistant", "hello")], "informational", ()),
         ([], "informational", ()),

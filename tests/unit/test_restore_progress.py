@@ -85,7 +85,7 @@ async def test_it_says_for_what_it_waits(clock: Clock) -> None:
     progress = Progress(stream, clock)
     progress.failed(TryLater("offline", "cannot reach the remote"), 12.4)
     assert stream.getvalue() == (
-        "waiting for the replica: cannot reach the remote; next try in 12 s\n"
+        "waiting for the replica, next try in 12 s: cannot reach the remote\n"
     )
 
 
@@ -97,6 +97,20 @@ async def test_on_a_terminal_the_seconds_are_seen_to_pass(clock: Clock) -> None:
     progress = Progress(stream, clock, sleep)
     progress.failed(TryLater("offline", "no network"), 2.5)
     await progress.pause(2.5)
-    waiting = "\rwaiting for the replica: no network; next try in"
-    assert stream.getvalue() == "".join(f"{waiting} {left} s\x1b[K" for left in (2, 2, 0))
+    waiting = "\rwaiting for the replica, next try in {} s: no network\x1b[K"
+    assert stream.getvalue() == "".join(waiting.format(left) for left in (2, 2, 0))
     assert clock.seconds == 2.5
+
+
+def test_a_line_that_is_rewritten_does_not_go_on_below(clock: Clock) -> None:
+    stream = Stream(terminal=True)
+    progress = Progress(stream, clock, columns=24)
+    progress.expect("otis", 2000, 0)
+    progress.failed(TryLater("offline", "cannot reach the remote"), 12.0)
+    assert stream.getvalue() == "\rotis: 0 of 2,000 rows, 0\x1b[K"
+
+
+def test_it_says_whom_it_asks_before_anything_comes(clock: Clock) -> None:
+    stream = Stream(terminal=False)
+    Progress(stream, clock).asking("https://replica")
+    assert stream.getvalue() == "asking https://replica\n"

@@ -55,6 +55,14 @@ def test_without_a_name_the_configured_one_is_meant(tmp_path: Path, token_file: 
     assert token_of(account) == "given"
 
 
+def test_what_is_given_needs_nothing_of_what_is_configured(tmp_path: Path) -> None:
+    sets = (f"sync.url={URL}", f"sync.token_file={tmp_path / 'missing'}")
+    for url in (None, URL, "https://another.example"):
+        assert token_of(found(tmp_path, *sets, url=url, token="given")) == "given"
+    with pytest.raises(ConfigInvalid):
+        found(tmp_path, *sets)
+
+
 def test_the_configured_token_opens_the_configured_database_alone(
     tmp_path: Path, token_file: Path
 ) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.store import workspace_files
-from thermocline.daemon.store.archive import Skipped
-from thermocline.daemon.store.workspace_files import Open, walk
+from thermocline.daemon.store.workspace_files import Open, Skipped, walk
 
 NOWHERE = (0, 0)
 
@@ -130,4 +129,4 @@ def test_giving_up_leaves_nothing_open(top: Path) -> None:
     walking = walk(top, "memory", NOWHERE)
     next(walking)
     walking.close()
-    assert open_files() == before
+    assert open_files() <= before

@@ -37,6 +37,8 @@ _END: Final = re.compile(
 _NEGATED: Final = re.compile(
     r"(?:\b(?:not|never|without|cannot)|n['’]t)(?: \w+)?\s+$", re.IGNORECASE
 )
+# "Is called Kepler".
+_NAMED: Final = re.compile(r"(?:\b(?:is|are|was|were|be)|['’]s)\s+$", re.IGNORECASE)
 _TRAILING: Final = word_set("a an the to of in on at for with and or by from as that this my our")
 
 
@@ -61,9 +63,16 @@ def _phrases(statement: str) -> Iterator[str]:
         stop = _END.search(statement, match.end())
         end = stop.start() if stop else len(statement)
         at = max(end, match.end())
-        if not _NEGATED.search(statement[max(0, match.start() - 24) : match.start()]):
-            phrase = _short(statement[start:end].rstrip(" .…"))
+        phrase = _short(statement[start:end].rstrip(" .…"))
+        if _was_done(phrase, statement[max(0, match.start() - 24) : match.start()]):
             yield f"will{phrase[2:]}" if phrase[:3].lower() == "ll " else phrase
+
+
+def _was_done(phrase: str, before: str) -> bool:
+    key = phrase.lower()
+    if _NEGATED.search(before) or key == "agreed":
+        return False
+    return not (key.startswith("called") and _NAMED.search(before))
 
 
 def _short(phrase: str) -> str:

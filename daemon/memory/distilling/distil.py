@@ -33,7 +33,10 @@ _LEAST_WORTH: Final = 0.6
 _WORTH_PER_AGGRESSION: Final = 1.5
 # Of a very long text so many statements tell what it is about.
 _MOST_TOLD: Final = 500
-_ARTICLES: Final = word_set("a an the der die das le la les el los las")
+_ARTICLES: Final = word_set("a an the my our")
+# "Die" and "los" are articles in one language, and more in others.
+_OTHER_ARTICLES: Final = word_set("der die das den dem le la les el los las")
+_ENGLISH: Final = word_set("and are for has is it my of our the to we with")
 _NOT_FELT: Final = frozenset({"agent", "system", "tool"})
 
 
@@ -119,7 +122,7 @@ def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     """
     fact = distilled.fact.removesuffix("…")
     if utf8_bytes(fact) > max_bytes:
-        fact = " ".join(word for word in fact.split() if word.casefold() not in _ARTICLES) or fact
+        fact = _without_articles(fact)
     ending = f" ({distilled.outcome})" if distilled.outcome != ONGOING else ""
     if ending and fact and utf8_bytes(fact + ending) <= max_bytes:
         return fact + ending
@@ -136,6 +139,16 @@ def stages_of(text: str, distilled: Distilled) -> Stages:
     core = core_summary(distilled)
     original = len(text.encode("utf-8", "replace"))
     return Stages(original, distilled, distilled_size(distilled), core, utf8_bytes(core))
+
+
+def _without_articles(fact: str) -> str:
+    words = fact.split()
+    english = any(word in _ENGLISH for word in words)
+    articles = _ARTICLES if english else _OTHER_ARTICLES
+    kept = [word for word in words[1:] if word not in articles]
+    if words[0].lower() not in articles:
+        kept.insert(0, words[0])
+    return " ".join(kept) or fact
 
 
 def _distilled(best: Statement, told: Sequence[Statement], found: Metadata) -> Distilled:
@@ -166,7 +179,7 @@ def _people(best: Statement, others: Iterable[Statement]) -> tuple[str, ...]:
     others = list(others)
     speakers = _speakers([best, *others])
     named = dict.fromkeys(people(best.text, speakers))
-    elsewhere = chain.from_iterable(people(statement.text) for statement in others)
+    elsewhere = chain.from_iterable(people(statement.said) for statement in others)
     folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
     named.update(dict.fromkeys(name for name in elsewhere if name.casefold() not in folded))
     return tuple(named)

@@ -13,9 +13,14 @@ from ..vocabulary import NEGATIONS, word_set
 Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
 _LONGEST: Final = 600
-_CLAUSE: Final = re.compile(
+_BREAK: Final = (
     r"[,;:.!?。，；！、](?:\s+|$)|(?<=[。，；！、])|\s[-–—]+\s|—|\s→\s"
-    r"|\s(?:but|however|although|though|then|aber|mais|pero|но|yet (?=the|it|we|i\b))\s"
+    r"|\s(?:but|however|although|though|then|aber|mais|pero|но|yet(?= (?:the|it|we|i)\b))\s"
+)
+_CLAUSE: Final = re.compile(_BREAK)
+# Not where a condition holds for both: "if it is fixed and the tests pass".
+_JOINED_CLAUSE: Final = re.compile(
+    _BREAK + r"|\s(?:and|so)(?= (?:it|that|this|they|everything|all|the|i|we|he|she|now)\b)\s"
 )
 # Something reached; denied, it is still to come: "not fixed".
 _DONE: Final = word_set(
@@ -40,6 +45,10 @@ _TROUBLES: Final = word_set(
 )
 # "Error handling" is no trouble.
 _COMPOUNDS: Final = word_set("handling message messages code codes budget log logs page pages")
+# Nor is a limit of time that can be set: "the timeout is 60 s", "an idle timeout".
+_LIMITS: Final = frozenset({"timeout", "timeouts"})
+_AFTER_LIMIT: Final = word_set("is was to of from setting settings value limit")
+_BEFORE_LIMIT: Final = word_set("idle read write connect connection session set raise raised")
 _UNSPACED_TROUBLE: Final = re.compile("错误|錯誤|エラー|오류")
 _OPEN: Final = word_set(
     "pending waiting awaiting todo to-do blocked unresolved unfinished postponed delayed scheduled",
@@ -51,6 +60,11 @@ _CONDITION: Final = word_set("if when unless would could might may whether hope 
 _DENIES: Final = NEGATIONS | word_set("without zero 0 longer fewer")
 # "Works at a bank", "working on it".
 _EMPLOYED: Final = word_set("at for as in from with on hard together out towards remotely")
+# What is back is well again, unless it is what ailed, or somebody who was away.
+_RETURNED: Final = (
+    r"back (?:online|up(?! \w))|(?:everything is|(?!errors|problems|issues|bugs|crashes|symptoms"
+    r"|pains|\w*aches)\w+s are)(?: all)? back(?! (?:on|in|at|to|from|by|for|home)\b)"
+)
 _TOLD_APART: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
     (
         "pending",
@@ -66,7 +80,8 @@ _TOLD_APART: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
     (
         "negative",
         re.compile(
-            r"\b(?:gave up|no luck|no success|(?:is|are|went|was) down|went wrong|fell through"
+            r"\b(?:gave up|giving up|no luck|no success|went wrong|fell through"
+            r"|(?:is|are|went|was) down(?! (?:to|by|from)\b)"
             r"|to no avail|unable to|passed away|in vain|timed out|ran out of|out of memory"
             r"|fehlgeschlagen|gescheitert|kaputt|abgestürzt|funktioniert nicht|klappt nicht"
             r"|échoué|échec|en panne|ne (?:marche|fonctionne) pas|falló|fallado|no funciona|roto"
@@ -84,17 +99,24 @@ _TOLD_APART: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
     (
         "positive",
         re.compile(
-            r"\b(?:up and running|back (?:online|up)|as expected|good to go|all (?:good|set|clear)"
-            r"|went (?:\w+ )?(?:well|fine|smoothly)|made it|did the trick|thumbs up|no longer"
-            r" (?:fails?|crashes|broken|blocked|an issue)|behoben|gelöst|erledigt|funktioniert"
-            r"|geklappt|résolue?|corrigée?|terminée?|réussie?|fonctionne|ça marche|resuelto"
+            rf"\b(?:up and running|{_RETURNED}|as expected|good to go|all (?:good|set|clear|fine)"
+            r"|went (?:\w+ )?(?:well|fine|smoothly)|made it|(?:did|does) the trick|thumbs up"
+            r"|(?:that|this) (?:was it$|did it|does it)"
+            r"|no longer (?:fails?|crashes|broken|blocked|an issue)"
+            r"|(?:builds|compiles|starts|boots|loads|runs|connects|prints|syncs|responds|plays)"
+            r" (?:now|again|fine|cleanly)"
+            r"|behoben|gelöst|erledigt|funktioniert|geklappt"
+            r"|(?:geht|gehen|läuft|laufen|klappt)(?: \w+)? (?:wieder|jetzt)"
+            r"|résolue?|corrigée?|terminée?|réussie?|fonctionne|ça marche|resuelto"
             r"|arreglado|terminado|funciona|решен[оа]|исправлен[оа]|готово|работает|удалось)\b"
-            r"|[✅✔🎉]|修复|修好|解决了|解決し|已(?:完成|解决|修复|部署)|完成了|成功|完了|直り|완료|해결"
+            r"|[✅✔🎉]|修复|修好|(?:恢复|现在)正常|正常了"
+            r"|解决了|解決し|已(?:完成|解决|修复|部署)|完成了|成功|完了|直り|완료|해결"
         ),
     ),
 )
 _PROMISE: Final = re.compile(
-    r"\b(?:(?:will|'ll|going to|gonna|must) (?!(?:be|have|remember|help|let|see|try)\b)|needs? to"
+    r"\b(?:(?:will|'ll|going to|gonna|must) (?!(?:be|have|remember|help|let|see|try|note"
+    r"|not|do|keep|bear|make sure)\b)|needs? to"
     r"|have to|has to|todo|to-do"
     r"|plan(?:s|ning)? to"
     r"|next steps?|remind|werde[nt]?|muss|müssen|doit|devons|tenemos que|voy a|нужно|надо)\b"
@@ -115,7 +137,7 @@ def outcome_of(statements: Iterable[str]) -> Outcome:
     promised = False
     for statement in statements:
         folded = fold(statement[:_LONGEST])
-        for clause in _CLAUSE.split(folded):
+        for clause in _clauses(folded):
             if not clause or not clause.strip():
                 continue
             if last == "negative" and _DECIDED.search(clause):
@@ -123,6 +145,11 @@ def outcome_of(statements: Iterable[str]) -> Outcome:
             last = _told(clause) or last
         promised = promised or _PROMISE.search(folded) is not None
     return last or ("pending" if promised else "ongoing")
+
+
+def _clauses(folded: str) -> list[str]:
+    conditional = not _CONDITION.isdisjoint(read(folded).words)
+    return (_CLAUSE if conditional else _JOINED_CLAUSE).split(folded)
 
 
 def _told(clause: str) -> Outcome | None:
@@ -144,7 +171,7 @@ def _told_by(words: tuple[str, ...], at: int) -> Outcome | None:
     denied = not before.isdisjoint(_DENIES)
     if word in _OPEN:
         return "positive" if denied else "pending"
-    if not before.isdisjoint(_CONDITION):
+    if not _CONDITION.isdisjoint(words[:at]):
         return None
     if word in _BAD:
         return "positive" if denied else "negative"
@@ -178,6 +205,8 @@ def _trouble(clause: str, words: tuple[str, ...]) -> Outcome | None:
     for at, word in enumerate(words):
         before = frozenset(words[:at])
         following = words[at + 1] if at + 1 < len(words) else ""
-        if word in _TROUBLES and following not in _COMPOUNDS and before.isdisjoint(_CONDITION):
+        if word not in _TROUBLES or following in _COMPOUNDS or before & _CONDITION:
+            continue
+        if word not in _LIMITS or not (following in _AFTER_LIMIT or before & _BEFORE_LIMIT):
             return "negative" if before.isdisjoint(_DENIES) else "positive"
     return "negative" if _UNSPACED_TROUBLE.search(clause) else None

@@ -11,13 +11,14 @@ from ..vocabulary import word_set
 _FENCE: Final = re.compile(r"\s{0,3}(?:```|~~~)")
 _RULE: Final = re.compile(r"[\s|:=*_-]{3,}$")
 _HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s")
+_ROW: Final = re.compile(r"\s*\|.*\|\s*$")
 _MARK: Final = re.compile(r"\s*+(?:>\s?)*+(?:(?:[-*+•‣–]|\d{1,3}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
 _BOLD: Final = re.compile(r"(?<![\w*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\w*])")
 _END: Final = re.compile(
     r"(?<![.!?…])[.!?…]{1,8}[\"')\]”’»*]{0,4}(?=\s)|[。！？।॥۔؟][」』”’）)]{0,3}|[!?]{1,8}(?=[^\W\d_])"
 )
 _ABBREVIATIONS: Final = word_set(
-    "mr mrs ms dr prof st vs e.g i.e etc cf ca approx no fig inc ltd co jr sr dept est al resp",
+    "mr mrs dr prof st vs e.g i.e etc cf ca approx fig inc ltd co jr sr dept est al resp",
     "z.b d.h u.a bzw usw evtl ggf nr str hr fr p.ex sra dra ud г ул т.е т.д т.п a.m p.m incl excl",
 )
 _LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
@@ -28,8 +29,8 @@ _WRAPPED: Final = 40
 def sentences(text: str) -> list[str]:
     """The sentences of `text` in order, each on one line, none blank.
 
-    Headings, rules and the contents of code fences are none; bullets, quotes and check boxes
-    lose their marks, and bold words their asterisks.
+    Headings, rules, rows of tables and the contents of code fences are none; bullets, quotes and
+    check boxes lose their marks, and bold words their asterisks.
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
 
@@ -41,7 +42,7 @@ def _blocks(text: str) -> Iterator[str]:
         if _FENCE.match(line):
             fenced = not fenced
             continue
-        if fenced or _RULE.match(line) or _HEADING.match(line):
+        if fenced or _RULE.match(line) or _HEADING.match(line) or _ROW.match(line):
             line = ""  # noqa: PLW2901 - it only ends what came before
         if block and _continues(block, line):
             block = f"{block} {line.strip()}"
@@ -91,10 +92,16 @@ def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
     token = _LAST_TOKEN.search(block, max(start, end.start() - 12), end.start())
     if token is None:
         return False
-    word = token.group()
-    if len(word) == 1 and word.isupper() and word != "I":
-        return True
-    return word.casefold() in _ABBREVIATIONS or (word.isdigit() and token.start() == start)
+    numbers_a_line = token.group().isdigit() and token.start() == start
+    return numbers_a_line or _is_abbreviation(token.group(), following)
+
+
+def _is_abbreviation(word: str, following: str) -> bool:
+    if word.casefold() == "no":
+        return following.isdigit()
+    initial = len(word) == 1 and word.isupper() and word != "I"
+    # "Ms." is a title, "ms." ends a sentence.
+    return initial or word == "Ms" or word.casefold() in _ABBREVIATIONS
 
 
 def _within_url(before: str) -> bool:

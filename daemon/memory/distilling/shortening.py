@@ -73,7 +73,9 @@ def _to_word(text: str, room: int, measure: Measure, mark: str) -> str:
 def tidy(text: str) -> str:
     """The beginning of a text without what leads on to its rest, or a quotation left open."""
     if text.count("`") % 2 and not text.startswith("`"):
-        text = text[: text.rindex("`")]
+        before = text[: text.rindex("`")]
+        # Where little stands before the quotation, its beginning says more.
+        text = before if len(before) * 2 > len(text) else text.replace("`", "")
     text = text.rstrip(_LOOSE)
     while _ends_open(text) and " " in text:
         text = text[: text.rfind(" ")].rstrip(_LOOSE)

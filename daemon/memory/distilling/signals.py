@@ -10,6 +10,7 @@ import re
 from typing import Final, Literal, TypeAlias
 
 from ..similarity import fold
+from .telling import CLAIM, COMMITMENT, NOT_IF, PREFERENCE, REPORT
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -42,18 +43,26 @@ _QUESTION: Final = re.compile(
     r"|will|have|has|shall|may)(?:n't)? (?:you|i|we|it|the|there|this|that|they|he|she|my|your"
     r"|our|anyone|someone)\b|(?:how|what) about\b|any (?:idea|thoughts|chance)\b|how (?:do|to)\b)"
 )
-_STANDING: Final = re.compile(r"\b(?:always|never|from now on|in future|whenever|remember|every)\b")
+_STANDING: Final = re.compile(
+    r"\b(?:always|never|from now on|in future|whenever|remember|every(?:thing)?|all my)\b"
+)
 _REQUEST: Final = re.compile(
     r"^(?:(?:ok|okay|now|then|so|hey|hi|and|also|great|thanks)[, ]+)*(?:please\b|kindly\b"
     r"|(?:can|could|would|will) you\b|(?:i(?:'d| would) like|i want|i need) you to\b|(?:show|tell"
     r"|give|send|help|remind) me\b|(?:write|explain|find|create|make|generate|summari[sz]e|add"
     r"|translate|draft|look up|describe|calculate|suggest|rewrite|tell|let me know|remove|delete"
-    r"|implement|fix (?:the|this|that|my)|(?:run|check|list|update|change|do) (?:the|this|my|a))\s"
+    r"|implement|fix (?:the|this|that|my)|(?:run|check|list|update|change|do|set|turn|start)"
+    r" (?:the|this|my|an?)|book|order|schedule|remind|play|call|text|buy)\s"
     r"|(?:bitte|kannst du|könntest du|peux-tu|pouvez-vous|puedes|podrías|por favor|пожалуйста)\b"
     r"|请|請|帮我|幫我|.{0,60}(?:ください|주세요))"
 )
+# Nor does "I'll keep that in mind" say anything.
+_TAKEN_NOTE: Final = (
+    r"^noted\b|\bi(?:'ll| will) (?:remember\b|(?:keep|bear) (?:that|it|this)(?:$| in mind))"
+)
 _OFFER: Final = re.compile(
-    r"\b(?:i can help|i can also|i could (?:also )?help|let me (?:know|check|see|help|try|look)"
+    rf"{_TAKEN_NOTE}|\b(?:how (?:can|may) i (?:help|assist)|what can i do for you"
+    r"|i can help|i can also|i could (?:also )?help|let me (?:know|check|see|help|try|look)"
     r"|would you like|do you want me|feel free|i (?:don't|can't|cannot) (?:have )?(?:access"
     r"|browse)|i'm unable to|happy to help|glad (?:i could|to) help"
     r"|glad (?:it|that|to hear|you)|is there anything|anything else|as an ai|i'm here to|i'll be"
@@ -67,17 +76,17 @@ _HEDGE: Final = re.compile(
     r"|seems?|supposedly|i suppose|thinking (?:about|of)|considering|vielleicht|peut-être|quizás"
     r"|возможно|may be)\b|可能|也许|かもしれ|たぶん"
 )
-_IF: Final = r"(?<!if )(?<!whether )(?<!not )(?<!n't )"
 _DECISION: Final = re.compile(
-    rf"{_IF}\b(?:(?:we|i|they|he|she|team|everyone|both|all|and|finally|it was|was|is|has been"
+    rf"{NOT_IF}\b(?:(?:we|i|they|he|she|team|everyone|both|all|and|finally|it was|was|is|has been"
     r"|have) (?:\w+ )?(?:decided|agreed|chose|picked|selected|settled on|opted|voted)"
-    r"|decided (?:to|on|that|against|not|by)|^(?:\w+ )?(?:decided|agreed|chose|selected|picked"
-    r"|opted)\b"
+    r"|decided (?:to|on|that|against|not|by)|^(?:\w+ )?(?:decided|chose|selected|picked|opted"
+    r"|agreed(?=:| (?:to|on|that|upon|with)))\b"
     r"|(?:i|we)(?:'ll| will|'re going to| are going to|'m going to) (?:use|go with|switch to|stick"
-    r" with|keep|adopt|drop|migrate to|move to|start with|ship with)|going with|let's (?:use"
-    r"|go (?!on\b)\w+"
+    r" with|keep (?!(?:it|that|this|to|you|going|trying|at|up|an eye)\b)|adopt|drop|migrate to"
+    r"|move to|start with|ship with)|going with|let'?s (?:use|go (?!on\b)\w+"
     r"|stick|keep (?!\w+ing\b|up)|switch|start|deploy|ship|do|make|move|drop|take|try|wait"
     r"|postpone|schedule|meet)"
+    r"|use (?!to\b)\S.{0,40}\binstead\b(?! of)|then let'?s"
     r"|(?:final |the |our )?decision(?: is|(?=:)| was)|approved|signed off|switched? (?:\w+ )?from"
     r"|made up my mind|opted for|settled on|changed my mind"
     r"|entschieden|beschlossen|vereinbart|entschied(?:en)? uns|einigten uns|wir nehmen"
@@ -86,11 +95,12 @@ _DECISION: Final = re.compile(
     r"|决定|決定|选定|商定|決めました|決めた|ことにし(?:た|ます|ました)|하기로|결정"
 )
 _SOLUTION: Final = re.compile(
-    rf"{_IF}\b(?:(?:fixed|solved|resolved|repaired|worked around|cured) (?:it |this |that |the "
+    rf"{NOT_IF}\b(?:(?:fixed|solved|resolved|repaired|worked around|cured) (?:it |this |that |the "
     rf"|by |"
     r"with |in |a )|(?:the |a )?(?:fix|solution|workaround|trick|remedy)(?: is| was|:| that)"
-    r"|(?:root )?cause (?:is|was)|was caused by|caused by|works? (?:now|again|after|fine|with)"
-    r"|worked after|turns out|turned out|to (?:fix|solve|resolve) (?:it|this|the)|solves it"
+    r"|(?:root )?cause (?:is|was)|was caused by|caused by|works? (?:now|again|after|fine)"
+    r"|it(?:'s| is) back (?:up|online)|(?:it|that|this|everything) works(?=$|[,.;!])|worked after"
+    r"|turns out|turned out|to (?:fix|solve|resolve) (?:it|this|the)|solves it"
     r"|did the trick|behoben|gelöst|la solution|résolu|corrigé|la solución|resuelto|solucionado"
     r"|arreglado|решено|исправил\w*|исправлено|решение)\b"
     r"|修复|修復|解决(?:了|方法|办法)|解決(?:しました|した|策)|直りました|고쳤|해결"
@@ -98,7 +108,8 @@ _SOLUTION: Final = re.compile(
 _CORRECTION: Final = re.compile(
     r"^(?:no|no wait|nope|wait|oh wait|sorry|actually|correction|wrong|nein|non|нет|eigentlich"
     r"|stimmt nicht)"
-    r"\s?[,:.!—–-]+ ?(?=\w+ (?!problem|worries|thanks|thank|need))"
+    r"\s?[,:.!—–-]+ ?(?!(?:i|we) (?:just|recently|also)\b)"
+    r"(?=\w+ (?!problem|worries|thanks|thank|need))"
     r"|^actually (?:it|the|my|i|we|that)\b|\bnot (?!just|only|merely"
     r"|even)[\w@./:-]+(?: [\w@./:-]+){0,3}, but\b"
     r"|, not (?!just|only|to mention|even|sure|yet)[\w\"'@]|\bi meant?\b(?! to)|\bi misspoke\b"
@@ -109,66 +120,34 @@ _CORRECTION: Final = re.compile(
     r"|на самом деле|不对|不對|不是.{1,30}而?是|其实|應該是|应该是|更正|ではなく|じゃなくて"
     r"|違います|아니라"
 )
-_PREFERENCE: Final = re.compile(
-    r"\b(?:(?:i|we|users?|team|he|she|they)(?:'d|'ve| would| have| has| do| does)?"
-    r"(?: (?:really|always|also|still|generally|usually|personally|much|strongly|just|kinda"
-    r"|absolutely|definitely|both))* (?:prefers?|likes?|loves?|enjoys?|hates?|dislikes?|favou?rs?"
-    r"|don'?t like|doesn'?t like|can(?:'t|not) (?:stand|have|eat|drink)|rather|do not like"
-    r"|does not like|never (?:eat|drink"
-    r"|use|want|work)s?|always (?:use|drink|eat|work|start|want)s?))\b(?! to (?:see|know|hear|help"
-    r"|ask|thank)\b)(?! (?:the |your )?(?:idea|sound|it)\b)"
-    r"|\bprefer(?:s|red)?\b|\b(?:my|our|his|her|their|\w+'s) (?:all-time )?favou?rites?\b"
-    r"|\b(?:loves|hates|dislikes|is a fan of|am a fan of|big fan of)\b"
-    r"|^(?:please )?(?:always|never|avoid|(?:don't|do not) (?!worry|quit|forget|give|mention"
-    r"|know))\b|\bplease (?:always|never|don'?t|do not)\b|\bfrom now on\b"
-    r"|\b(?:bevorzug\w+|am liebsten|(?:ich|er|sie|wir) (?:mag|mögen|liebe|liebt|hasse|hasst)"
-    r"|préfère\w*|j'(?:aime|adore)|je (?:n'aime|déteste)|prefiero|prefiere|(?:me|le) gustan?"
-    r"|me encantan?|odio|odia|предпочита\w+|люблю|любит|нравится|ненавижу)\b"
-    r"|喜欢|喜歡|偏好|讨厌|討厭|爱(?:吃|喝|看)|好き|嫌い|好み|좋아|싫어|선호"
+# "The timeout is 60 s" tells of a setting.
+_TIMEOUT: Final = (
+    r"(?<!idle )(?<!connect )(?<!read )timeouts?(?! (?:is|was|to|of|from|settings?|limit)\b)"
+)
+_NOT_DOING: Final = (
+    r"(?:never|won't|will not|can't|cannot|does(?:n't| not)|did(?:n't| not))"
+    r" (?:complete|connect|boot|light up|respond|turn on|open)s?"
+)
+_STATUS: Final = (
+    r"(?:http|status|code|returns?|returned|responds? with|gives?|throws?) (?:an? |the )?[45]\d\d"
+    r"|[45]0\d(?: (?:errors?|responses?|bad gateway|not found|on|from|when)|s)"
 )
 _ERROR: Final = re.compile(
     r"\b(?:errors?|exceptions?|(?<!\bi )(?<!\bhe )(?<!she )fail(?:s|ed|ing|ures?)?|crash(?:es|ed"
     r"|ing)?|broken|breaks|broke"
     r"|(?:does|did|is|was|do)(?:n't| not) (?:work|start|load|respond|compile|build|run)\w*"
-    r"|not working|timed? ?out|timeouts?|refused|segfaults?|traceback|bugs?|panics?|corrupt(?:ed)?"
-    r"|out of memory|deadlocks?|regression|[45]0\d|fehler\w*|kaputt|abgestürzt|erreurs?|échou\w+"
-    r"|en panne|fall[óa]|roto|ошибк\w+|упал\w*|сломал\w*)\b"
-    r"|失败|失敗|错误|錯誤|报错|崩溃|エラー|壊れ|오류|실패|^\w*(?:error|exception)\b"
-)
-_REPORT: Final = re.compile(
-    rf"{_IF}(?<!to be )\b(?:deployed|installed|published|created|completed|finished|migrated|merged"
-    r"|released|shipped|launched|upgraded|updated|configured|implemented|refactored|renamed"
-    r"|replaced|added|removed|deleted|downloaded|restored|reverted|restarted|enabled|disabled|sent"
-    r"|booked|ordered|bought|sold|signed|moved|married|born|hired|started|joined|visited|attended"
-    r"|graduated|won|painted|adopted|ran|passed|recovered|confirmed|scheduled|cancell?ed|fixed"
-    r"|resolved|solved|blocked|erledigt|fertig|installiert|veröffentlicht|terminé|installé|publié"
-    r"|terminado|instalado|publicado|готово|завершили|установили)\b"
-    r"|引っ越し|搬到|搬家|完成|部署了|发布了|上线|安装了|完了|リリース(?:しました|した)|완료"
-)
-_COMMITMENT: Final = re.compile(
-    r"\b(?:(?:i|we|he|she|they|team|it|\w+)(?:'ll| will)(?! be (?:happy|glad))|going to|gonna"
-    r"|needs?"
-    r" to|must (?!be\b|have\b)|have to|has to|todo|to-do|plans? to|planning to|next steps?"
-    r"|by (?:monday|tuesday"
-    r"|wednesday|thursday|friday|tomorrow|next)|deadline|due|scheduled|remind me|reminder"
-    r"|(?:don't forget|remember) to"
-    r"|(?:not|n't) (?:\w+ ){0,3}yet|still (?:needs?|waiting|missing|open|pending|failing|broken)"
-    r"|waiting (?:for|on)|blocked (?:by|on)|pending|werde|werden|muss"
-    r"|müssen|doit|devons|va|vais|tengo que|tenemos que|hay que|voy a|нужно|надо|должны)\b"
-    r"|需要|计划|必须|打算|予定|つもり|必要"
-)
-_CLAIM: Final = re.compile(
-    r"\b(?:my name is|i'?m called|call me|i(?:'m| am| live| work| own| have| use| was| grew| come"
-    r"| speak| study| moved| went| bought| got| started| just| did| made| took| ran| met| saw"
-    r"|'ve been| have been| learn(?:ed|t)| found out| discovered)|(?:my|our|the|his|her|their"
-    r"|\w+'s) [\w-]+(?: [\w-]+){0,4} (?:is|are|was"
-    r"|were|has|costs?|weighs|runs|listens|lives|works|uses|expires|starts|opens|closes|ends)"
-    r"|(?:my|our) (?:[\w-]+ ){1,3}\w+s (?=(?:to|in|at|with|on|for|from|an?|the)\b)"
-    r"|(?:is|are|was) (?:allergic|married|born|located|called|named|based|due|due to|on)"
-    r"|(?:lives?|living|based|born) in|works? (?:at|for|as)|birthday|allerg\w+|listens on|costs"
-    r"|ich (?:bin|wohne|heiße|arbeite|habe)|je (?:suis|m'appelle|travaille)|j'(?:habite|ai)"
-    r"|(?:me llamo|vivo|trabajo|soy|tengo)|меня зовут|живу|работаю|у меня)\b"
-    r"|我(?:是|叫|住|在)|我的|住在|です|は.{1,30}(?:です|ます|だ)"
+    rf"|not working|stopped working|{_NOT_DOING}|tim(?:ed|es|ing) out|{_TIMEOUT}|refused|segfaults?"
+    r"|traceback|bugs?|panics?|corrupt(?:ed)?|unreachable|hangs|out of (?:memory|disk|space)"
+    r"|(?:disk|memory|storage|drive|card)(?: is)? full"
+    r"|(?:still|shows?|there is|there's|gets?) no"
+    r" (?:data|signal|picture|sound|image|internet|connection|power|output)"
+    r"|keeps? (?:dropping|crashing|dying|failing|restarting|freezing)"
+    r"|(?:dead|died|drops|dropped) (?:again|every)|deadlocks?|regression"
+    rf"|{_STATUS}|it still (?!works|holds|is|has)\w+s|fehler\w*|kaputt|abgestürzt|fehlgeschlagen"
+    r"|(?:läuft|geht|funktioniert|startet) (?:\w+ )?nicht|erreurs?|échou\w+|en panne"
+    r"|ne (?:marche|fonctionne|démarre) (?:pas|plus)|fall[óa]|roto"
+    r"|no (?:funciona|arranca)|ошибк\w+|упал\w*|сломал\w*)\b"
+    r"|失败|失敗|错误|錯誤|报错|崩溃|エラー|壊れ|動きません|動かない|오류|실패|^\w*(?:error|exception)\b"
 )
 _PATTERNS: Final[dict[Signal, re.Pattern[str]]] = {
     "question": _QUESTION,
@@ -177,11 +156,11 @@ _PATTERNS: Final[dict[Signal, re.Pattern[str]]] = {
     "decision": _DECISION,
     "solution": _SOLUTION,
     "correction": _CORRECTION,
-    "preference": _PREFERENCE,
+    "preference": PREFERENCE,
     "error": _ERROR,
-    "report": _REPORT,
-    "commitment": _COMMITMENT,
-    "claim": _CLAIM,
+    "report": REPORT,
+    "commitment": COMMITMENT,
+    "claim": CLAIM,
 }
 
 

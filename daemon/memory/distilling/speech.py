@@ -36,6 +36,9 @@ _LINE: Final = re.compile(
     r"\s?(?:\([^)\n]{1,30}\)\s?)?[:：]\*{0,2}(?:\s|(?<=：)|$))",
     re.MULTILINE,
 )
+_FENCED: Final = re.compile(
+    r"^[ \t]*+(`{3,}+|~{3,}+)(?:(?!^[ \t]*+\1)[^\n]*+\n)*+(?:[ \t]*+\1)?", re.MULTILINE
+)
 _INLINE: Final = re.compile(
     rf"(?:(?<=[.!?…\"'”)\]] )|(?<=[。！？]))(?P<name>{'|'.join(map(re.escape, _ROLES))}"
     r"|[^\W\d_]{2,20}(?=: ))[:：]\s?",
@@ -117,8 +120,12 @@ def _may_interrupt(label: _Label, known: frozenset[str]) -> bool:
 
 
 def _line_labels(text: str) -> Iterator[_Label]:
+    code = [match.span() for match in _FENCED.finditer(text)]
     for match in _LINE.finditer(text):
-        yield _Label(match.start(), match.end(), match["nick"] or match["name"].strip())
+        while code and code[0][1] <= match.start():
+            del code[0]
+        if not code or match.start() < code[0][0]:
+            yield _Label(match.start(), match.end(), match["nick"] or match["name"].strip())
 
 
 def _speakers(text: str, labels: list[_Label]) -> frozenset[str]:
@@ -139,9 +146,12 @@ def _speaks(text: str, label: _Label, times: int) -> bool:
     words = label.name.split()
     if name in _NO_SPEAKERS or words[0].casefold() in _NO_SPEAKERS or len(words) > 3:
         return False
+    if name.endswith(("error", "exception", "warning")):
+        return False
     if text[label.start : label.end].rstrip().endswith(">"):
         return True
-    if not words[0][0].isupper() and not words[0][0].isnumeric() and words[0][0].islower():
+    stamped = text[label.start] in "[(" or text[label.start].isdigit()
+    if words[0][0].islower() and not stamped:
         return False
     end = text.find("\n", label.end)
     said = text[label.end : end if end >= 0 else len(text)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from ..contradiction import judge
+from .outcomes import outcome_of
 from .plain import plain, printable
 from .sentences import sentences
 from .signals import Signal, signals_of
@@ -28,6 +30,9 @@ _CONFIRMS: Final = re.compile(
     r" (?:fixed|solved|worked|works|helped|resolved|the trick)\b",
     re.IGNORECASE,
 )
+# A longer one tells something of its own.
+_CONFIRMING_WORDS: Final = 7
+_ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # "…, not 4711", "… instead of 4711".
 _INSTEAD: Final = re.compile(r",? (?:not|instead of|rather than) [^,.;]{1,60}$", re.IGNORECASE)
 
@@ -76,8 +81,8 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[Stateme
             statement = replace(_statement(sentence, utterance, aggression), place=place)
             if found and _answers(found[-1], statement):
                 statement = _joined(found.pop(), statement)
-            elif found and _confirms(found[-1], statement):
-                found[-1] = _confirmed(found[-1])
+            elif (confirmed := _confirmed_by(statement, found)) is not None:
+                found[confirmed] = _confirmed(found[confirmed])
             found.append(statement)
     return found
 
@@ -92,6 +97,9 @@ def corrects(newer: Statement, older: Statement) -> bool:
 
 def _statement(sentence: str, utterance: Utterance, aggression: float) -> Statement:
     signals = signals_of(sentence)
+    if utterance.role == "agent":
+        # What an agent wants done is advice.
+        signals -= {"request"}
     text = plain(sentence, aggression)
     speaker = utterance.speaker or ("User" if utterance.role == "user" else "")
     if "question" not in signals:
@@ -108,7 +116,7 @@ def _answers(asked: Statement, answer: Statement) -> bool:
     """Whether a statement means little without the question that came right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
-    if "request" in asked.signals:
+    if asked.signals & {"request", "offer"}:
         return False
     if _same_speaker(asked, answer) or answer.role == "tool":
         return False
@@ -132,10 +140,26 @@ def _joined(asked: Statement, answer: Statement) -> Statement:
     )
 
 
-def _confirms(before: Statement, statement: Statement) -> bool:
-    if _same_speaker(before, statement) or before.signals & {"greeting", "question"}:
+def _confirmed_by(statement: Statement, before: Sequence[Statement]) -> int | None:
+    """The place of what another speaker said last, where the statement finds that it works."""
+    if not before or _same_speaker(before[-1], statement) or not _confirms(statement):
+        return None
+    last = before[-1].place
+    for place in range(len(before) - 1, -1, -1):
+        if before[place].place != last:
+            break
+        if not before[place].signals & _ASIDE:
+            return place
+    return None
+
+
+def _confirms(statement: Statement) -> bool:
+    if _CONFIRMS.match(statement.said):
+        return True
+    if statement.signals & {"question", "request"}:
         return False
-    return _CONFIRMS.match(statement.said) is not None
+    short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
+    return short and outcome_of([statement.said]) == "positive"
 
 
 def _confirmed(statement: Statement) -> Statement:

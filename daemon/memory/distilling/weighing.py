@@ -9,6 +9,7 @@ from typing import Final
 from ..metadata import extract
 from ..names import people
 from ..stop_words import NOT_TOPICS
+from ..vocabulary import MONTHS, word_set
 from .signals import Signal
 
 _WORTH: Final[dict[Signal, float]] = {
@@ -25,9 +26,14 @@ _COST: Final[dict[Signal, float]] = {
     "greeting": 8.0,
     "offer": 3.0,
     "question": 2.5,
-    "request": 1.5,
+    "request": 1.2,
     "hedge": 1.0,
 }
+# No text is about them, but "on Tuesday" says something.
+_DAYS: Final = (MONTHS - {"may", "march"}) | word_set(
+    "monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays",
+    "saturday saturdays sunday sundays tomorrow weekdays weekends",
+)
 # Without a word of content even a decision says little: "let's do it".
 _BARE: Final = 0.5
 _FILLED: Final = 0.25
@@ -36,6 +42,11 @@ _WORD_WORTH: Final = 0.15
 _MANY_WORDS: Final = 8
 _TOO_MANY_WORDS: Final = 45
 _LONGEST: Final = 600
+_DATED: Final = re.compile(
+    r"\b(?:yesterday|tomorrow|(?:last|next|this) (?:week(?:end)?|month|year|spring|summer|autumn"
+    r"|fall|winter|\w+day)|\w+ (?:days?|weeks?|months?|years?) ago|since (?:\w+day|19|20))",
+    re.IGNORECASE,
+)
 _VAGUE: Final = re.compile(r"(?:it|this|that|they|he|she|there|those|these)\b", re.IGNORECASE)
 _TO_ANOTHER: Final = re.compile(
     r"(?:(?:must|it must) (?:be|have)|any|(?:and |but |so )?(?:you|your|you['’]\w+))\b",
@@ -70,7 +81,8 @@ def _content(text: str) -> int:
     words = WORD.findall(text)
     if not text.isascii() and len(words) < len(text) // 4:
         return len(text) // 3
-    return sum(_stem(word) not in NOT_TOPICS for word in words)
+    stems = [_stem(word) for word in words]
+    return sum(stem not in NOT_TOPICS or stem in _DAYS for stem in stems)
 
 
 def _extras(text: str, content: int) -> Iterator[float]:
@@ -80,9 +92,13 @@ def _extras(text: str, content: int) -> Iterator[float]:
         yield 0.7
     if people(text):
         yield 0.5
+    if _DATED.search(text):
+        yield 0.5
     found = extract(text)
     if found.urls or found.commands or found.paths:
         yield 1.0
+    if text.endswith((":", "：")):
+        yield -1.0
     if _VAGUE.match(text):
         yield -0.4 if content > 2 else -2.0
     if _MARKED.match(text):

@@ -1,0 +1,65 @@
+"""The daemon's endless tasks: one that fails is told of, and begins anew."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from .problems import Problems
+
+_log = logging.getLogger(__name__)
+_FAILED: Final = "task_failed"
+
+Endless: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Background:
+    """Runs what looks after the daemon beside its callers.
+
+    Every failure that has an error of ours is the affair of the task itself. This is about those
+    that nobody has thought of: without it a task would be gone, and nobody would hear of it.
+
+    Args:
+        problems: where a failure is told.
+        pause_seconds: before a task that failed begins anew.
+    """
+
+    def __init__(self, problems: Problems, pause_seconds: float) -> None:
+        self._problems = problems
+        self._pause_seconds = pause_seconds
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, name: str, run: Endless) -> None:
+        """Run a task until `end`; it must not mind being begun again."""
+        task = asyncio.get_running_loop().create_task(self._keep_up(name, run), name=name)
+        self._tasks.append(task)
+
+    async def end(self) -> None:
+        """Cancel all tasks, and wait until they are over."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _keep_up(self, name: str, run: Endless) -> None:
+        while True:
+            try:
+                await run()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                self._tell(name, error)
+            await asyncio.sleep(self._pause_seconds)
+
+    def _tell(self, name: str, error: Exception) -> None:
+        """Say where it failed and how, but not in its own words: it may quote a memory."""
+        kind = type(error).__name__
+        where = "".join(traceback.format_tb(error.__traceback__))
+        _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _FAILED})
+        self._problems.report(
+            _FAILED,
+            name,
+            f"the daemon's task '{name}' failed with {kind}, and begins anew",
+            "that should not happen: the log says where",
+            lasting=False,
+        )

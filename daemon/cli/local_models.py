@@ -1,0 +1,115 @@
+"""A model's server on this device, for whoever asks for a model where none is configured."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from .arguments import say
+from .terminal import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+    from ..client import Client
+
+PORTS_VARIABLE: Final = "THERMOCLINE_MODEL_PORTS"
+# Where llama.cpp, Ollama and LM Studio listen; EvoClaw's tools look there as well.
+_USUAL_PORTS: Final = (8080, 11434, 1234)
+_HOST: Final = "127.0.0.1"
+# A port where nobody listens says so at once; a server may be busy with another question.
+_SECONDS: Final = 3.0
+_LONGEST_LIST: Final = 1 << 20
+_SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENS: Final = "0A"
+
+
+def stand_in(client: Client) -> dict[str, str]:
+    """The `llm_endpoint` of a server on this device, if no model is configured; and say so.
+
+    To be called only for somebody who has asked for a model in so many words: what is asked
+    of it goes to whatever listens there.
+    """
+    if client.status()["llm"]["state"] != "off":
+        return {}
+    ports = ports_of(os.environ)
+    for port in ports:
+        if has_model(port):
+            endpoint = f"http://{_HOST}:{port}/v1"
+            say(f"no model is configured; asking the one at {endpoint}")
+            return {"llm_endpoint": endpoint}
+    if ports:
+        say(f"no model's server answers at port {_either(ports)} of this device")
+    return {}
+
+
+def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
+    """The ports to look at: those in `$THERMOCLINE_MODEL_PORTS`, which may be none."""
+    named = env.get(PORTS_VARIABLE)
+    if named is None:
+        return _USUAL_PORTS
+    words = named.replace(",", " ").split()
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 65_536 for word in words):
+        say(visible(f"{PORTS_VARIABLE}: expected numbers of ports, got {named[:60]!r}"))
+        return ()
+    return tuple(map(int, words))
+
+
+def has_model(port: int, tables: Sequence[str] = _SOCKETS) -> bool:
+    """Whether a server at this port of the loopback lists models, in OpenAI's protocol.
+
+    One that another user of the device has started is left alone: it would be told what is
+    remembered.
+    """
+    return not any(map(_is_anothers, _owners(port, tables))) and _lists_models(port)
+
+
+def _lists_models(port: int) -> bool:
+    from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - few commands ask
+
+    until = time.monotonic() + _SECONDS
+    connection = HTTPConnection(_HOST, port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/v1/models")
+        response = connection.getresponse()
+        body = b""
+        while (piece := response.read1(65_536)) and len(body) < _LONGEST_LIST:
+            body += piece
+            if time.monotonic() > until:
+                return False
+        found: Any = json.loads(body)
+        return response.status == 200 and bool(found["data"][0]["id"])
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError):
+        return False
+    finally:
+        connection.close()
+
+
+def _owners(port: int, tables: Sequence[str]) -> set[int]:
+    """The users whose programs listen at a port, as far as the kernel tells."""
+    owners: set[int] = set()
+    for table in tables:
+        try:
+            with open(table, encoding="ascii") as file:  # noqa: PTH123 - as in the other verbs
+                rows = [line.split() for line in file.readlines()[1:]]
+        except (OSError, ValueError):
+            continue
+        owners |= {
+            int(row[7])
+            for row in rows
+            if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port
+        }
+    return owners
+
+
+def _is_anothers(uid: int) -> bool:
+    """Whether it is a person's account, and not the caller's: services have low numbers."""
+    return uid != os.getuid() and (1_000 <= uid <= 60_000 or uid > 65_535)
+
+
+def _either(ports: Sequence[int]) -> str:
+    first = ", ".join(map(str, ports[:-1]))
+    return f"{first} or {ports[-1]}" if first else str(ports[-1])

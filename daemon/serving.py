@@ -1,0 +1,114 @@
+"""The life of the daemon between its start and its end: bind, open, serve, leave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from .api import server
+from .api.calls import Services
+from .api.connections import Server
+from .background import Background, Endless
+from .client import default_socket
+from .config import Settings
+from .errors import ThermoclineError
+from .signals import Signals
+from .welcome import welcome_text
+
+_log = logging.getLogger(__name__)
+_PAUSE_SECONDS: Final = 30.0
+# A second less than what is promised, for closing.
+_LEAVE_SECONDS: Final = 4.0
+_LEAST_SENDING_SECONDS: Final = 0.5
+
+
+class Start(msgspec.Struct, frozen=True):
+    """How the daemon was asked to start."""
+
+    state_dir: Path
+    socket: Path
+    config_file: Path | None
+    sets: tuple[str, ...]
+    welcome: bool
+
+
+async def serve(
+    start: Start,
+    settings: Callable[[], Settings],
+    services: Services,
+    edge: Server,
+    signals: Signals,
+    tasks: Mapping[str, Endless],
+) -> None:
+    """Serve until a signal says that it is enough, then leave everything complete on the disk.
+
+    Args:
+        start: how the daemon was asked to start.
+        settings: gives the configuration in force.
+        services: what the calls are answered with.
+        edge: answers them.
+        signals: tells when to leave.
+        tasks: what goes on beside, by name.
+
+    Raises:
+        AlreadyRunning: another daemon holds the socket.
+    """
+    now = settings()
+    bound = server.bind(start.socket, now.socket.permissions, now.socket.group)
+    listening = await server.listen(edge, bound)
+    inode = start.socket.stat().st_ino
+    background = Background(services.problems, _PAUSE_SECONDS)
+    try:
+        for name, run in tasks.items():
+            background.begin(name, run)
+        await _open_usual(services, now.agent_id)
+        _log.info("ready on %s", start.socket, extra={"action": "ready"})
+        if start.welcome:
+            print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
+        await signals.stopping.wait()
+    finally:
+        _log.info("stopping", extra={"action": "stopping"})
+        listening.close()
+        edge.pre_shutdown()
+        await _leave(settings(), services, edge, background)
+        if start.socket.exists() and start.socket.stat().st_ino == inode:
+            start.socket.unlink()
+        _log.info("stopped", extra={"action": "stopped"})
+
+
+async def _open_usual(services: Services, agent: str) -> None:
+    """Open the agent that most callers mean, before the first of them comes.
+
+    One that cannot be opened is told of, and keeps nobody from the others.
+    """
+    try:
+        async with services.agents.use(agent, create=True):
+            pass
+    except ThermoclineError as error:
+        services.problems.report(
+            "agent_trouble", agent, f"cannot open '{agent}': {error.message}", error.hint or ""
+        )
+    services.ready.set()
+
+
+async def _leave(
+    settings: Settings, services: Services, edge: Server, background: Background
+) -> None:
+    """Let running requests finish, send what is left, and close everything, in five seconds."""
+    began = time.monotonic()
+    # A question that is still with a model goes by the rules now.
+    await asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
+    await background.end()
+    await services.upkeep.close()
+    await services.thinking.close()
+    await services.workspaces.keep_all(services.agents.open_stores().values())
+    left = _LEAVE_SECONDS - (time.monotonic() - began)
+    await services.replicas.close(max(left, _LEAST_SENDING_SECONDS))
+    await services.agents.close()

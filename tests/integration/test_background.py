@@ -1,0 +1,52 @@
+"""The daemon's endless tasks go on, whatever happens to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from thermocline.daemon.background import Background
+from thermocline.daemon.problems import Problems
+
+
+class Task:
+    """Fails so many times, with words that nobody is to read, and then goes on."""
+
+    WORDS = "what an agent has told me"
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.goes_on = asyncio.Event()
+        self.ended = False
+
+    async def run(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise UnicodeError(self.WORDS)
+        self.goes_on.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+
+async def test_a_task_that_fails_is_told_of_and_begins_anew(
+    problems: Problems, caplog: pytest.LogCaptureFixture
+) -> None:
+    background = Background(problems, pause_seconds=0.0)
+    failing, sound = Task(2), Task(0)
+    with caplog.at_level(logging.ERROR):
+        background.begin("failing", failing.run)
+        background.begin("sound", sound.run)
+        await asyncio.gather(failing.goes_on.wait(), sound.goes_on.wait())
+    [problem] = problems.standing()
+    assert problem.code == "task_failed"
+    assert "'failing' failed with UnicodeError" in problem.message
+    assert not problem.lasting
+    assert "test_background.py" in caplog.text
+    assert Task.WORDS not in caplog.text + problem.message
+    await background.end()
+    assert failing.ended
+    assert sound.ended

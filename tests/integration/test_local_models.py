@@ -1,0 +1,98 @@
+"""Looking on this device for a model's server, as `--llm` does where none is configured."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import ModelServer, Saying
+
+from thermocline.daemon.cli.local_models import has_model, ports_of
+
+COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+CHOICE = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that nobody listens at, and that nobody else is given."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield int(bound.getsockname()[1])
+
+
+def table(folder: Path, port: int, uid: int, state: str = "0A") -> tuple[str]:
+    """The kernel's table of sockets with one line in it."""
+    file = folder / "tcp"
+    row = f"   0: 0100007F:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 0 {uid} 0"
+    file.write_text(f"{HEAD}{row}\n")
+    return (str(file),)
+
+
+def test_a_server_that_lists_models_is_found(model_server: ModelServer, closed_port: int) -> None:
+    assert has_model(model_server.port)
+    assert not has_model(closed_port)
+    model_server.models = ()
+    assert not has_model(model_server.port)
+
+
+def test_the_server_of_another_user_is_left_alone(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    port = model_server.port
+    another = 1_000 if os.getuid() != 1_000 else 1_001
+    assert not has_model(port, table(tmp_path, port, another))
+    # Where the number is that of another port, or of a connection, it says nothing.
+    assert has_model(port, table(tmp_path, port + 1, another))
+    assert has_model(port, table(tmp_path, port, another, "01"))
+    for trusted in (0, 998, 61_184, os.getuid()):
+        assert has_model(port, table(tmp_path, port, trusted))
+    assert has_model(port, (str(tmp_path / "none"),))
+
+
+def test_the_ports_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ports_of({}) == (8080, 11434, 1234)
+    assert ports_of({"THERMOCLINE_MODEL_PORTS": "8000, 9000"}) == (8000, 9000)
+    assert ports_of({"THERMOCLINE_MODEL_PORTS": ""}) == ()
+    assert capsys.readouterr().err == ""
+    assert ports_of({"THERMOCLINE_MODEL_PORTS": "80800"}) == ()
+    assert "expected numbers of ports, got '80800'" in capsys.readouterr().err
+
+
+def test_who_asks_for_a_model_gets_the_one_that_runs_here_and_nobody_else_does(
+    shared_daemon: Any, call: Any, model_server: ModelServer, closed_port: int
+) -> None:
+    call.store("Ada likes oolong", category="people/ada")
+    model_server.usually = Saying(CHOICE)
+    ports = {"THERMOCLINE_MODEL_PORTS": f"{closed_port} {model_server.port}"}
+
+    def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        start = [*COMMAND, f"--socket={shared_daemon.socket}", f"--agent-id={call.agent}"]
+        return subprocess.run(
+            [*start, *words],
+            env=os.environ | env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+
+    assert "oolong" in run("retrieve", "oolong", "--mode", "llm", **ports).stdout
+    assert "oolong" in run("retrieve", "oolong", **ports).stdout
+    assert model_server.heard == []
+    done = run("retrieve", "which beverage?", "--llm", **ports)
+    assert "Ada likes oolong" in done.stdout
+    address = f"http://127.0.0.1:{model_server.port}/v1"
+    assert done.stderr == f"thermocline: no model is configured; asking the one at {address}\n"
+    assert len(model_server.heard) == 1
+    done = run("retrieve", "oolong", "--llm", THERMOCLINE_MODEL_PORTS=str(closed_port))
+    first, second = done.stderr.splitlines()
+    assert first.endswith(f"no model's server answers at port {closed_port} of this device")
+    assert second.endswith("no model is configured for tree; name one in llm.model")

@@ -1,0 +1,105 @@
+"""What an account says of its token: where it goes, and who can read it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from thermocline.daemon.config import load
+from thermocline.daemon.errors import ConfigInvalid
+from thermocline.daemon.replication.account import (
+    OF_A_CALL,
+    Account,
+    Secret,
+    account_of,
+    read_token,
+)
+
+NOWHERE = Path("/nonexistent/config.json")
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text("s3cret\n")
+    path.chmod(0o600)
+    return path
+
+
+def found(token: Path) -> Account:
+    sets = ("sync.url=https://a", f"sync.token_file={token}")
+    settings = load({}, sets=sets, system_file=NOWHERE).settings
+    account = account_of(settings, {}, "default", token.parent)
+    assert account is not None
+    return account
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "way_out"),
+    [
+        (
+            Account("https://a", Secret("t"), "sync.url", "/etc/token"),
+            "unauthorized",
+            "make a new token, and put it into /etc/token",
+        ),
+        (
+            Account("https://a", Secret("t"), "sync.url", "/etc/token"),
+            "forbidden",
+            "make a token that allows writing, and put it into /etc/token",
+        ),
+        (
+            Account("https://a", None, "sync.url"),
+            "unauthorized",
+            "make a token, and put it into a file of its own, and name that in sync.token_file",
+        ),
+        (
+            Account("https://a", None, "--url"),
+            "unauthorized",
+            "make a token, and give it with --token-file",
+        ),
+        (
+            Account("https://a", Secret("t"), OF_A_CALL),
+            "unauthorized",
+            "make a new token, and give it with the call",
+        ),
+        (Account("https://a", Secret("t"), "sync.url"), "offline", None),
+        (Account("file:/a", None, "sync.url"), "forbidden", None),
+    ],
+)
+def test_the_way_out_names_the_place_of_the_token(
+    account: Account, code: str, way_out: str | None
+) -> None:
+    assert account.way_out(code) == way_out
+
+
+def test_a_token_that_only_its_owner_reads_is_not_exposed(token: Path) -> None:
+    account = found(token)
+    assert (account.token_file, account.exposed) == (str(token), False)
+    assert account.token == Secret("s3cret")
+
+
+def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        open_token = Path(folder) / "token"
+        open_token.write_text("s3cret")
+        open_token.chmod(0o644)
+        assert not found(open_token).exposed
+        Path(folder).chmod(0o755)
+        assert found(open_token).exposed == all(
+            path.stat().st_mode & 0o001 for path in Path(folder).parents
+        )
+        open_token.chmod(0o640)
+        assert not found(open_token).exposed
+
+
+def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match="No such file") as missing:
+        read_token(tmp_path / "none")
+    assert missing.value.hint == "put the token into it, or name another file in sync.token_file"
+    (tmp_path / "two").write_text("two words")
+    with pytest.raises(ConfigInvalid) as wrong:
+        read_token(tmp_path / "two")
+    assert "two words" not in wrong.value.message
+    assert wrong.value.hint == "put the token alone into it"
