@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from .problems import Problems
+from .problems import Problems, unforeseen
 
 _log = logging.getLogger(__name__)
 _FAILED: Final = "task_failed"
@@ -25,11 +24,15 @@ class Background:
     Args:
         problems: where a failure is told.
         pause_seconds: before a task that failed begins anew.
+        again_seconds: after which a task that does not end is cancelled once more.
     """
 
-    def __init__(self, problems: Problems, pause_seconds: float) -> None:
+    def __init__(
+        self, problems: Problems, pause_seconds: float, again_seconds: float = 2.0
+    ) -> None:
         self._problems = problems
         self._pause_seconds = pause_seconds
+        self._again_seconds = again_seconds
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self, name: str, run: Endless) -> None:
@@ -39,9 +42,12 @@ class Background:
 
     async def end(self) -> None:
         """Cancel all tasks, and wait until they are over."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        left = set(self._tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            # One that fails just as it is cancelled goes on, and has to be told again.
+            _, left = await asyncio.wait(left, timeout=self._again_seconds)
 
     async def _keep_up(self, name: str, run: Endless) -> None:
         while True:
@@ -52,9 +58,7 @@ class Background:
             await asyncio.sleep(self._pause_seconds)
 
     def _tell(self, name: str, error: Exception) -> None:
-        """Say where it failed and how, but not in its own words: it may quote a memory."""
-        kind = type(error).__name__
-        where = "".join(traceback.format_tb(error.__traceback__))
+        kind, where = unforeseen(error)
         _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _FAILED})
         self._problems.report(
             _FAILED,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from . import answers, status_answers, thinking_answers
+    from . import answers, status_answers, thinking_answers, upkeep_answers
     from .answers import Json
     from .recall_answers import ColdFound, Recall, RecallOptions
 
@@ -180,7 +180,21 @@ class Client(Caller):
         made: answers.Initialized = self.request("POST", "/api/cold/init", body=database)
         return made
 
-    # Conversations
+    # Texts and conversations
+
+    def distill(
+        self, text: str, **options: Unpack[thinking_answers.Distilling]
+    ) -> thinking_answers.DistilledText:
+        """What is worth remembering of a text, and by which way it was found.
+
+        Args:
+            text: any length that a request may have.
+            **options: `facts` for each statement, `core_summary` for one line; `store` keeps
+                what was found, in the fitting category or in `category`; `llm` says by what.
+        """
+        body = {"text": text, **options}
+        found: thinking_answers.DistilledText = self.request("POST", "/api/distill", body=body)
+        return found
 
     def observe(
         self,
@@ -295,6 +309,19 @@ class Client(Caller):
         return pairs
 
     # The daemon
+
+    def consolidate(
+        self, mode: str = "quick", *, dry_run: bool = False
+    ) -> upkeep_answers.Consolidated:
+        """Do now what otherwise happens by itself; it takes as long as there is something to do.
+
+        Args:
+            mode: `quick`, `daily`, `monthly` or `full`.
+            dry_run: only tell what would be done.
+        """
+        body = {"mode": mode, "dry_run": dry_run}
+        done: upkeep_answers.Consolidated = self.request("POST", "/api/consolidate", body=body)
+        return done
 
     def metadata(self, text: str) -> answers.Extracted:
         """The URLs, commands and paths in a text, which is not stored."""

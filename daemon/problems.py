@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from typing import Final
 
 import msgspec
@@ -21,6 +22,14 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str
     since: float
     lasting: bool
+
+
+def unforeseen(error: BaseException) -> tuple[str, str]:
+    """What kind of error it is, and where it comes from: for the log.
+
+    Its own words are left out, since they may quote what an agent remembers.
+    """
+    return type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
 
 
 class Problems:

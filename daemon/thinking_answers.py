@@ -1,6 +1,7 @@
-"""The shapes of what observing, compacting and the graph take and give; for type checkers alone.
+"""The shapes of what distilling, observing, compacting and the graph take and give.
 
-As with `answers`, nothing is checked at run time. Times are seconds since the epoch.
+They are for type checkers alone: as with `answers`, nothing is checked at run time. Times are
+seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,50 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .answers import Json, Memories, Time
+
+
+class Distilling(TypedDict, total=False):
+    """What is to become of a text, and by what; `max_bytes` is the most that a fact may have."""
+
+    core_summary: bool
+    facts: bool
+    store: bool
+    category: str
+    llm: bool
+    llm_endpoint: str
+    max_bytes: int
+    aggression: float
+
+
+class Fact(TypedDict):
+    """What a text comes to, in EvoClaw's shape."""
+
+    fact: str
+    emotion: str
+    people: list[str]
+    topics: list[str]
+    actions: list[str]
+    outcome: Literal["positive", "negative", "pending", "ongoing"]
+    urls: list[str]
+    commands: list[str]
+    paths: list[str]
+
+
+class DistilledText(TypedDict):
+    """What was distilled, with sizes in bytes; `why`: why no model did it."""
+
+    distilled: Fact
+    mode: Literal["rule", "llm"]
+    original_size: int
+    distilled_size: int
+    compression_ratio: float
+    stages: dict[str, int]
+    core_summary: NotRequired[str]
+    core_size: NotRequired[int]
+    facts: NotRequired[list[Fact]]
+    stored: NotRequired[list[Json]]
+    why: NotRequired[str]
+    llm: NotRequired[Json]
 
 
 class Turn(TypedDict):

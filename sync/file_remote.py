@@ -6,11 +6,13 @@ import asyncio
 import errno
 import os
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TooLarge, TryLater, classify, made
 from .remote import Result, Statement, Value
@@ -20,6 +22,9 @@ from .values import check, plain
 MOST_ANSWER_BYTES: Final = 10_000_000
 MOST_VALUE_BYTES: Final = 5_000_000
 
+T = TypeVar("T")
+# A look at whether anybody still waits, each fraction of a millisecond.
+_STEPS: Final = 20_000
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     # What was reported as sent is not sent again: it has to survive a power cut.
@@ -78,30 +83,47 @@ class FileRemote:
             raise Refused("bad_request", f"cannot use {self._path}: it was closed")
         if not statements:
             return []
-        loop = asyncio.get_running_loop()
-        async with self._turn:
-            running = loop.run_in_executor(self._threads, self._batch, tuple(statements))
-            try:
-                return await asyncio.shield(running)
-            except asyncio.CancelledError:
-                # The thread goes on with it: the next batch has to wait until it is over.
-                await asyncio.wait([running])
-                raise
+        given_up = threading.Event()
+        running = await self._begin(partial(self._batch, tuple(statements), given_up))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
 
     async def close(self) -> None:
         """Close the file, after what is under way. May be called twice."""
         if self._closed:
             return
         self._closed = True
-        async with self._turn:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._threads, self._disconnect)
+        await asyncio.shield(await self._begin(self._disconnect))
         if self._own is not None:
             self._own.shutdown(wait=False)
 
-    def _batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def _begin(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Begin something on a thread, once what was begun before is over.
+
+        Whoever waits for it may be cancelled; the thread goes on, and so the next has to wait
+        for the thread.
+        """
+        await self._turn.acquire()
         try:
-            return _run(self._ready(), statements)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except BaseException:
+            self._turn.release()
+            raise
+        running.add_done_callback(self._over)
+        return running
+
+    def _over(self, running: asyncio.Future[Any]) -> None:
+        self._turn.release()
+        if not running.cancelled():
+            # Perhaps nobody is left who would hear of it.
+            running.exception()
+
+    def _batch(self, statements: Sequence[Statement], given_up: threading.Event) -> list[Result]:
+        try:
+            return _run(self._ready(), statements, given_up)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # SQLite may quote what it cannot read, which may be a memory: the cause stays here.
             raise self._told(error) from None
@@ -159,12 +181,20 @@ class FileRemote:
         return error.hint
 
 
-def _run(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Result]:
+def _run(
+    connection: sqlite3.Connection, statements: Sequence[Statement], given_up: threading.Event
+) -> list[Result]:
+    """Run a batch. One that only reads ends soon after nobody waits for it any more."""
     reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
     # To read first and then to write would fail at once where another process wrote in between.
     connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
-        results = _execute(connection, statements)
+        if reads:
+            connection.set_progress_handler(given_up.is_set, _STEPS)
+        try:
+            results = _execute(connection, statements)
+        finally:
+            connection.set_progress_handler(None, _STEPS)
         connection.execute("COMMIT")
     except BaseException:
         # Some errors have ended the transaction themselves.

@@ -43,7 +43,7 @@ class Merged(msgspec.Struct, frozen=True):
 
 
 class Local(Protocol):
-    """The rows of one agent on this device. Each call is one durable transaction."""
+    """The rows of one agent on this device. A call that has returned is durable."""
 
     async def link(self) -> Link:
         """How far the remote was followed."""
@@ -58,7 +58,9 @@ class Local(Protocol):
         """The remote has these rows now, at `seq`; marks made again meanwhile stay."""
 
     async def merge(self, rows: Sequence[Row], link: Link) -> Merged:
-        """Take over what is newer in `rows`, and remember `link`, together.
+        """Take over what is newer in `rows`, and remember `link` with the last of them.
+
+        This may be done in several transactions; done again, it comes to the same.
 
         A mark whose row the remote has as new as this device is taken away. A statement of
         another tool is taken over unless its id is known; then it is marked, since the other

@@ -11,7 +11,7 @@ from . import foreign, schema, statements
 from .failures import Refused
 from .remote import Remote, Statement, Value
 from .rows import STATEMENT, Row
-from .statements import DISPLACED
+from .statements import CRITICAL_VERSION, DISPLACED
 from .values import integer, whole, whole_in
 
 P = TypeVar("P")
@@ -19,16 +19,12 @@ P = TypeVar("P")
 MOST_ROWS: Final = 500
 MOST_BYTES: Final = 1_000_000
 # Of rows that have no place in the order: beyond so many, the whole of it is damaged.
-_MOST_DISPLACED: Final = 10_000
+_MOST_DISPLACED: Final = 2000
 # Above every version before it, also where another tool has replaced the row and its version.
 _NEXT_CRITICAL: Final = (
     f"(SELECT coalesce(max({whole_in('seq', 0)}), 0) FROM replica_clock WHERE agent_id = ?1) +"
     f" coalesce((SELECT max({whole_in('version', 0)}, 0) FROM critical_state"
     " WHERE agent_id = ?1), 0) + 1"
-)
-# -1 where another tool wrote it, or wrote over it.
-CRITICAL_VERSION: Final = (
-    "CASE WHEN typeof(version) = 'integer' AND version > 0 THEN version ELSE -1 END"
 )
 _SEEN: Final = whole_in("seen", 0)
 _IN_USE: Final = "typeof(retired_at) <> 'integer'"
@@ -347,8 +343,7 @@ class Replica:
         result = await self._remote.batch(
             [
                 Statement(
-                    "SELECT id, text, category, importance, created_at, access_count, record,"
-                    " clock, device, place, place_clock, place_device, digest, seq"
+                    f"SELECT {', '.join(statements.STATEMENT_COLUMNS)}"
                     f" FROM (SELECT *, {hits or '1'} AS hits FROM cold_memories"
                     " WHERE agent_id = ?1) WHERE hits > 0"
                     " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?2",

@@ -68,8 +68,9 @@ class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
     A failure that passes by itself is retried for ever, more and more seldom. One that a person
-    has to mend stops the loop until `mended` is called; the marks of what is to be sent stay
-    with the rows, so that nothing is lost and nothing is sent twice to any effect.
+    has to mend stops the loop for an hour, or for minutes where a clock may have been wrong;
+    `sync` and `mended` end that pause. The marks of what is to be sent stay with the rows, so
+    that nothing is lost and nothing is sent twice to any effect.
 
     Args:
         local: the rows on this device.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -61,7 +61,7 @@ class Round:
         self._prepared = False
         self._signed: tuple[int, float] = (-1, float("-inf"))
         self._pruned_at = float("-inf")
-        self._room = MOST_BYTES
+        self._room = self._most_room = MOST_BYTES
 
     async def run(self, *, urgent_only: bool, look: bool, sign: bool) -> Tally:
         """Send, receive, publish the critical state where it changed, and sign.
@@ -168,8 +168,18 @@ class Round:
         """Send what is marked; also return the last place that it got, 0 if there was nothing."""
         place = 0
         while batch := await self._local.outgoing(kinds, MOST_ROWS):
-            for part in _parts(batch, self._room):
-                link, place = await self._send_part(link, part, tally)
+            left: Sequence[Outgoing] = batch
+            while left:
+                part = _part(left, self._room)
+                try:
+                    link, place = await self._send_part(link, part, tally)
+                except TooLarge:
+                    if len(part) == 1:
+                        raise
+                    # Whatever is in between takes no more at once, and will not the next time.
+                    self._room = self._most_room = sum(map(_weight, part)) // 2
+                else:
+                    left = left[len(part) :]
             if len(batch) < MOST_ROWS:
                 break
         return link, place
@@ -198,9 +208,9 @@ class Round:
             place = await self._replica.push(rows)
         except TryLater as error:
             if error.code == "timeout":
-                self._room = max(_LEAST_BYTES, self._room // 2)
+                self._room = min(self._room, max(_LEAST_BYTES, self._room // 2))
             raise
-        self._room = min(MOST_BYTES, self._room * 2)
+        self._room = min(self._most_room, self._room * 2)
         return place
 
     async def _receive(
@@ -307,26 +317,24 @@ async def pages(
         limit = min(MOST_ROWS, limit * 2)
 
 
-def _parts(batch: Sequence[Outgoing], room: int) -> Iterator[list[Outgoing]]:
-    """The batch in pieces of at most so many bytes of JSON; one row alone may be longer."""
-    part: list[Outgoing] = []
+def _part(batch: Sequence[Outgoing], room: int) -> Sequence[Outgoing]:
+    """The beginning of a batch, of at most so many bytes of JSON; one row alone may be longer."""
     size = 0
-    for outgoing in batch:
-        weight = _ROW_BYTES + (_weight(outgoing.row) if outgoing.row else 0)
-        if part and size + weight > room:
-            yield part
-            part, size = [], 0
-        part.append(outgoing)
-        size += weight
-    if part:
-        yield part
+    for number, outgoing in enumerate(batch):
+        size += _weight(outgoing)
+        if number and size > room:
+            return batch[:number]
+    return batch
 
 
-def _weight(row: Row) -> int:
-    """The bytes that the texts of a row take in an argument, where quotes are escaped once more."""
+def _weight(outgoing: Outgoing) -> int:
+    """The bytes that a row takes in an argument, where quotes are escaped once more."""
+    row = outgoing.row
+    if row is None:
+        return _ROW_BYTES
     view = row.view
     texts = (row.id, row.data, row.place, view and (view.text, view.category))
-    return len(msgspec.json.encode(texts))
+    return _ROW_BYTES + len(msgspec.json.encode(texts))
 
 
 def _has(rows: Sequence[Row], kinds: frozenset[str]) -> bool:

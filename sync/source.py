@@ -13,7 +13,7 @@ import msgspec
 
 from . import foreign, schema, statements
 from .remote import Remote, Statement, Value
-from .replica import CRITICAL_VERSION, Device, Page, Poll, Replica
+from .replica import Device, Page, Poll, Replica
 from .rows import STATEMENT, Row
 from .values import whole
 
@@ -174,7 +174,7 @@ class Source:
         columns = self._tables.get("critical_state")
         if columns is None:
             return None
-        version = CRITICAL_VERSION if "version" in columns else "-1"
+        version = statements.CRITICAL_VERSION if "version" in columns else "-1"
         rows = await self._rows(f"SELECT data, {version} FROM critical_state WHERE agent_id = ?1")
         return (str(rows[0][0]), whole(rows[0][1])) if rows else None
 

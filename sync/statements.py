@@ -145,6 +145,10 @@ _NAMED["objects"] = "typeof(kind) = 'text' AND typeof(id) = 'text'"
 _PLACED: Final = "typeof(seq) = 'integer'"
 # What `object_of` cannot read, whether or not it was deleted.
 UNSOUND_OBJECT: Final = f"NOT ({_NAMED['objects']} AND {_PLACED} AND typeof(clock) = 'integer')"
+# -1 where another tool wrote it, or wrote over it.
+CRITICAL_VERSION: Final = (
+    "CASE WHEN typeof(version) = 'integer' AND version > 0 THEN version ELSE -1 END"
+)
 # Of rows whose place is none, those that an index finds: a text is behind all integers.
 DISPLACED: Final = "seq >= ''"
 
@@ -190,8 +194,8 @@ def displaced(agent: str, limit: int) -> Statement:
         f"SELECT '{STATEMENT}', id, {cold} FROM cold_memories"
         f" WHERE agent_id = ?1 AND NOT ({cold} AND (seq IS NULL OR {_PLACED}))"
         f" UNION ALL SELECT kind, id, {rest} FROM objects"
-        f" WHERE agent_id = ?1 AND NOT ({rest} AND {_PLACED}) LIMIT ?2",
-        (agent, limit),
+        f" WHERE agent_id = ?1 AND NOT ({rest} AND {_PLACED}) LIMIT {limit}",
+        (agent,),
     )
 
 
@@ -249,7 +253,7 @@ def statement_of(agent: str, values: Sequence[Value]) -> Row | None:
         created_at=whole(created),
         access_count=whole(accesses),
     )
-    if record is None or clock is None:
+    if record is None:
         return Row(
             kind=STATEMENT,
             id=str(key),

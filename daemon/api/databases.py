@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -12,7 +11,7 @@ from thermocline.sync import SyncError
 from thermocline.sync.address import address
 
 from ..errors import InvalidInput, ThermoclineError
-from ..replication.account import OF_A_CALL, Account, Secret, complete
+from ..replication.account import OF_A_CALL, Account, Secret, plain
 from ..replication.replicas import Question
 from .calls import Call, T
 
@@ -87,15 +86,6 @@ async def _is_own(call: Call, named: Database) -> bool:
             raise
         # What is wrong with the agent's own is no matter of another.
         return False
-    if own is None or _plain(own.url) != _plain(named.url or ""):
+    if own is None or plain(own.url) != plain(named.url or ""):
         return False
     return not named.token or own.token == Secret(named.token.strip())
-
-
-def _plain(url: str) -> str:
-    """The URL without what makes no difference."""
-    try:
-        parts = urlsplit(complete(url.strip()))
-    except ValueError:
-        return url
-    return parts._replace(netloc=parts.netloc.lower()).geturl().rstrip("/")

@@ -6,15 +6,18 @@ import json
 import os
 import time
 
+from ..client import ApiError
 from .arguments import say
 from .terminal import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Final, TypeVar
 
     from ..client import Client
+
+    T = TypeVar("T")
 
 PORTS_VARIABLE: Final = "THERMOCLINE_MODEL_PORTS"
 # Where llama.cpp, Ollama and LM Studio listen; EvoClaw's tools look there as well.
@@ -27,7 +30,24 @@ _SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENS: Final = "0A"
 
 
-def stand_in(client: Client) -> dict[str, str]:
+def with_stand_in(
+    client: Client, ask: Callable[[dict[str, Any]], T], env: Mapping[str, str] = os.environ
+) -> T:
+    """What `ask` answers with the options of `stand_in`.
+
+    Where the caller may not have the daemon call others, it is asked without them, and says so.
+    """
+    options = stand_in(client, env)
+    try:
+        return ask(options)
+    except ApiError as error:
+        if not options or error.code != "forbidden":
+            raise
+        say(visible(f"that model was not asked: {error}"))
+    return ask({})
+
+
+def stand_in(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The `llm_endpoint` of a server on this device, if no model is configured; and say so.
 
     To be called only for somebody who has asked for a model in so many words: what is asked
@@ -35,7 +55,7 @@ def stand_in(client: Client) -> dict[str, str]:
     """
     if client.status()["llm"]["state"] != "off":
         return {}
-    ports = ports_of(os.environ)
+    ports = ports_of(env)
     for port in ports:
         if has_model(port):
             endpoint = f"http://{_HOST}:{port}/v1"

@@ -190,7 +190,8 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
         (
             f"{number_of(restored.categories, 'category', 'categories')}, "
             f"{number_of(restored.hot_entries, 'hot entry', 'hot entries')}, "
-            f"{number_of(restored.key_values, 'key-value pair', 'key-value pairs')}"
+            f"{number_of(restored.key_values, 'key-value pair', 'key-value pairs')}, "
+            f"{number_of(restored.notes, 'note', 'notes')}"
         ),
     )
     deleted = f"; {restored.deletions:,} more tell of deletions" if restored.deletions else ""

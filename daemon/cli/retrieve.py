@@ -10,14 +10,14 @@ from .arguments import WrongUsage, number, say, stdin_once, text_of, whole
 from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .explaining import show_explained, show_reasoned, show_understood
 from .fields import TYPES
-from .local_models import stand_in
+from .local_models import with_stand_in
 from .memories import headline, record, short, tell_elsewhere
 from .store import one_text
 from .terminal import moment, show_json, show_rows, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, Final
 
     from ..answers import Database
@@ -104,11 +104,15 @@ def run(args: argparse.Namespace) -> int:
     # The model's process may have to start first.
     seconds = PATIENCE_SECONDS if "mode" in options else patience(database)
     with Client(args.socket, args.agent, seconds) as client:
-        if args.llm and not args.llm_endpoint:
-            options |= stand_in(client)
-        recall = client.recall(
-            query, **options, explain=args.explain, reinforce=not args.no_reinforce
-        )
+
+        def search(more: Mapping[str, Any]) -> Recall:
+            given = {**options, **more}
+            return client.recall(
+                query, **given, explain=args.explain, reinforce=not args.no_reinforce
+            )
+
+        by_any = args.llm and not args.llm_endpoint
+        recall = with_stand_in(client, search) if by_any else search({})
         if database and len(recall["results"]) < args.limit:
             narrowed = sorted(options.keys() & _NARROWING)
             _add_cold(client, recall, query, args.limit, database, narrowed)

@@ -75,9 +75,16 @@ def _model(models: Models) -> str:
     names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
     today = models["today"]
     used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
-    cost = f", {today['cost']:.2f} dollars" if today["cost"] else ""
+    cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
     states = {"spent": "budget spent: by rules", "missing": "litellm is missing: by rules"}
     return f"{visible(names)}, {states.get(models['state'], models['state'])}; {used}{cost}"
+
+
+def dollars(amount: float) -> str:
+    """Cents, and of less than ten of them two digits: a day with a small model may cost less."""
+    if amount >= 0.1:
+        return f"{amount:,.2f}"
+    return f"{amount:.2g}" if amount >= 0.0001 else "less than 0.0001"
 
 
 def _show_agents(agents: Mapping[str, AgentStatus]) -> None:

@@ -26,6 +26,7 @@ _KINDS: Final = {
     "apart": ("parting", "partings"),
     "use": ("count of uses", "counts of uses"),
     "metric": ("counter", "counters"),
+    "file": ("note", "notes"),
 }
 
 
@@ -96,7 +97,8 @@ def _place(standing: Standing) -> str:
     if standing["replica"] == "none":
         return "none (cold.backend)"
     if standing["replica"] == "unknown":
-        return "what the configuration names cannot be used"
+        unusable = "what the configuration names cannot be used"
+        return unusable if standing["message"] else "not looked for yet"
     return f"{standing['url']} ({standing['configured_by']})"
 
 

@@ -18,6 +18,7 @@ AT_START: Final = {
     "agents": None,
     "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
     "store": ("readers_per_agent", "cache_kb"),
+    "sync": ("device_name",),
 }
 
 

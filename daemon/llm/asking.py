@@ -105,7 +105,7 @@ class LiveModel:
     ) -> Reply[T]:
         """Ask, and read the reply as a `kind`; see `model.Model`."""
         began, usage = self._clock(), self._meter.usage
-        asked, cleared = self._cleared(asked)
+        asked, cleared = await asyncio.to_thread(self._cleared, asked)
         usage.called(asked.purpose, cleared)
         bill = Bill()
         try:
@@ -224,13 +224,13 @@ class LiveModel:
         ask = Ask(0, "", messages, question.wanted, asked.max_tokens, asked.temperature, 0.0)
         model, answered = await self._one(question, ask, question.models)
         try:
-            return model, read(answered.text, kind, given=question.given), False
+            return model, await _read_aside(answered, kind, question.given), False
         except Unreadable as error:
             if error.refused:
                 raise
             again = self._repair(ask, answered, error.why)
         model, answered = await self._one(question, again, (model,))
-        return model, read(answered.text, kind, given=question.given), True
+        return model, await _read_aside(answered, kind, question.given), True
 
     def _repair(self, ask: Ask, answered: Answered, why: str) -> Ask:
         cut = answered.finish == "length"
@@ -296,6 +296,11 @@ class LiveModel:
                 why = f"the model's reply cannot be used, at the second attempt either: {error}"
                 return "unreadable", ModelUnavailable(why)
         return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
+
+
+async def _read_aside(answered: Answered, kind: type[T], given: str) -> T:
+    """The value of a reply, read on a thread: a long one takes what many callers could have."""
+    return await asyncio.to_thread(read, answered.text, kind, given=given)
 
 
 def _reply(

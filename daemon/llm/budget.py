@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
+_UNDER_WAY: Final = ", and what is under way may cost the rest"
 
 Write = Callable[[Path, bytes], object]
 
@@ -59,10 +59,28 @@ class Budget:
         self._days: dict[str, Spent] = {}
         self._reserved = 0
 
-    def load(self) -> None:
-        """Read the counts; a file that cannot be read counts as none. Blocking."""
-        with contextlib.suppress(OSError, msgspec.MsgspecError, RecursionError):
-            self._days = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Spent])
+    def load(self) -> Path | None:
+        """Read the counts. Blocking.
+
+        Returns:
+            Where a damaged file was set aside, in whose place the counts begin anew; else None.
+
+        Raises:
+            OSError: it cannot be read, or not be set aside; it counts as none all the same.
+        """
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            self._days = msgspec.json.decode(content, type=dict[str, Spent])
+        except (msgspec.MsgspecError, RecursionError):
+            stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._now()))
+            aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}")
+            self._write(aside, content)
+            self.save()
+            return aside
+        return None
 
     @property
     def day(self) -> str:
@@ -82,13 +100,17 @@ class Budget:
     def why_spent(self) -> str | None:
         """Which limit is reached, in words; None while there is room.
 
-        Requests under way count with what they may still cost.
+        Requests under way count with what they may still cost: in dollars by what a token has
+        cost of late, and with nothing before the first price is known.
         """
         limits, today = self._limits(), self.today
+        reserved = self._reserved * self._price()
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
-            return f"{today.tokens:,} of {limits.tokens:,} tokens"
-        if limits.cost and today.cost >= limits.cost:
-            return f"{_money(today.cost)} of {_money(limits.cost)} dollars"
+            text = f"{today.tokens:,} of {limits.tokens:,} tokens"
+            return text if today.tokens >= limits.tokens else f"{text}{_UNDER_WAY}"
+        if limits.cost and today.cost + reserved >= limits.cost:
+            text = f"{_money(today.cost)} of {_money(limits.cost)} dollars"
+            return text if today.cost >= limits.cost else f"{text}{_UNDER_WAY}"
         return None
 
     def reserve(self, tokens: int) -> None:
@@ -115,6 +137,11 @@ class Budget:
             OSError: the disk refused; what was there before is there still.
         """
         self._write(self._path, msgspec.json.encode(self._days))
+
+    def _price(self) -> float:
+        """Of a token, in dollars, on the last day that has cost anything."""
+        latest = (self._days[day] for day in sorted(self._days, reverse=True))
+        return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
 
 
 def _money(dollars: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..errors import ThermoclineError
 from ..problems import Problems
 from .asking import LiveModel
 from .attempts import Attempts
@@ -56,7 +57,7 @@ def build_model(plan: Callable[[], Plan], around: Around) -> LiveModel:
     Close it in the end: its process would otherwise wait for the daemon's end.
     """
     budget = Budget(around.state_dir / FILE, around.write, around.now, lambda: plan().limits)
-    budget.load()
+    _load(budget, around)
     supervisor = Supervisor(
         around.env,
         lambda: plan().idle_seconds,
@@ -75,3 +76,18 @@ def build_model(plan: Callable[[], Plan], around: Around) -> LiveModel:
         around.clear,
         around.problems,
     )
+
+
+def _load(budget: Budget, around: Around) -> None:
+    """Read what models have cost so far; tell where that is not known."""
+    path = around.state_dir / FILE
+    try:
+        aside = budget.load()
+    except (OSError, ThermoclineError) as error:
+        why = f"cannot read {path}: {error}"
+    else:
+        if aside is None:
+            return
+        why = f"{path} was damaged; it was set aside as {aside.name}"
+    text = f"{why}; what models cost today is counted from here on"
+    around.problems.report("model_usage_lost", "llm", text, lasting=False)

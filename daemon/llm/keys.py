@@ -23,12 +23,21 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     """The file of `llm.key_file`, else systemd's credential if there is one. Blocking.
 
     A home folder in the name is filled in.
+
+    Raises:
+        ConfigInvalid: nobody has such a home folder, or the place cannot be looked at.
     """
     if named is not None:
-        return Path(named).expanduser()
+        try:
+            return Path(named).expanduser()
+        except RuntimeError as error:
+            raise ConfigInvalid(f"cannot find {named}: nobody has this home folder") from error
     if directory := env.get("CREDENTIALS_DIRECTORY"):
         path = Path(directory) / CREDENTIAL
-        return path if path.exists() else None
+        try:
+            return path if path.exists() else None
+        except OSError as error:
+            raise _unread(path, error) from error
     return None
 
 
@@ -57,7 +66,7 @@ def read_keys(path: Path | None) -> Keys:
     try:
         content = path.read_bytes()[:_LONGEST_FILE].strip()
     except OSError as error:
-        raise ConfigInvalid(f"cannot read the models' keys in {path}: {error.strerror}") from error
+        raise _unread(path, error) from error
     if content.startswith(b"{"):
         try:
             return msgspec.json.decode(content, type=Keys)
@@ -68,3 +77,7 @@ def read_keys(path: Path | None) -> Keys:
     raise ConfigInvalid(
         f'cannot use {path}: expected a key and nothing else, or {{"a-provider": "its key"}}'
     )
+
+
+def _unread(path: Path, error: OSError) -> ConfigInvalid:
+    return ConfigInvalid(f"cannot read the models' keys in {path}: {error.strerror}")

@@ -21,19 +21,23 @@ Json = Any
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"<\|[^|<>\n]{1,40}\|>")
 _OPENING: Final = re.compile(r"[\[{]")
-# A string, or a comma with nothing but a closing bracket behind it.
-_LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+# What repeats here never gives back what it took: the time grows with the length alone, whatever
+# a model says, where it would grow with the square of it or worse.
+# A string, which may be cut off, or a comma with nothing but a closing bracket behind it.
+_LAST_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*+[\]}])', re.DOTALL)
 _REFUSAL: Final = re.compile(
-    r"\A\W*(?:i['’]?m|i am|we['’]?re)?\s*(?:very |really |terribly )?"
-    r"(?:sorry|afraid|apologi[sz]e|unfortunately)?[,.]?\s*(?:but |that |for )?\s*"
-    r"(?:i|we|as an ai\b.{0,40}?)\s*"
+    r"\A\W*+(?:i['’]?m|i am|we['’]?re)?\s*+(?:very |really |terribly )?"
+    r"(?:sorry|afraid|apologi[sz]e|unfortunately)?[,.]?\s*+(?:but |that |for )?\s*+"
+    r"(?:i|we|as an ai\b.{0,40}?)\s*+"
     r"(?:can['’]?t|can ?not|won['’]?t|will not|am unable to|['’]m unable to"
-    r"|am not able to|['’]m not able to|must decline|have to decline)\s+"
+    r"|am not able to|['’]m not able to|must decline|have to decline)\s++"
     r"(?:help|assist|comply|fulfil|provide|process|do that|do this|answer|engage|continue"
     r"|with that|with this|extract|summari[sz]e|generate|create)",
     re.IGNORECASE | re.DOTALL,
 )
 _MOST_STARTS: Final = 64
+# So many times its length is read of a text that does not end, from one bracket after another.
+_MOST_READ: Final = 4
 _MOST_LITERALS: Final = 5
 _LONGEST_LITERAL: Final = 20_000
 _SAID: Final = 160
@@ -56,7 +60,7 @@ class Unreadable(Exception):
 
 
 def read(text: str, kind: type[T], *, given: str = "") -> T:
-    """The value in a reply.
+    """The value in a reply. Takes time that grows with the length of the reply.
 
     Args:
         text: the reply.
@@ -97,8 +101,9 @@ def without_thoughts(text: str) -> str:
 
 def refusal_in(value: Json, given: str) -> bool:
     """Whether the texts of a value are those of a model that will not."""
-    said = [one for one in _texts(value) if _REFUSAL.match(one)]
-    return any(one.strip().lower()[:40] not in given.lower() for one in said)
+    said = {one.strip().lower()[:40] for one in _texts(value) if _REFUSAL.match(one)}
+    known = given.lower() if said else ""
+    return any(one not in known for one in said)
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -124,22 +129,29 @@ def _values(text: str) -> Iterator[Json]:
     bare = without_thoughts(whole)
     if bare != whole or bare[:1] not in {"{", "["}:
         yield from _decoded(bare)
-    mended = _LAST_COMMA.sub(lambda found: found[1] or "", bare)
-    yield from _decoded(mended)
+    yield from _decoded(_without_last_commas(bare))
     yield from _python(bare)
+
+
+def _without_last_commas(text: str) -> str:
+    # Quotation marks of the prose before it are no strings.
+    start = _OPENING.search(text)
+    return _LAST_COMMA.sub(lambda found: found[1] or "", text[start.start() :]) if start else ""
 
 
 def _decoded(text: str) -> Iterator[Json]:
     """The objects and lists in a text, one behind the other."""
-    at = 0
+    at, left = 0, _MOST_READ * len(text)
     for _ in range(_MOST_STARTS):
         start = _OPENING.search(text, at)
-        if start is None:
+        if start is None or left <= 0:
             return
         try:
             value, at = _json.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             at = start.end()
+            # An error that does not say where it came may have come at the end.
+            left -= getattr(error, "pos", len(text)) - start.start()
             continue
         yield value
 

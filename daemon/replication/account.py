@@ -6,6 +6,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -113,20 +114,27 @@ def account_of(
     if settings.cold.backend == "file":
         return beside
     found = _credentials(folder, workspace)
-    url, source = settings.sync.url, "sync.url"
-    if url is None and found is not None and found[0].database_url:
-        url, source = found[0].database_url, str(found[1])
-    if url is None:
+    named = _named(settings, agent, found)
+    if named is None:
         return beside
-    url = url.replace("{agent}", agent)
+    url, source = named
     if url.startswith("file:"):
         return Account(url, None, source)
-    return _with_token(Account(complete(url), None, source), settings, env, found)
+    return _with_token(Account(url, None, source), settings, env, found)
 
 
 def complete(url: str) -> str:
     """The address over HTTP of one that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
+
+
+def plain(url: str) -> str:
+    """A complete address without what makes no difference, to compare it with another."""
+    try:
+        parts = urlsplit(complete(url.strip()))
+    except ValueError:
+        return url
+    return parts._replace(netloc=parts.netloc.lower()).geturl().rstrip("/")
 
 
 def read_token(path: Path) -> Secret:
@@ -154,6 +162,7 @@ def read_token(path: Path) -> Secret:
 def account_at(
     settings: Settings,
     env: Mapping[str, str],
+    agent: str,
     url: str,
     source: str,
     folder: Path,
@@ -161,11 +170,13 @@ def account_at(
 ) -> Account:
     """The account of a database that was named beside the configuration. Blocking.
 
-    What the configuration has for one database is sent to no other.
+    The token that the configuration has is for the database that it names, or that EvoClaw's
+    file names in its place: it is sent to no other.
 
     Args:
         settings: the configuration.
         env: for `$CREDENTIALS_DIRECTORY`.
+        agent: whose memory; its name goes into the address that the configuration has.
         url: which database, complete.
         source: what named it.
         folder: the agent's folder.
@@ -176,17 +187,28 @@ def account_at(
     """
     account = Account(url, None, source)
     found = _credentials(folder, workspace)
-    if found is not None and found[0].database_url and complete(found[0].database_url) != url:
+    named = _named(settings, agent, found)
+    if named is not None and plain(named[0]) == plain(url):
+        return _with_token(account, settings, env, found)
+    if found is not None and found[0].database_url is None:
         found = None
-    if settings.sync.url is not None and complete(settings.sync.url) != url:
-        return _with_token(account, without_token(settings), {}, found)
-    return _with_token(account, settings, env, found)
+    return _with_token(account, without_token(settings), {}, found)
 
 
 def without_token(settings: Settings) -> Settings:
     """The configuration, but for the file of the token."""
     sync = msgspec.structs.replace(settings.sync, token_file=None)
     return msgspec.structs.replace(settings, sync=sync)
+
+
+def _named(
+    settings: Settings, agent: str, found: tuple[_Credentials, Path] | None
+) -> tuple[str, str] | None:
+    """The database that the configuration names, or else EvoClaw's file, and which of them."""
+    url, source = settings.sync.url, "sync.url"
+    if url is None and found is not None:
+        url, source = found[0].database_url, str(found[1])
+    return (complete(url.replace("{agent}", agent)), source) if url else None
 
 
 def _with_token(
@@ -197,13 +219,28 @@ def _with_token(
 ) -> Account:
     if settings.sync.token_file is not None:
         return _from_file(account, Path(settings.sync.token_file).expanduser())
-    if directory := env.get("CREDENTIALS_DIRECTORY"):
-        path = Path(directory) / _TOKEN_NAME
-        if path.exists():
-            return _from_file(account, path)
+    if path := _credential(env):
+        return _from_file(account, path)
     if found is None or not (token := (found[0].auth_token or "").strip()):
         return account
+    if found[0].database_url is not None and plain(found[0].database_url) != plain(account.url):
+        return account
     return _opened_by(account, Secret(token), found[1])
+
+
+def _credential(env: Mapping[str, str]) -> Path | None:
+    """The service's file of the token, if there is one."""
+    directory = env.get("CREDENTIALS_DIRECTORY")
+    if not directory:
+        return None
+    path = Path(directory) / _TOKEN_NAME
+    try:
+        return path if path.exists() else None
+    except OSError as error:
+        raise ConfigInvalid(
+            f"cannot look for {path}: {error.strerror}",
+            hint="let the user of this process enter that folder",
+        ) from error
 
 
 def _from_file(account: Account, path: Path) -> Account:

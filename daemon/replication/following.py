@@ -5,28 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from typing import Final
 
 import msgspec
 
 from thermocline.sync import Device, Local, Remote, Replica, Replicator, State, Timing, Waiting
 
 from ..errors import NotFound, ThermoclineError, Unavailable
-from ..problems import Problems
+from ..problems import Problems, unforeseen
 from ..store.outgoing import CRITICAL
 from .account import Account
 
 _log = logging.getLogger(__name__)
-_REPLICA_TROUBLE = "replica_trouble"
-_RETRY_SECONDS = 30.0
+_REPLICA_TROUBLE: Final = "replica_trouble"
+_RETRY_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 2.0
 # It passes by itself, but perhaps not before a month is over: somebody should know.
-_QUOTA = "quota"
+_QUOTA: Final = "quota"
+_UNEXPECTED: Final = "that should not happen: the log says where; it is tried again"
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How the replication of an agent stands. Times are seconds since the epoch.
 
     Attributes:
-        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names is none.
+        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
+            be used, or was not looked for yet.
         url: where it is.
         configured_by: the setting or file that names it.
         phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody mends it.
@@ -93,8 +97,13 @@ class Following:
         self.account = account
         self.remote = remote
         self.replica = Replica(remote, agent)
+        self.timing = timing
         self._problems = problems
+        self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
         self._away = False
+        # What keeps it from going on, where that is not the replica: a code, a message, a hint.
+        self._trouble: tuple[str, str, str] | None = None
+        self._succeeded: float | None = None
         self.replicator = Replicator(
             local,
             self.replica,
@@ -129,7 +138,7 @@ class Following:
     def standing(self) -> Standing:
         """How it stands."""
         state = self.replicator.state
-        code, message, hint = state.error or ("", "", "")
+        code, message, hint = state.error or self._trouble or ("", "", "")
         return Standing(
             replica=self.account.kind,
             url=self.account.url,
@@ -148,8 +157,10 @@ class Following:
 
     async def end(self) -> None:
         """Stop; what is not sent stays marked."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        while not self._task.done():
+            self._task.cancel()
+            # One that fails just as it is cancelled goes on, and has to be told again.
+            await asyncio.wait([self._task], timeout=_AGAIN_SECONDS)
         self._problems.clear(_REPLICA_TROUBLE, self.agent)
 
     async def _run(self) -> None:
@@ -161,18 +172,26 @@ class Following:
                 return
             except Unavailable:
                 # The disk is full, or the memory is just being closed: it is tried again.
-                await asyncio.sleep(_RETRY_SECONDS)
+                pass
             except ThermoclineError as error:
-                self._problems.report(
-                    _REPLICA_TROUBLE,
-                    self.agent,
-                    f"cannot replicate '{self.agent}': {error.message}",
-                    error.hint or "",
-                )
-                await asyncio.sleep(_RETRY_SECONDS)
+                self._fail(error.code, error.message, error.hint or "")
+            except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+                kind, where = unforeseen(error)
+                _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
+                self._fail("internal", f"a round failed with {kind}", _UNEXPECTED)
+            await asyncio.sleep(self._retry_seconds)
+            # What was due when it failed is due again.
+            self.replicator.mended()
+
+    def _fail(self, code: str, message: str, hint: str) -> None:
+        self._trouble = (code, message, hint)
+        said = f"cannot replicate '{self.agent}': {message}"
+        self._problems.report(_REPLICA_TROUBLE, self.agent, said, hint)
 
     def _tell(self, state: State) -> None:
-        if state.phase == "idle":
+        if state.phase == "idle" and state.last_success != self._succeeded:
+            self._succeeded = state.last_success
+            self._trouble = None
             self._problems.clear(_REPLICA_TROUBLE, self.agent)
             if self._away:
                 _log.info("the replica of '%s' answers again", self.agent)

@@ -12,8 +12,9 @@ from ..store import critical, incoming, link, mending, outgoing
 from ..store.agents import Agents
 from ..store.transaction import Transaction
 
-# Beyond this others would wait for the writer.
+# Beyond this others would wait for the writer for more than some hundredths of a second.
 _SWEPT_AT_ONCE: Final = 256
+_MERGED_AT_ONCE: Final = 64
 
 
 class AgentLocal:
@@ -48,8 +49,14 @@ class AgentLocal:
 
     async def merge(self, rows: Sequence[Row], to: Link) -> Merged:
         """Take over what is newer in `rows`."""
+        changed = refused = 0
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            return await store.write(partial(incoming.merge, rows=rows, to=to))
+            while len(rows) > _MERGED_AT_ONCE:
+                group, rows = rows[:_MERGED_AT_ONCE], rows[_MERGED_AT_ONCE:]
+                merged = await store.write(partial(_merge_some, rows=group))
+                changed, refused = changed + merged.changed, refused + merged.refused
+            merged = await store.write(partial(incoming.merge, rows=rows, to=to))
+            return Merged(changed + merged.changed, refused + merged.refused)
 
     async def forget_before(self, seq: int) -> None:
         """Drop the tombstones that every device has received."""
@@ -75,6 +82,11 @@ class AgentLocal:
         """Add what another tool's hot state and tree have and ours has not."""
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.write(partial(critical.adopt, data=data))
+
+
+def _merge_some(tx: Transaction, rows: Sequence[Row]) -> Merged:
+    """Merge a part of what came: an interruption leads back to where all of it begins."""
+    return incoming.merge(tx, rows, link.load(tx.db))
 
 
 def _remove(tx: Transaction, gone: Sequence[tuple[str, str]]) -> int:

@@ -92,6 +92,10 @@ class Replicas:
         self._owing: set[str] = set()
         # Of agents whose account cannot be used: why.
         self._accountless: dict[str, ThermoclineError] = {}
+        # Agents that the configuration gave no replica, when it was asked last.
+        self._without: set[str] = set()
+        # What is ending, though perhaps nobody waits for it any more.
+        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def device(self) -> Device:
@@ -113,9 +117,9 @@ class Replicas:
                 await self.look_after(agent)
             for agent, following in list(self._following.items()):
                 if following.ended:
-                    await self._end(agent)
+                    await self._end(following)
                 elif agent not in self._agents.open_stores():
-                    await self._finish(agent, following)
+                    await self._finish(following)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look_after(self, agent: str) -> None:
@@ -203,8 +207,9 @@ class Replicas:
         for task in last:
             task.cancel()
         await asyncio.gather(*last, return_exceptions=True)
-        for agent in list(self._following):
-            await self._end(agent)
+        for following in list(self._following.values()):
+            await self._end(following)
+        await asyncio.gather(*self._ending)
         await asyncio.gather(*(remote.close() for remote in self._remotes.values()))
 
     async def _last(self, agent: str, store: AgentStore | None) -> None:
@@ -219,10 +224,10 @@ class Replicas:
         except (SyncError, ThermoclineError) as error:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
-    async def _finish(self, agent: str, following: Following) -> None:
+    async def _finish(self, following: Following) -> None:
         """Of a memory that was closed, send what is left at once, and then end."""
         if not following.owing:
-            await self._end(agent)
+            await self._end(following)
         elif following.replicator.state.phase == "idle":
             following.replicator.mended()
 
@@ -233,7 +238,7 @@ class Replicas:
             return found if before is None else found.after(before)
         if agent in self._accountless:
             return Standing(replica="unknown", phase="stopped")
-        return Standing(replica="none")
+        return Standing(replica="none" if agent in self._without else "unknown")
 
     def _tell_exposed(self, agent: str, following: Following | None) -> None:
         if following is None or not following.account.exposed:
@@ -249,19 +254,21 @@ class Replicas:
         )
 
     async def _start(self, agent: str) -> Following | None:
-        """Follow the agent's replica by the account in force, if there is one."""
+        """Follow the agent's replica by the configuration in force, if there is one."""
         account = await self.account(agent)
         async with self._starting:
-            following = self._following.get(agent)
-            if following is not None and following.account == account:
-                return following
+            following, timing = self._following.get(agent), self._plan().timing
             if following is not None:
-                await self._end(agent)
+                if (following.account, following.timing) == (account, timing):
+                    return following
+                await self._end(following)
             if account is None:
+                self._without.add(agent)
                 return None
-            return await self._follow(agent, account)
+            self._without.discard(agent)
+            return await self._follow(agent, account, timing)
 
-    async def _follow(self, agent: str, account: Account) -> Following:
+    async def _follow(self, agent: str, account: Account, timing: Timing) -> Following:
         if account not in self._remotes:
             try:
                 self._remotes[account] = await self._connect(account)
@@ -273,16 +280,27 @@ class Replicas:
             self._remotes[account],
             AgentLocal(self._agents, agent),
             self._device,
-            timing=self._plan().timing,
+            timing=timing,
             waiting=self._waiting,
             problems=self._problems,
         )
         self._following[agent] = following
         return following
 
-    async def _end(self, agent: str) -> None:
+    async def _end(self, following: Following) -> None:
+        """End it, also where whoever wants it to gives up meanwhile."""
+        ending = asyncio.create_task(self._end_now(following))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        await asyncio.shield(ending)
+
+    async def _end_now(self, following: Following) -> None:
+        """End it, unless somebody has meanwhile, and perhaps begun another in its place."""
+        agent = following.agent
+        if self._following.get(agent) is not following:
+            return
         self._before[agent] = self._standing(agent)
-        following = self._following.pop(agent)
+        del self._following[agent]
         self._owing.discard(agent)
         await following.end()
         if all(other.account != following.account for other in self._following.values()):

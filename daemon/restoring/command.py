@@ -19,7 +19,7 @@ from ..config import load
 from ..config.settings import Settings
 from ..errors import ConfigInvalid, ReplicaRefused
 from ..places import default_state_dir
-from ..replication.account import Account, Secret, account_of, complete
+from ..replication.account import Account, Secret, account_of, plain
 from ..replication.connecting import connect
 from ..replication.replicas import as_ours
 from ..rules import rules_of
@@ -92,7 +92,9 @@ def is_configured(options: Options, agent: str) -> bool:
         account = account_of(settings, os.environ, agent, folder)
     except ConfigInvalid:
         return False
-    return account is not None and account.url == complete(options.url.replace("{agent}", agent))
+    return account is not None and plain(account.url) == plain(
+        options.url.replace("{agent}", agent)
+    )
 
 
 def measure(options: Options) -> list[Measured]:

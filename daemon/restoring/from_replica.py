@@ -18,7 +18,7 @@ from thermocline.sync import Extent, Remote, Source, SyncError, Waiting
 from thermocline.sync.rows import STATEMENT
 from thermocline.sync.source import Tables, agents, look
 
-from ..errors import NotFound, StoreDamaged, ThermoclineError
+from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.replicas import as_ours
 from ..store.database import translate_os
@@ -36,6 +36,8 @@ from .watching import Patience, Watch
 _SAMPLE: Final = 500
 # About what one processor writes and compares.
 _ROWS_A_SECOND: Final = 5000
+# Errors of the replica that are about one agent's rows, and perhaps not about the others'.
+_OF_ITS_ROWS: Final = ("damaged", "too_large")
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +85,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
     categories: int
     hot_entries: int
     key_values: int
+    notes: int
     rows: int
     fingerprint: str
     lost: tuple[str, ...]
@@ -209,8 +212,14 @@ class Restorer:
         for name, arrival in arrivals.items():
             try:
                 outcome.restored.append(await self._restore(name, arrival, tables, run))
-            except (NotFound, StoreDamaged) as error:
+            except (DiskFull, ReadOnly):
+                raise
+            except ThermoclineError as error:
                 outcome.failed[name] = error
+            except SyncError as error:
+                if error.code not in _OF_ITS_ROWS:
+                    raise
+                outcome.failed[name] = as_ours(error)
         if not outcome.failed:
             run.end(state_dir)
         return outcome
@@ -270,6 +279,7 @@ class Restorer:
             categories=held["categories"],
             hot_entries=held["hot_entries"],
             key_values=held["key_values"],
+            notes=held["notes"],
             rows=verdict.rows,
             fingerprint=verdict.fingerprint,
             lost=verdict.lost,

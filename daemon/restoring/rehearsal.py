@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ..store import link
+from ..store import link, noted
 from ..store.transaction import Transaction
 
 _KEY: Final = "rehearsal"
@@ -78,17 +78,12 @@ class Due(msgspec.Struct, frozen=True):
 
 def last_rehearsal(db: sqlite3.Connection) -> Rehearsal | None:
     """The last rehearsal of the memory; None: there was none, or what is noted is unreadable."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
-    try:
-        return None if row is None else msgspec.json.decode(row[0], type=Rehearsal)
-    except msgspec.DecodeError:
-        return None
+    return noted.read(db, _KEY, Rehearsal)
 
 
 def note(tx: Transaction, rehearsal: Rehearsal) -> None:
     """Note a rehearsal in the place of the one before."""
-    text = msgspec.json.encode(rehearsal).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    noted.write(tx, _KEY, rehearsal)
 
 
 def due_of(path: Path) -> Due | None:

@@ -62,18 +62,24 @@ def account_for(
     if url is None:
         account = _configured(settings, env, name, folder, workspace)
     else:
-        account = _named(settings, env, url.replace(_PER_AGENT, name), folder, workspace)
-    if account.kind == "file" and not Path(account.url.removeprefix("file:")).is_file():
-        raise NotFound(
-            f"cannot restore from {account.url}: there is no such file",
-            hint="name a database with --url" if url is None else None,
-        )
+        account = _named(settings, env, name, url.replace(_PER_AGENT, name), folder, workspace)
+    if account.kind == "file":
+        _refuse_missing(account, hint="name a database with --url" if url is None else None)
     if token is not None:
         given = Secret(token.strip())
         return msgspec.structs.replace(
             account, token=given, source="--token-file", token_file="", exposed=False
         )
     return account
+
+
+def _refuse_missing(account: Account, hint: str | None) -> None:
+    try:
+        there, why = Path(account.url.removeprefix("file:")).is_file(), "there is no such file"
+    except OSError as error:
+        there, why = False, error.strerror or "it cannot be reached"
+    if not there:
+        raise NotFound(f"cannot restore from {account.url}: {why}", hint=hint)
 
 
 def _configured(
@@ -89,7 +95,12 @@ def _configured(
 
 
 def _named(
-    settings: Settings, env: Mapping[str, str], url: str, folder: Path, workspace: Path | None
+    settings: Settings,
+    env: Mapping[str, str],
+    agent: str,
+    url: str,
+    folder: Path,
+    workspace: Path | None,
 ) -> Account:
     try:
         url = complete(msgspec.convert(url.strip(), RemoteUrl))
@@ -101,6 +112,6 @@ def _named(
     if url.startswith("file:"):
         return Account(url, None, "--url")
     try:
-        return account_at(settings, env, url, "--url", folder, workspace)
+        return account_at(settings, env, agent, url, "--url", folder, workspace)
     except ConfigInvalid as error:
         raise ConfigInvalid(error.message, hint="or give another with --token-file") from error

@@ -60,7 +60,9 @@ class FaceFiles:
         for file in files:
             digest = _digest(file)
             if not self._is_current(file.name, digest):
-                found[file.name] = [self._digests.get(file.name, GONE), digest]
+                # Of several kills in a row, any may have come after its write.
+                before = (self._digests.get(file.name, GONE), *self._announced.get(file.name, ()))
+                found[file.name] = list(dict.fromkeys((*before, digest)))
         return found
 
     def write(self, files: Iterable[Rendered]) -> Written:
@@ -84,6 +86,7 @@ class FaceFiles:
                 failures[file.name] = error
                 continue
             self._digests[file.name] = digests[file.name] = digest
+            self._announced.pop(file.name, None)
             self._stamps[file.name] = self._seen[file.name] = stamp
         return Written(digests, failures)
 

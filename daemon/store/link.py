@@ -6,11 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from thermocline.sync import Link, Mark, Row
 
-from . import remote_rows, uses_rows
+from . import noted, remote_rows, uses_rows
 from .transaction import Transaction
 
 _KEY: Final = "link"
@@ -33,17 +31,12 @@ _ALL: Final = """
 
 def load(db: sqlite3.Connection) -> Link:
     """How far the replica was followed; from the beginning, if never or if that is unreadable."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
-    try:
-        return Link() if row is None else msgspec.json.decode(row[0], type=Link)
-    except msgspec.DecodeError:
-        return Link()
+    return noted.read(db, _KEY, Link) or Link()
 
 
 def save(tx: Transaction, link: Link) -> None:
     """Note how far the replica was followed."""
-    text = msgspec.json.encode(link).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    noted.write(tx, _KEY, link)
 
 
 def relink(tx: Transaction, link: Link) -> None:

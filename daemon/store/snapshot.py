@@ -33,6 +33,7 @@ _COUNTS: Final = {
     "hot_entries": "hot",
     "key_values": "kv",
     "tombstones": "tombstones",
+    "notes": "files",
 }
 
 

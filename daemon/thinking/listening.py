@@ -6,7 +6,6 @@ import asyncio
 import datetime as dt
 import logging
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
@@ -14,7 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
-from ..problems import Problems
+from ..problems import Problems, unforeseen
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -240,9 +239,8 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Tell of what nobody has thought of, without its words: they may quote what was said."""
-        kind = type(error).__name__
-        where = "".join(traceback.format_tb(error.__traceback__))
+        """Tell of what nobody has thought of."""
+        kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
         self._problems.report(_TROUBLE, subject, text, "that should not happen: the log says where")

@@ -19,7 +19,7 @@ from ..memory.checks import TAGS
 from ..memory.metadata import extract, merge
 from ..memory.pairing import comparable, find_clusters, judge_pair
 from ..memory.records import Memory, Metadata
-from ..store import memories, merging
+from ..store import memories, merging, noted
 from ..store.agent_store import AgentStore
 from ..store.memory_rows import fetch
 from ..store.selecting import living_after
@@ -175,14 +175,12 @@ def _digest(cluster: Sequence[Memory]) -> str:
 
 
 def _left_apart(db: sqlite3.Connection) -> list[str]:
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
-    return [] if row is None else msgspec.json.decode(row[0], type=list[str])
+    return noted.read(db, _KEY, list[str]) or []
 
 
 def _leave_apart(tx: Transaction, digest: str) -> None:
     known = [*_left_apart(tx.db), digest][-_MOST_LEFT_APART:]
-    text = msgspec.json.encode(known).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    noted.write(tx, _KEY, known)
 
 
 def _present(db: sqlite3.Connection, key: str) -> Memory:

@@ -2,7 +2,7 @@
 
 A step is one or more transactions of its own, and harmless when it is done twice. So a run that
 is broken off at any moment loses nothing: what is done is done, and the next run of its name goes
-on with the step that was not through.
+on with the step that was not through. One that fails keeps no other from being done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..store.transaction import Event, Transaction
 from . import history, ledger
 from .ledger import Progress, Run
 from .outcome import Outcome, outcome_of
-from .reporting import write_report
+from .reporting import FOLDER, write_report
 from .schedules import Due
 from .stages import STAGES, Stages
 from .steps import in_order
@@ -44,8 +44,8 @@ async def consolidate(work: Work, due: Due, tell: Tell, stages: Stages = STAGES)
         stages: how each step is done.
 
     Raises:
-        ThermoclineError: a step could not be done. Those before it are done, and the next run of
-            this name goes on from there.
+        ThermoclineError: a step could not be done. The others are done, but for the report,
+            which tells of all of them, and the next run of this name goes on with what is left.
     """
     started, store = time.perf_counter(), work.store
     if work.dry_run:
@@ -57,9 +57,10 @@ async def consolidate(work: Work, due: Due, tell: Tell, stages: Stages = STAGES)
     try:
         facts = await _go_on(work, progress, tell, stages)
     except BaseException as error:
-        tell(_event("finished", work, error=str(error) or "interrupted"))
-        if isinstance(error, ThermoclineError) and not work.dry_run:
-            run = Run(at, _since(started), error.message)
+        why = words_of(error) if isinstance(error, Exception) else "interrupted"
+        tell(_event("finished", work, error=why))
+        if isinstance(error, Exception) and not work.dry_run:
+            run = Run(at, _since(started), why)
             await store.write(partial(ledger.run_done, jobs=progress.jobs, run=run))
         raise
     if not work.dry_run:
@@ -81,13 +82,22 @@ async def consolidate(work: Work, due: Due, tell: Tell, stages: Stages = STAGES)
 
 async def _go_on(work: Work, progress: Progress, tell: Tell, stages: Stages) -> Facts:
     facts = dict(progress.facts)
+    failed: Exception | None = None
     for step in progress.left:
         stage = stages.get(step)
-        found = await (_report(work, facts) if stage is None else stage(work))
+        if stage is None and failed is not None:
+            break
+        try:
+            found = await (_report(work, facts) if stage is None else stage(work))
+            if not work.dry_run:
+                await work.store.write(partial(ledger.step_done, step=step, facts=found))
+        except Exception as error:  # noqa: BLE001 - raised below, when the others have had their turn
+            failed = failed or error
+            continue
         facts |= found
-        if not work.dry_run:
-            await work.store.write(partial(ledger.step_done, step=step, facts=found))
         tell(_event("progress", work, step=step, **_in_short(found)))
+    if failed is not None:
+        raise failed
     return facts
 
 
@@ -100,7 +110,7 @@ async def _report(work: Work, facts: Facts) -> Facts:
     try:
         path = await write_report(work.store, facts, since, work.zone)
     except OSError as error:
-        raise translate_os(error, work.store.place.folder) from error
+        raise translate_os(error, work.store.place.folder / FOLDER) from error
     return {"report": str(path)}
 
 
@@ -127,6 +137,11 @@ def _end(tx: Transaction, jobs: tuple[str, ...], run: Run, zone: tzinfo) -> None
     tx.note_time("last_consolidation")
     ledger.run_done(tx, jobs, run)
     history.record(tx, zone)
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, where that was written for people; others may quote a memory."""
+    return error.message if isinstance(error, ThermoclineError) else type(error).__name__
 
 
 def _since(started: float) -> float:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..memory.hot import document_size
-from ..store import faces, hot_rows, tree_rows
+from ..store import faces, hot_rows, noted, tree_rows
 from ..store.settling import warm_bytes
 from ..store.transaction import Transaction
 
@@ -69,8 +69,7 @@ Measure: TypeAlias = Callable[[Sequence[Day], date], float | None]
 def record(tx: Transaction, zone: tzinfo) -> None:
     """Note how things stand, under the date of today."""
     today = datetime.fromtimestamp(tx.now, zone).date()
-    text = msgspec.json.encode(_measured(tx, today)).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_key(today), text))
+    noted.write(tx, _key(today), _measured(tx, today))
     first = today - timedelta(days=min(_KEPT_DAYS, today.toordinal() - 1))
     tx.db.execute("DELETE FROM meta WHERE key >= ? AND key < ?", (_PREFIX, _key(first)))
     # The counters of single days, of which only that of today is ever shown.
@@ -82,11 +81,8 @@ def record(tx: Transaction, zone: tzinfo) -> None:
 
 def load(db: sqlite3.Connection, days: int) -> list[Day]:
     """The last days that were recorded, the oldest first."""
-    rows = db.execute(
-        "SELECT value FROM meta WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?",
-        (_PREFIX, f"{_PREFIX}~", days),
-    ).fetchall()
-    return [msgspec.json.decode(text, type=Day) for (text,) in reversed(rows)]
+    found = noted.latest(db, _PREFIX, days, Day)
+    return [day for name, day in found.items() if day.date == name and _is_date(name)]
 
 
 def trend(days: Sequence[Day]) -> Trend | None:
@@ -121,6 +117,13 @@ def _measured(tx: Transaction, today: date) -> Day:
         consolidations=counters["consolidation_count"],
         context_tokens_saved=counters["context_tokens_saved"],
     )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _key(day: date) -> str:

@@ -25,7 +25,7 @@ from ..memory import checks
 from ..memory.daily_notes import NoteFact, read_note
 from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
 from ..memory.similarity import exact_key
-from ..store import memories
+from ..store import memories, noted
 from ..store.agent_store import AgentStore
 from ..store.known import known
 from ..store.transaction import Transaction
@@ -292,13 +292,8 @@ def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
 
 
 def _known_of(db: sqlite3.Connection, note: Note) -> _Known:
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY + note.key,)).fetchone()
-    try:
-        return _Known() if row is None else msgspec.json.decode(row[0], type=_Known)
-    except msgspec.MsgspecError:
-        return _Known()
+    return noted.read(db, _KEY + note.key, _Known) or _Known()
 
 
 def _note(tx: Transaction, note: Note, after: _Known) -> None:
-    text = msgspec.json.encode(after).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY + note.key, text))
+    noted.write(tx, _KEY + note.key, after)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from ..errors import InvalidInput, NotFound, ThermoclineError
+from ..errors import NotFound
 from ..memory.note_categories import CATEGORIES
 from ..problems import Problems
 from ..store.agent_store import AgentStore
@@ -22,9 +22,10 @@ from ..store.agents import Agents
 from ..store.transaction import Event
 from . import ledger
 from .advice import Advisor
-from .consolidating import consolidate
+from .consolidating import consolidate, words_of
 from .ingesting import Ingested, Ingestion, ingest
-from .notes import Folder, Note, Unread, read_notes
+from .ledger import Ledger
+from .notes import Folder, note_of
 from .outcome import Outcome
 from .plan import Plan
 from .quiet import Quiet
@@ -128,16 +129,13 @@ class Upkeep:
 
         Raises:
             NotFound: there is no such agent.
-            ThermoclineError: a step could not be done; the next run goes on from there.
+            ThermoclineError: a step could not be done; the next run goes on with it.
         """
         steps = steps_of(mode)
         jobs = (job.name for job in self._plan().jobs if set(job.steps) <= set(steps))
         wanted = Due(mode, tuple(dict.fromkeys((mode, *jobs))), steps)
 
-        async def run() -> Outcome:
-            async with self._agents.use(agent, create=False) as store:
-                return await self._run(store, wanted, dry_run=dry_run, endpoint=endpoint)
-
+        run = partial(self._run, wanted=wanted, dry_run=dry_run, endpoint=endpoint)
         return await self._alone(agent, run)
 
     async def ingest(
@@ -157,18 +155,17 @@ class Upkeep:
         """
         ingestion = self.ingestion(agent)
 
-        async def run() -> Ingested:
-            async with self._agents.use(agent, create=False) as store:
-                done = await ingest(
-                    store,
-                    ingestion,
-                    days=days or ingestion.days,
-                    zone=self._zone,
-                    dry_run=dry_run,
-                    advisor=self._advisor,
-                    endpoint=endpoint,
-                    writer=writer,
-                )
+        async def run(store: AgentStore) -> Ingested:
+            done = await ingest(
+                store,
+                ingestion,
+                days=days or ingestion.days,
+                zone=self._zone,
+                dry_run=dry_run,
+                advisor=self._advisor,
+                endpoint=endpoint,
+                writer=writer,
+            )
             if not dry_run:
                 self._tell_unread(agent, f"did not read {done.unread}" if done.unread else "")
             return done
@@ -196,16 +193,7 @@ class Upkeep:
         """
         today = datetime.fromtimestamp(self._now(), self._zone).date()
         ingestion = self.ingestion(agent)
-        found = list(read_notes(ingestion.folders, today, 1, ingestion.max_bytes))
-        notes = [note for note in found if isinstance(note, Note)]
-        if notes:
-            note = min(notes, key=lambda note: note.name != f"{today}.md")
-            folder = next(f for f in ingestion.folders if note.key.startswith(f"{f.label}/"))
-            return str(folder.path / note.name), note.text
-        for unread in found:
-            if isinstance(unread, Unread):
-                raise InvalidInput(f"cannot read {unread.name}: {unread.why}", field="file")
-        return None
+        return note_of(ingestion.folders, today, ingestion.max_bytes)
 
     def standing(self, agent: str, db: sqlite3.Connection) -> Standing:
         """How an agent's upkeep stands, by what its database notes."""
@@ -226,7 +214,7 @@ class Upkeep:
             self._planned = plan
             self._next.clear()
             self._quiet.forget()
-        names = self._names() if plan.jobs else []
+        names = await asyncio.to_thread(self._names) if plan.jobs else []
         for gone in self._next.keys() - set(names):
             del self._next[gone]
         for agent in names:
@@ -242,6 +230,7 @@ class Upkeep:
         return 0.0 if until is None else min(_QUIET_SECONDS, max(0.0, until - self._now()))
 
     def _names(self) -> list[str]:
+        """Every agent there is. Blocking."""
         try:
             names = self._agents.names()
         except OSError as error:
@@ -268,23 +257,22 @@ class Upkeep:
                 self._lock(agent),
                 self._agents.use(agent, create=False, quietly=True) as store,
             ):
-                wait = await self._catch_up(store, plan)
+                wait, failed = await self._catch_up(store, plan)
         except NotFound:
             # Somebody has removed the agent's folder.
             return _LONGEST_PAUSE
         except Exception as error:  # noqa: BLE001 - one agent's trouble must not stop the others
-            message = error.message if isinstance(error, ThermoclineError) else repr(error)
-            self._problems.report(
-                _TROUBLE,
-                agent,
-                f"cannot keep up the memory of '{agent}': {message}",
-                "nothing is lost; it goes on where it was in ten minutes",
-            )
-            return _RETRY_SECONDS
-        self._problems.clear(_TROUBLE, agent)
+            wait, failed = _RETRY_SECONDS, error
+        if failed is None:
+            self._problems.clear(_TROUBLE, agent)
+        else:
+            text = f"cannot keep up the memory of '{agent}': {words_of(failed)}"
+            hint = "nothing is lost; it goes on where it was within ten minutes"
+            self._problems.report(_TROUBLE, agent, text, hint)
         return wait
 
-    async def _catch_up(self, store: AgentStore, plan: Plan) -> float:
+    async def _catch_up(self, store: AgentStore, plan: Plan) -> tuple[float, Exception | None]:
+        """Do what is due; the seconds until the next look, and why a run is still broken off."""
         agent, delay = store.place.agent, self._delay(store.place.agent)
         uses = self._agents.uses(agent)
         noted = await store.read(ledger.load)
@@ -294,23 +282,48 @@ class Upkeep:
             done = noted.done | done
             noted = msgspec.structs.replace(noted, done=done)
             await store.write(partial(ledger.change, done=done))
-        wanted = due(plan.jobs, noted.done, self._now(), self._zone, delay)
-        if noted.progress is not None:
-            left = noted.progress
-            wanted = Due(left.mode, left.jobs, left.steps)
-        if wanted is not None:
-            _log.info("keeping up '%s': %s", agent, wanted.mode, extra={"action": "upkeep_due"})
-            await self._run(store, wanted)
+        did, failed = await self._do(store, noted, plan)
+        if did is not None:
             noted = await store.read(ledger.load)
         now = self._now()
         times = {
             job: time_of(job, believed(noted.done.get(job.name), now), delay(job.name), self._zone)
             for job in plan.jobs
         }
-        if wanted is not None:
-            self._quiet.ran(agent, uses, wanted, times, now)
+        if did is not None:
+            self._quiet.ran(agent, uses, did, times, now)
         coming = [at - now for at in times.values() if at is not None]
-        return max(0.0, min(coming, default=_RETRY_SECONDS))
+        if failed is not None:
+            # What is due already is what cannot be done.
+            coming = [seconds for seconds in coming if seconds > 0] + [_RETRY_SECONDS]
+        return max(0.0, min(coming, default=_RETRY_SECONDS)), failed
+
+    async def _do(
+        self, store: AgentStore, noted: Ledger, plan: Plan
+    ) -> tuple[Due | None, Exception | None]:
+        """Go on with what was broken off, or else do what is due.
+
+        Returns:
+            What was done, if anything, or else why what was broken off is so still.
+        """
+        jobs, left, failed = plan.jobs, noted.progress, None
+        if left is not None:
+            resumed = Due(left.mode, left.jobs, left.steps)
+            try:
+                await self._run(store, resumed)
+            except Exception as error:  # noqa: BLE001 - what is due must not wait for its mending
+                failed = error
+                # What needs the same steps has just been tried.
+                jobs = tuple(job for job in jobs if not set(job.steps) & set(left.left))
+            else:
+                return resumed, None
+        agent = store.place.agent
+        wanted = due(jobs, noted.done, self._now(), self._zone, self._delay(agent))
+        if wanted is None:
+            return None, failed
+        _log.info("keeping up '%s': %s", agent, wanted.mode, extra={"action": "upkeep_due"})
+        await self._run(store, wanted)
+        return wanted, None
 
     async def _run(
         self,
@@ -354,12 +367,17 @@ class Upkeep:
             self._running[agent] = msgspec.structs.replace(self._running[agent], step=step)
         self._publish(agent, event)
 
-    async def _alone(self, agent: str, run: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run when no other run for the agent is under way, whether or not the caller stays."""
+    async def _alone(self, agent: str, run: Callable[[AgentStore], Coroutine[Any, Any, T]]) -> T:
+        """Run when no other run for the agent is under way, whether or not the caller stays.
+
+        Raises:
+            NotFound: there is no such agent.
+        """
 
         async def alone() -> T:
-            async with self._lock(agent):
-                return await run()
+            # In this order, for a lock is kept: none for an agent that there is not.
+            async with self._agents.use(agent, create=False) as store, self._lock(agent):
+                return await run(store)
 
         task = asyncio.get_running_loop().create_task(alone(), name=f"upkeep of {agent}")
         self._tasks.add(task)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..store import noted
 from ..store.transaction import Transaction
 from .steps import Step
 
@@ -62,17 +63,12 @@ class Ledger(msgspec.Struct, frozen=True):
 
 def load(db: sqlite3.Connection) -> Ledger:
     """What is noted; nothing, where that cannot be read: then all begins anew."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
-    try:
-        return Ledger() if row is None else msgspec.json.decode(row[0], type=Ledger)
-    except msgspec.MsgspecError:
-        return Ledger()
+    return noted.read(db, _KEY, Ledger) or Ledger()
 
 
 def save(tx: Transaction, ledger: Ledger) -> None:
     """Note it."""
-    text = msgspec.json.encode(ledger).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    noted.write(tx, _KEY, ledger)
 
 
 def change(tx: Transaction, **fields: Any) -> None:

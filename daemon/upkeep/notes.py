@@ -14,6 +14,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..errors import InvalidInput
+
 # EvoClaw's: `2026-02-11.md`, and also `2026-02-11-late.md`.
 _NAME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}).*\.md", re.DOTALL)
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,6 +54,24 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 Found: TypeAlias = Note | Unread
+
+
+def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, str] | None:
+    """The path and the text of the note of a day, if there is one. Blocking.
+
+    Raises:
+        InvalidInput: there is one, but it is not read.
+    """
+    found = list(read_notes(folders, day, 1, max_bytes))
+    notes = [note for note in found if isinstance(note, Note)]
+    if notes:
+        note = min(notes, key=lambda note: note.name != f"{day}.md")
+        folder = next(folder for folder in folders if note.key.startswith(f"{folder.label}/"))
+        return str(folder.path / note.name), note.text
+    for unread in found:
+        if isinstance(unread, Unread):
+            raise InvalidInput(f"cannot read {unread.name}: {unread.why}", field="file")
+    return None
 
 
 def read_notes(

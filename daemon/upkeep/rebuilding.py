@@ -15,7 +15,7 @@ from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_proposals import OVERFULL, Member, propose
 from ..memory.tree_rebuild import Move, Operation, Placed, Rebuilt
-from ..store import memories, refiling, tree_rows
+from ..store import memories, noted, refiling, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.refiling import Filed
 from ..store.transaction import Transaction
@@ -99,8 +99,7 @@ async def undo(store: AgentStore) -> Undone:
 
 def last(db: sqlite3.Connection) -> Undo | None:
     """The rebuild that can be taken back, if there is one."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
-    return None if row is None else msgspec.json.decode(row[0], type=Undo)
+    return noted.read(db, _KEY, Undo)
 
 
 def told(operation: Operation) -> str:
@@ -166,8 +165,7 @@ def _rebuild(tx: Transaction, operations: Sequence[Operation], way: Way) -> Rebu
         made=tuple(sorted(rebuilt.tree.keys() - before.keys())),
         moved=tuple((filed, after[filed.id].category) for filed in concerned),
     )
-    text = msgspec.json.encode(undo).decode()
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_KEY, text))
+    noted.write(tx, _KEY, undo)
     tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned), way=way)
     return rebuilt
 

@@ -54,7 +54,7 @@ def next_after(cron: str, moment: float, zone: tzinfo) -> float | None:
 
 def believed(since: float | None, now: float) -> float:
     """Up to when a job is done: as on record, or `now` where that is unknown or makes no sense."""
-    return now if since is None or since > now + _AHEAD_SECONDS else since
+    return since if since is not None and 0 <= since <= now + _AHEAD_SECONDS else now
 
 
 def time_of(job: Job, since: float, delay: float, zone: tzinfo) -> float | None:

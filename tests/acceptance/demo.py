@@ -28,6 +28,8 @@ class Stage:
         self.folder = folder
         self.agent = folder / "state" / "agents" / "default"
         self.socket = folder / "t.sock"
+        # Here a file; in earnest a database at Turso.
+        self.replica = f"file:{folder / 'replica.db'}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def say(self, text: str) -> None:
@@ -45,10 +47,9 @@ class Stage:
         """Start the daemon; return the seconds until it answered."""
         began = time.monotonic()
         command = [*PROGRAM, "--socket", str(self.socket), "daemon"]
+        command += ["--state-dir", str(self.folder / "state"), "--set", f"sync.url={self.replica}"]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--state-dir", str(self.folder / "state")], stdout=log, stderr=log
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
         while not self.answers():
             if time.monotonic() - began > DEADLINE_SECONDS or self.process.poll() is not None:
                 raise SystemExit(f"the daemon did not start:\n{(self.folder / 'log').read_text()}")
@@ -166,6 +167,36 @@ def mend(stage: Stage) -> None:
         raise SystemExit("a memory was lost")
 
 
+def condense(stage: Stage) -> None:
+    stage.say("A conversation is condensed: here by rules, with a model if there is one.")
+    talk = (
+        "User: the nightly backup fails again. Agent: the disk was full, I removed the old images."
+        " User: great, it works now. Let's keep only two images from now on."
+    )
+    stage.show("distill", "--text", talk, "--core-summary", "--store")
+
+
+def lose(stage: Stage) -> None:
+    stage.say("The device is lost, with its notes. One command brings all of it back.")
+    note = stage.agent / "memory" / "2026-03-01.md"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text("# First of March\n\n- [x] Oiled the garage door\n")
+    stage.show("sync", "--now")
+    with stage.client() as client:
+        before = sum(1 for _ in all_texts(client))
+    stage.end(signal.SIGKILL)
+    shutil.rmtree(stage.folder / "state")
+    stage.show("restore", "--url", stage.replica, "--to", str(stage.folder / "state"))
+    stage.start()
+    stage.show("retrieve", "when does Maya arrive on a flight?")
+    wait_for(note.exists)
+    with stage.client() as client:
+        after = sum(1 for _ in all_texts(client))
+    print(f"    {before} memories before, {after} after; the note says: {note.read_text()!r}")
+    if after < before:
+        raise SystemExit("a memory was lost")
+
+
 def wait_for(true: object) -> None:
     assert callable(true)
     deadline = time.monotonic() + DEADLINE_SECONDS
@@ -197,6 +228,8 @@ def main() -> None:
             look(stage)
             survive(stage)
             mend(stage)
+            condense(stage)
+            lose(stage)
         finally:
             stage.end(signal.SIGTERM)
         stage.say(f"Stopped cleanly. The whole story took {time.monotonic() - began:.0f} s.")

@@ -91,7 +91,7 @@ def test_a_bare_machine_gets_its_memories_back(
     out, err = run("restore", "--url", replica, "--to", daemon.state)
     assert "restored  default\n" in out
     assert "compared  3 rows, all as the replica holds them\n" in out
-    assert "also      1 category, 0 hot entries, 0 key-value pairs\n" in out
+    assert "also      1 category, 0 hot entries, 0 key-value pairs, 0 notes\n" in out
     assert out.endswith(f'put this into its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:

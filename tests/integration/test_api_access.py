@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import ModelServer
 
 from thermocline.daemon.api.access import Gate, Peer, peer_of
+from thermocline.daemon.cli.local_models import with_stand_in
+from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
 
@@ -143,6 +146,27 @@ def test_a_reader_reads_and_a_writer_writes_what_they_were_granted(
         refused = ask(READER, "notes", method, where, body)
         assert refused.refusal() == (403, "forbidden", None), where
     assert ask(WRITER, "notes", "PUT", target, {"subject": "s"}).body["writer"] == mine["writer"]
+
+
+@as_root
+def test_a_reader_who_asks_for_a_model_where_none_is_configured_goes_by_keywords(
+    open_daemon: Any,
+    calls_of: Any,
+    model_server: ModelServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    calls_of(open_daemon, "notes").store("Ana prefers oolong")
+    env = {"THERMOCLINE_MODEL_PORTS": str(model_server.port)}
+
+    def ask(more: dict[str, Any]) -> Any:
+        with user(READER), Client(str(open_daemon.socket), "notes") as reader:
+            return reader.recall("oolong", mode="llm", **more)
+
+    with Client(str(open_daemon.socket), "notes") as client:
+        found = with_stand_in(client, ask, env)
+    assert [one["text"] for one in found["results"]] == ["Ana prefers oolong"]
+    assert model_server.heard == []
+    assert "that model was not asked: " in capsys.readouterr().err
 
 
 @as_root

@@ -117,7 +117,9 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call: Any) -> Non
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
 
 
-def test_the_client_observes_relates_and_compacts(shared_daemon: Any, call: Any) -> None:
+def test_the_client_observes_relates_compacts_distils_and_consolidates(
+    shared_daemon: Any, call: Any
+) -> None:
     with shared_daemon.client(call.agent) as client:
         told = client.observe("k", [turn("My sister Berta lives in Porto")], wait=True)
         assert [one["event"] for one in told["stored"]] == ["fact_stored"]
@@ -126,6 +128,11 @@ def test_the_client_observes_relates_and_compacts(shared_daemon: Any, call: Any)
         assert not client.graph("Nobody")["found"]
         messages = [{"role": "user", "content": f"the number {n} " * 40} for n in range(20)]
         short = client.compact(messages, window=2_000)
+        fact = client.distill("Ada moved the parser to Rust", store=True, category="work")
+        dry = client.consolidate("daily", dry_run=True)
+    assert fact["distilled"]["people"] == ["Ada"]
+    assert fact["stored"][0]["category"] == "work"
+    assert (dry["mode"], dry["dry_run"]) == ("daily", True)
     assert short["needs_compaction"]
     assert len(short["messages"]) == short["compactedCount"] < 20
 

@@ -32,6 +32,31 @@ class Task:
             self.ended = True
 
 
+class Stubborn:
+    """Fails when it is cancelled for the first time."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.cancelled = 0
+
+    async def run(self) -> None:
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise OSError("on its way out") from None
+
+
+async def test_a_task_that_fails_as_it_is_cancelled_ends_all_the_same(problems: Problems) -> None:
+    background = Background(problems, pause_seconds=3600.0, again_seconds=0.01)
+    stubborn = Stubborn()
+    background.begin("stubborn", stubborn.run)
+    await stubborn.began.wait()
+    await background.end()
+    assert stubborn.cancelled == 1
+
+
 async def test_a_task_that_fails_is_told_of_and_begins_anew(
     problems: Problems, caplog: pytest.LogCaptureFixture
 ) -> None:

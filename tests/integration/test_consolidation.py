@@ -16,7 +16,7 @@ from thermocline.daemon.errors import DiskFull, ModelUnavailable, NotFound, Ther
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import Operation
-from thermocline.daemon.store import hot_rows, memories, tree_rows
+from thermocline.daemon.store import hot_rows, memories, noted, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.faces import metrics_document
 from thermocline.daemon.store.rows import SELECT, from_row
@@ -447,6 +447,45 @@ async def test_what_was_broken_off_long_ago_begins_anew(open_store: OpenStore) -
     await upkept.store.write(lambda tx: ledger.change(tx, progress=progress))
     now[0] = NOW + 1.1 * DAY
     assert (await upkept.run("daily")).resumed is UNSET
+
+
+async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) -> None:
+    async def fails(_work: Work) -> Any:
+        raise ValueError("cannot encode: the owner's secret")
+
+    upkept.note()
+    await upkept.add(memory("faded", days=40))
+    with pytest.raises(ValueError, match="cannot encode"):
+        await upkept.run("full", stages=STAGES | {"ingest": fails})
+    noted = await upkept.store.read(ledger.load)
+    assert noted.progress is not None
+    # The report would tell of what has not been done yet.
+    assert noted.progress.left == ("ingest", "report")
+    # What an error says that nobody has thought of may be what was remembered.
+    assert noted.runs["full"].error == upkept.told[-1].data["error"] == "ValueError"
+    outcome = await upkept.run("full")
+    assert (outcome.ingested_facts, outcome.evicted_warm) == (3, 1)
+    assert outcome.report is not UNSET
+
+
+async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
+    def spoil(tx: Transaction) -> None:
+        days = ("day/2026-11-19", "day/2026-11-20")
+        for key in ("upkeep", "tree_undo", "note/own/2026-11-21.md", *days):
+            tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
+        # One that can be read, but is of no day.
+        no_day = structs.asdict(history.Day("soon", *[0] * 11))
+        noted.write(tx, "day/soon", no_day)
+
+    upkept.note()
+    await upkept.store.write(spoil)
+    outcome = await upkept.run("full")
+    assert (outcome.resumed, outcome.ingested_facts) == (UNSET, 3)
+    assert [day.date for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
+        "2026-11-21"
+    ]
+    with pytest.raises(NotFound, match="no rebuild of the tree to undo"):
+        await rebuilding.undo(upkept.store)
 
 
 # With a model

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import changes
+import msgspec
 import pytest
 from devices import AGENT, Device
 from homes import TIMING
@@ -15,10 +17,13 @@ from thermocline.daemon.errors import ConfigInvalid, ReplicaAway, ReplicaRefused
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.replication.account import Account, Secret
+from thermocline.daemon.replication.following import Following
+from thermocline.daemon.replication.local import AgentLocal
 from thermocline.daemon.replication.replicas import Plan, Replicas
 from thermocline.sync import Device as Who
 from thermocline.sync import (
     FileRemote,
+    Link,
     QuotaSpent,
     Refused,
     Remote,
@@ -35,7 +40,8 @@ class Followed:
 
     def __init__(self, device: Device, file: Path) -> None:
         self.device = device
-        self.account = Account("https://a", Secret("one"), "sync.url", "/etc/token")
+        self.account: Account | None = Account("https://a", Secret("one"), "sync.url", "/etc/token")
+        self.timing = TIMING
         self.missing: ConfigInvalid | None = None
         self.error: Callable[[], SyncError] | None = None
         self.problems = Problems()
@@ -45,12 +51,12 @@ class Followed:
             account=lambda *_: self._account(),
             connect=self._connect,
             device=Who("one", "one"),
-            plan=lambda: Plan(TIMING, 0.0),
+            plan=lambda: Plan(self.timing, 0.0),
             waiting=Waiting(first=1e6, longest=1e6, quota=1e6),
             problems=self.problems,
         )
 
-    def _account(self) -> Account:
+    def _account(self) -> Account | None:
         if self.missing is not None:
             raise self.missing
         return self.account
@@ -70,6 +76,10 @@ class _Failing:
     def __init__(self, followed: Followed, inner: Remote) -> None:
         self._followed = followed
         self._inner = inner
+        self.closed = False
+        # Unset, closing takes until it is set.
+        self.closing = asyncio.Event()
+        self.closing.set()
 
     async def batch(self, statements: Sequence[Statement]) -> list[Result]:
         if self._followed.error is not None:
@@ -77,7 +87,9 @@ class _Failing:
         return await self._inner.batch(statements)
 
     async def close(self) -> None:
+        await self.closing.wait()
         await self._inner.close()
+        self.closed = True
 
 
 @pytest.fixture
@@ -157,6 +169,104 @@ async def test_a_quota_that_is_spent_is_a_problem_and_a_network_that_is_gone_is_
         away,
         f"the replica of '{AGENT}' answers again",
     ]
+
+
+async def test_a_failure_that_nobody_thought_of_is_told_by_its_kind_alone_and_tried_again(
+    make_device: Callable[..., Device],
+    make_memory: Callable[..., Memory],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, problems, memory = make_device("one"), Problems(), make_memory(1)
+    await one.write(changes.store(memory))
+    remote = FileRemote(tmp_path / "there.db")
+    told: list[list[tuple[str, str]]] = []
+    mended = asyncio.Event()
+
+    class Quoting(AgentLocal):
+        async def link(self) -> Link:
+            told.append([(each.code, each.message) for each in problems.standing()])
+            if len(told) <= 2:
+                raise ValueError(memory.text)
+            mended.set()
+            return await super().link()
+
+    following = Following(
+        AGENT,
+        Account("file:/there.db", None, "sync.url"),
+        remote,
+        Quoting(one.agents, AGENT),
+        Who("one", "one"),
+        timing=TIMING,
+        waiting=Waiting(instant=True),
+        problems=problems,
+    )
+    async with asyncio.timeout(20):
+        await mended.wait()
+        await following.replicator.sync()
+    message = f"cannot replicate '{AGENT}': a round failed with ValueError"
+    assert told[:3] == [[], *[[("replica_trouble", message)]] * 2]
+    assert not problems.standing()
+    assert following.standing().error == ""
+    assert "in link" in caplog.text
+    assert memory.text not in caplog.text
+    await following.end()
+    await remote.close()
+
+
+async def test_changed_times_are_in_force_at_once_and_what_waits_goes_out(
+    followed: Followed,
+) -> None:
+    await followed.replicas.sync(AGENT)
+    before = await followed.replicas.following(AGENT)
+    assert await followed.replicas.following(AGENT) is before
+    followed.timing = msgspec.structs.replace(TIMING, change_seconds=0.0)
+    after = await followed.replicas.following(AGENT)
+    assert after is not before
+    assert before.ended
+    assert after.timing == followed.timing
+    assert followed.replicas.standing(AGENT).sent == before.standing().sent
+
+
+async def test_who_gives_up_asking_leaves_no_replica_half_way_between_two_accounts(
+    followed: Followed,
+) -> None:
+    await followed.replicas.sync(AGENT)
+    old = (await followed.replicas.following(AGENT)).remote
+    assert isinstance(old, _Failing)
+    old.closing.clear()
+    followed.account = Account("https://b", None, "sync.url")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await followed.replicas.following(AGENT)
+    assert not old.closed
+    old.closing.set()
+    new = await followed.replicas.following(AGENT)
+    assert new.account == followed.account
+    await followed.replicas.close()
+    assert old.closed
+
+
+async def test_where_the_replica_is_is_unknown_until_somebody_has_looked(
+    followed: Followed,
+) -> None:
+    assert followed.replicas.standing(AGENT).replica == "unknown"
+    await followed.replicas.look_after(AGENT)
+    assert followed.replicas.standing(AGENT).replica == "turso"
+    followed.account = None
+    await followed.replicas.look_after(AGENT)
+    assert followed.replicas.standing(AGENT).replica == "none"
+
+
+async def test_an_agent_that_was_ended_by_somebody_else_is_ended_once(
+    followed: Followed,
+) -> None:
+    following = await followed.replicas.following(AGENT)
+    await followed.replicas._end(following)
+    new = await followed.replicas.following(AGENT)
+    # As the loop does, which looks at those that it knew a moment ago.
+    await followed.replicas._end(following)
+    assert await followed.replicas.following(AGENT) is new
 
 
 async def test_a_token_that_everybody_can_read_is_told_until_it_is_mended(

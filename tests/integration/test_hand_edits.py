@@ -428,6 +428,24 @@ async def test_an_edit_made_while_the_daemon_writes_is_not_overwritten(tmp_path:
     assert files.foreign([KV_FILE]) == {KV_FILE: b"by hand, just now"}
 
 
+async def test_what_was_written_before_several_kills_is_no_edit(tmp_path: Path) -> None:
+    """Killed after a write that was not noted, and again before the next one."""
+    files = face_files.FaceFiles(tmp_path, {}, {}, {})
+    announced = files.announcement([faces.Rendered(KV_FILE, b"first")])
+    files.write([faces.Rendered(KV_FILE, b"first")])
+    for text in (b"second", b"third"):
+        again = face_files.FaceFiles(tmp_path, {}, {}, announced)
+        assert again.foreign([KV_FILE]) == {}
+        announced = again.announcement([faces.Rendered(KV_FILE, text)])
+    last = face_files.FaceFiles(tmp_path, {}, {}, announced)
+    assert last.foreign([KV_FILE]) == {}
+    assert last.write([faces.Rendered(KV_FILE, b"fourth")]).digests.keys() == {KV_FILE}
+    later = last.announcement([faces.Rendered(KV_FILE, b"fifth")])
+    assert len(later[KV_FILE]) == 2
+    (tmp_path / KV_FILE).write_bytes(b"by hand")
+    assert last.foreign([KV_FILE]) == {KV_FILE: b"by hand"}
+
+
 async def test_a_file_that_cannot_be_written_does_not_keep_the_others_from_it(
     open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory, problems: Problems
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -198,7 +199,7 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
     made: list[LiveModel] = []
 
     def one(plan: Plan, **around: Any) -> LiveModel:
-        given = {"env": os.environ, "patience": SLOW} | around
+        given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
             build_model(
                 lambda: plan,
@@ -206,7 +207,6 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
                     state_dir=tmp_path,
                     write=atomic.write,
                     clear=clear,
-                    problems=Problems(),
                     **given,
                 ),
             )
@@ -358,6 +358,21 @@ async def test_a_reply_that_was_cut_off_gets_more_room(rig: Rig, model_server: M
     assert "too long" in model_server.heard[1].prompt
 
 
+async def test_a_reply_is_read_beside_the_event_loop(rig: Rig, model_server: ModelServer) -> None:
+    readers = []
+
+    class Watched(msgspec.Struct):
+        fact: str
+
+        def __post_init__(self) -> None:
+            readers.append(threading.current_thread())
+
+    model_server.says(FACT)
+    await rig.ask(kind=Watched)
+    assert readers
+    assert threading.current_thread() not in readers
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -440,6 +455,13 @@ async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
     model_server.says(FACT)
     await rig.ask()
     assert rig.problems.standing() == []
+
+
+async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig: Rig) -> None:
+    rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
+    error = await rig.refused()
+    assert error.message == "cannot find ~no-such-user/key: nobody has this home folder"
+    assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
@@ -597,6 +619,20 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
     assert (await rig.ask("b")).value.fact
     assert rig.problems.standing() == []
     assert rig.made().status().today.tokens == 36
+
+
+async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -> None:
+    (tmp_path / "llm-usage.json").write_text("{")
+    problems = Problems()
+    build(Plan(), problems=problems)
+    (problem,) = problems.standing()
+    assert (problem.code, problem.lasting) == ("model_usage_lost", False)
+    assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
+    (tmp_path / "llm-usage.json").unlink()
+    (tmp_path / "llm-usage.json").mkdir()
+    problems = Problems()
+    build(Plan(), problems=problems)
+    assert "llm-usage.json: [Errno 21] Is a directory" in problems.standing()[0].message
 
 
 async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
@@ -177,6 +179,46 @@ async def test_a_place_that_can_hold_no_file_is_refused(open_remote, tmp_path):
         error = await failure(open_remote(place), TABLE)
         assert (type(error), error.code) == (Refused, "not_found")
         assert str(place) in error.hint
+
+
+async def test_a_batch_waits_for_the_one_before_however_often_that_was_cancelled(tmp_path):
+    path = tmp_path / "replica.db"
+    with (
+        ThreadPoolExecutor(2) as threads,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        remote = FileRemote(path, threads=threads)
+        await remote.batch(TABLE)
+        other.execute("BEGIN IMMEDIATE")
+        first = asyncio.create_task(remote.batch(INSERT))
+        await asyncio.sleep(0)
+        assert remote._turn.locked()
+        for _ in range(2):
+            first.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        second = asyncio.create_task(remote.batch(INSERT))
+        await asyncio.sleep(0)
+        assert remote._turn.locked()
+        other.execute("COMMIT")
+        await second
+        assert await count(remote) == 2
+        await remote.close()
+
+
+async def test_a_question_that_nobody_waits_for_any_more_ends(open_remote, path):
+    remote = open_remote(path)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await remote.batch([Statement(f"SELECT count(*) FROM ({endless})")])
+    await remote.batch(TABLE + INSERT)
+    assert await count(remote) == 1
+    gc.collect()
+    assert not complaints
 
 
 async def test_what_sqlite_quotes_of_a_damaged_text_stays_out_of_the_error(open_remote, path):

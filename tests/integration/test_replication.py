@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import changes
 import pytest
-from devices import Clock, Device, meet
+from devices import AGENT, Clock, Device, meet
 
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.store import memories
-from thermocline.sync import Row, TryLater
+from thermocline.daemon.store import link, memories
+from thermocline.daemon.store.transaction import Transaction
+from thermocline.sync import Link, Row, TryLater
 from thermocline.sync.faulty import Fault
 
 HOUR = 3600.0
@@ -61,6 +63,32 @@ async def test_everything_that_makes_up_an_agent_reaches_another_device(
     kinds = {kind for kind, _ in found.live}
     assert kinds == {"memory", "place", "hot", "tree", "kv", "merge", "apart", "use", "metric"}
     assert found.counts["m00002"][0] == 3
+
+
+async def test_a_store_waits_for_a_part_of_what_came_and_an_interruption_repeats_all_of_it(
+    one: Device, two: Device, make_memory: Callable[..., Memory]
+) -> None:
+    def fill(tx: Transaction) -> None:
+        for number in range(200):
+            memories.insert(tx, make_memory(number))
+
+    await one.write(fill)
+    rows = [outgoing.row for outgoing in await one.local.outgoing(None, 500) if outgoing.row]
+    end = Link(epoch="there", seen=9)
+    async with two.agents.use(AGENT, create=True) as store:
+        merging = asyncio.create_task(two.local.merge(rows, end))
+        await asyncio.sleep(0)
+
+        def look(tx: Transaction) -> tuple[int, Link]:
+            [number] = tx.db.execute("SELECT count(*) FROM memories").fetchone()
+            return number, link.load(tx.db)
+
+        number, begun = await store.write(look)
+        assert number < 200
+        assert begun == Link()
+        assert (await merging).changed == len(rows)
+        number, ended = await store.write(look)
+    assert (number, ended) == (200, end)
 
 
 async def test_an_idle_round_asks_the_remote_once_and_writes_nothing(

@@ -19,6 +19,7 @@ from thermocline.sync import (
     FileRemote,
     QuotaSpent,
     Refused,
+    Remote,
     Replica,
     Replicator,
     Result,
@@ -26,6 +27,7 @@ from thermocline.sync import (
     Statement,
     SyncError,
     Timing,
+    TooLarge,
     TryLater,
     Waiting,
 )
@@ -253,6 +255,47 @@ async def test_one_memory_larger_than_a_batch_travels_alone(
         text = "x" * (MOST_BYTES if number == 1 else 9)
         await one.write(changes.store(make_memory(number, text=text)))
     assert len((await meet(one, two)).counts) == 3
+
+
+class Narrow:
+    """A remote behind something that lets only so many bytes through at once."""
+
+    def __init__(self, inner: Remote, most: int) -> None:
+        self._inner = inner
+        self._most = most
+        self.refused = 0
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        args = [arg for each in statements for arg in each.args if isinstance(arg, str)]
+        if sum(len(arg.encode()) for arg in args) > self._most:
+            self.refused += 1
+            raise TooLarge("too_large")
+        return await self._inner.batch(statements)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_what_is_too_large_to_be_sent_is_sent_in_parts_from_then_on(
+    make_device: Callable[..., Device], make_memory: Callable[..., Memory], tmp_path: Path
+) -> None:
+    one, two = make_device("one"), make_device("two")
+    narrow = Narrow(FileRemote(tmp_path / "remote.db"), 25_000)
+    one.remote = FaultyRemote(narrow, asyncio.sleep)
+    await one.stop()
+    one.start()
+
+    def fill(tx: Any) -> None:
+        for number in range(60):
+            changes.store(make_memory(number, text=f"{number} {'x' * 3000}"))(tx)
+
+    await one.write(fill)
+    await one.sync()
+    assert len((await meet(one, two)).counts) == 60
+    assert 0 < narrow.refused < 6
+    await one.write(changes.store(make_memory(60, text="y" * 25_000)))
+    with pytest.raises(TooLarge):
+        await one.sync()
 
 
 async def test_an_answer_that_would_be_too_large_is_asked_for_in_parts(

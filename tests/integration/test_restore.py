@@ -404,6 +404,35 @@ async def test_several_agents_come_back_each_by_itself(replica: FileRemote, tmp_
     assert outcome.restored[1].memories == 1
 
 
+class Pruned:
+    """A replica on which the traces of one agent's deletions go again and again."""
+
+    def __init__(self, inner: Remote, path: Path, agent: str) -> None:
+        self._inner = inner
+        self._path = path
+        self._agent = agent
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        if any("replica_clock" in each.sql for each in statements):
+            change = f"seq = seq + 9, pruned = seq + 9 WHERE agent_id = '{self._agent}'"
+            sql(self._path, f"UPDATE replica_clock SET {change}")
+        return await self._inner.batch(statements)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@pytest.mark.usefixtures("source")
+async def test_an_agent_that_cannot_be_restored_now_keeps_no_other(
+    replica: FileRemote, tmp_path: Path
+) -> None:
+    await _other_agent(replica, tmp_path, "aaa")
+    pruned = Pruned(replica, tmp_path / "replica.db", "aaa")
+    outcome = await restore(pruned, tmp_path / "state")
+    assert [each.agent for each in outcome.restored] == ["default"]
+    assert "cannot restore 'aaa' now" in outcome.failed["aaa"].message
+
+
 async def _other_agent(replica: FileRemote, folder: Path, agent: str) -> None:
     from thermocline.daemon.store import outgoing  # noqa: PLC0415
     from thermocline.sync import Replica  # noqa: PLC0415

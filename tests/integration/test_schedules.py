@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -13,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from thermocline.daemon.errors import DiskFull, NotFound
+from thermocline.daemon.errors import DiskFull, NotFound, ThermoclineError
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.store import memories
@@ -149,6 +151,10 @@ async def world(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[Wo
     yield made
     await made.upkeep.close()
     await made.agents.close()
+
+
+def number_of(kind: type) -> int:
+    return sum(isinstance(one, kind) for one in gc.get_objects())
 
 
 def modes(ran: list[tuple[str, str, float]]) -> list[tuple[str, float]]:
@@ -328,6 +334,80 @@ async def test_a_run_that_failed_is_told_and_tried_again_later(world: World) -> 
     assert world.problems.standing() == []
 
 
+async def test_a_step_that_cannot_be_done_keeps_nothing_that_is_due_from_being_done(
+    world: World,
+) -> None:
+    await world.store("ana")
+    await world.live(1)
+    in_the_way = world.folder / "agents" / "ana" / "reports"
+    in_the_way.write_text("a file")
+    with pytest.raises(ThermoclineError):
+        await world.upkeep.consolidate("ana", "full")
+    # It is tried once more, and then it is the turn of the others.
+    assert modes(await world.live(12)) == [
+        ("full", 3.0), ("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0),
+    ]  # fmt: skip
+    assert world.problems.standing() == []
+    async with world.agents.use("ana", create=False) as store:
+        noted = await store.read(ledger.load)
+    assert "/agents/ana/reports: File exists" in noted.runs["full"].error
+
+
+async def test_a_smaller_run_is_done_while_a_larger_one_cannot_be(world: World) -> None:
+    await world.store("ana")
+    await world.live(1)
+    in_the_way = world.folder / "agents" / "ana" / "reports"
+    in_the_way.write_text("a file")
+    async with world.agents.use("ana", create=False) as store:
+        # As if the daily run had a step that fails.
+        left = ledger.Progress("daily", world.now, ("daily",), ("report",))
+        await store.write(lambda tx: ledger.change(tx, progress=left))
+    assert ("quick", 3.0) in modes(await world.live(3))
+
+
+async def test_what_is_due_soon_does_not_wait_for_the_next_try_of_what_cannot_be_done(
+    world: World,
+) -> None:
+    world.plan = plan_of({"quick": "*/6 * * * *"})
+    await world.store("ana")
+    await world.live(1)
+    (world.folder / "agents" / "ana" / "reports").write_text("a file")
+    async with world.agents.use("ana", create=False) as store:
+        left = ledger.Progress("full", world.now, ("full",), ("report",))
+        await store.write(lambda tx: ledger.change(tx, progress=left))
+    # Whoever starts goes on with it at once, in vain.
+    await world.restart()
+    assert modes(await world.live(0.25)) == [
+        ("full", 1.0), ("full", 1.1), ("quick", 1.1), ("quick", 1.2),
+    ]  # fmt: skip
+
+
+async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
+    await world.store("ana")
+    await world.live(1)
+
+    async def fail() -> bool:
+        raise ValueError("cannot encode: the owner's secret")
+
+    world.agents.open_stores()["ana"].flush_faces = fail  # type: ignore[method-assign]
+    await world.live(2.1)
+    (problem,) = world.problems.standing()
+    assert problem.message == "cannot keep up the memory of 'ana': ValueError"
+
+
+async def test_whose_upkeep_it_is_is_found_out_beside_the_event_loop(world: World) -> None:
+    asked, names = [], world.agents.names
+
+    def watched() -> list[str]:
+        asked.append(threading.current_thread())
+        return names()
+
+    world.agents.names = watched  # type: ignore[method-assign]
+    await world.live(1)
+    assert asked
+    assert threading.current_thread() not in asked
+
+
 async def test_there_are_never_two_runs_at_once_for_an_agent(world: World) -> None:
     await world.store("ana", 30)
     await asyncio.gather(*(world.upkeep.consolidate("ana", "daily") for _ in range(4)))
@@ -370,6 +450,14 @@ async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> N
         await world.upkeep.consolidate("nobody", "quick")
     with pytest.raises(NotFound):
         await world.upkeep.ingest("nobody")
+    # And nothing is kept of those that there are not.
+    gc.collect()
+    locks = number_of(asyncio.Lock)
+    for number in range(20):
+        with pytest.raises(NotFound):
+            await world.upkeep.consolidate(f"nobody{number}", "quick")
+    gc.collect()
+    assert number_of(asyncio.Lock) <= locks
 
 
 async def test_status_tells_what_ran_and_what_comes(world: World) -> None:

@@ -38,6 +38,7 @@ def test_the_same_settings_are_no_change() -> None:
         "store.idle_close_seconds=9",
         "config.check_seconds=9",
         "cold.backend=none",
+        "sync.change_seconds=9",
         "llm.model=openai/gpt-4o-mini",
         "llm.timeouts.tree=9",
         "llm.daily_cost=0.5",
@@ -65,6 +66,7 @@ def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
         "socket.max_body_bytes=99999",
         "store.readers_per_agent=9",
         "store.cache_kb=99",
+        "sync.device_name=desk",
     ],
 )
 def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text: str) -> None:

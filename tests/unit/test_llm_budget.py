@@ -86,6 +86,26 @@ def test_requests_under_way_count_with_what_they_may_still_cost(make_budget) -> 
     assert budget.today.tokens == 10
 
 
+def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock: Clock) -> None:
+    budget = make_budget(cost=1.0)
+    # Nothing says yet what it will cost.
+    budget.reserve(1000)
+    assert budget.why_spent() is None
+    budget.settle(1000, 1000, 0.25)
+    budget.reserve(2000)
+    assert budget.why_spent() is None
+    budget.reserve(1000)
+    assert budget.why_spent() == ("0.25 of 1.00 dollars, and what is under way may cost the rest")
+    budget.settle(1000, 0, 0.0)
+    budget.settle(2000, 100, 0.01)
+    assert budget.why_spent() is None
+    budget.save()
+    clock.now += DAY
+    budget = make_budget(cost=1.0)
+    budget.reserve(5000)
+    assert budget.why_spent() == ("0 of 1.00 dollars, and what is under way may cost the rest")
+
+
 def test_what_cost_nothing_leaves_no_trace(make_budget) -> None:
     budget = make_budget()
     budget.reserve(50)
@@ -123,10 +143,15 @@ def test_what_was_saved_survives_a_restart(make_budget) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"2026-03-14": 5}', b"\xff"])
-def test_a_damaged_file_counts_as_none(make_budget, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_set_aside_and_counts_as_none(
+    make_budget, tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / "usage.json").write_bytes(content)
     budget = make_budget(tokens=10)
     assert budget.today.tokens == 0
+    (aside,) = tmp_path.glob("usage.json.corrupt-*")
+    assert aside.read_bytes() == content
+    assert budget.load() is None
     spend(budget, 10)
     budget.save()
     assert make_budget(tokens=10).why_spent()

@@ -61,6 +61,15 @@ def test_the_configured_file_comes_before_systemds_credential(tmp_path: Path) ->
     assert str(key_file("~/key", {})).startswith("/")
 
 
+def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
+    # A name that no disk takes is refused to every user, also to root.
+    folder = tmp_path / ("x" * 300)
+    with pytest.raises(ConfigInvalid, match=r"cannot read the models' keys in .*: File name too"):
+        key_file(None, {"CREDENTIALS_DIRECTORY": str(folder)})
+    with pytest.raises(ConfigInvalid, match="cannot find ~no-such-user/key: nobody has"):
+        key_file("~no-such-user/key", {})
+
+
 def test_a_setup_goes_through_the_pipe_and_is_never_shown() -> None:
     setup = Setup({"openai": "sk-secret"}, "openai/m", "http://localhost", {"azure": "https://x"})
     assert to_worker(line(setup)) == setup

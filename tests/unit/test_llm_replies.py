@@ -81,6 +81,33 @@ def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     assert not caught.value.refused
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"fact": "' + 'he said, \\"so\\", ' * 6_000,
+        "x " + '"\\' * 50_000,
+        "x " + "[1," * 64 + "1," * 49_000,
+        "x " + '{"fact": ["a", ' * 6_000,
+        '{"fact": ".' + " " * 90_000 + 'x", "people": []}',
+        "I can't" + " " * 90_000 + "x",
+        "x ," + " " * 90_000,
+    ],
+    ids=["cut off", "quotes", "lists", "objects", "pause", "half a refusal", "comma"],
+)
+def test_the_longest_reply_is_read_in_no_time_whatever_it_is(text: str) -> None:
+    # Where the time grows with the square of the length, the test's own time runs out.
+    for kind in (Fact, list[Fact]):
+        try:
+            found: Any = read(text, kind)
+        except Unreadable:
+            continue
+        assert isinstance(found, Fact | list)
+
+
+def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone() -> None:
+    assert read('The 5" hull: {"fact": "so, ]", "people": ["A",],}', Fact) == Fact("so, ]", ["A"])
+
+
 def test_a_value_beyond_its_bounds_is_no_value() -> None:
     with pytest.raises(Unreadable, match=r"<= 1.0 - at `\$\[0\].relevance`"):
         read('[{"path": "a", "relevance": 7}]', list[Place])

@@ -94,6 +94,16 @@ def test_a_token_is_exposed_where_nothing_on_the_way_keeps_others_out() -> None:
         assert not found(open_token).exposed
 
 
+def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
+    tmp_path: Path,
+) -> None:
+    # As a folder that may not be entered; but that root may.
+    env = {"CREDENTIALS_DIRECTORY": str(tmp_path / ("x" * 300))}
+    settings = load({}, sets=("sync.url=https://a",), system_file=NOWHERE).settings
+    with pytest.raises(ConfigInvalid, match="cannot look for"):
+        account_of(settings, env, "default", tmp_path)
+
+
 def test_a_token_that_is_not_there_is_told_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid, match="No such file") as missing:
         read_token(tmp_path / "none")

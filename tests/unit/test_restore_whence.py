@@ -68,19 +68,53 @@ def test_the_configured_token_opens_the_configured_database_alone(
 ) -> None:
     sets = (f"sync.url={URL}", f"sync.token_file={token_file}")
     assert token_of(found(tmp_path, *sets, url="libsql://mine.example")) == "configured"
+    assert token_of(found(tmp_path, *sets, url="https://MINE.example/")) == "configured"
     assert token_of(found(tmp_path, *sets, url="libsql://other.example")) is None
-    # Where the configuration names none, the token is for the one that is named.
-    assert token_of(found(tmp_path, sets[1], url="libsql://other.example")) == "configured"
+    assert token_of(found(tmp_path, sets[1], url="libsql://other.example")) is None
+    env = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    (tmp_path / "turso-token").write_text("service")
+    assert token_of(found(tmp_path, url="libsql://other.example", env=env)) is None
+
+
+def test_the_token_for_evoclaws_database_is_sent_to_no_other(
+    tmp_path: Path, token_file: Path
+) -> None:
+    evoclaws(tmp_path, "default", database_url="libsql://mine.example", auth_token="evoclaw")
+    sets = (f"sync.token_file={token_file}",)
+    assert token_of(found(tmp_path, *sets)) == "configured"
+    assert token_of(found(tmp_path, *sets, url=URL)) == "configured"
+    assert token_of(found(tmp_path, *sets, url="https://other.example")) is None
+    # Nor is EvoClaw's sent to the one that the configuration names.
+    assert token_of(found(tmp_path, "sync.url=https://other.example")) is None
+    assert token_of(found(tmp_path, f"sync.url={URL}")) == "evoclaw"
+
+
+def test_a_token_of_evoclaws_without_a_database_is_for_the_configured_one(tmp_path: Path) -> None:
+    evoclaws(tmp_path, "default", auth_token="evoclaw")
+    assert token_of(found(tmp_path, f"sync.url={URL}")) == "evoclaw"
+    assert token_of(found(tmp_path, f"sync.url={URL}", url=URL)) == "evoclaw"
+    assert token_of(found(tmp_path, f"sync.url={URL}", url="https://other.example")) is None
+    assert token_of(found(tmp_path, url=URL)) is None
+
+
+def test_the_token_of_all_agents_databases_is_for_those_alone(
+    tmp_path: Path, token_file: Path
+) -> None:
+    sets = ("sync.url=libsql://m-{agent}.example", f"sync.token_file={token_file}")
+    for url in ("https://m-otis.example", "libsql://m-{agent}.example"):
+        assert token_of(found(tmp_path, *sets, url=url, agent="otis")) == "configured"
+    assert token_of(found(tmp_path, *sets, url="https://m-ada.example", agent="otis")) is None
 
 
 def test_the_token_of_the_service_is_found(tmp_path: Path) -> None:
     (tmp_path / "turso-token").write_text("of the service")
+    env, sets = {"CREDENTIALS_DIRECTORY": str(tmp_path)}, (f"sync.url={URL}",)
     with pytest.raises(ConfigInvalid, match="a token and nothing else") as error:
-        found(tmp_path, url=URL, env={"CREDENTIALS_DIRECTORY": str(tmp_path)})
+        found(tmp_path, *sets, url=URL, env=env)
     assert "--token-file" in (error.value.hint or "")
     (tmp_path / "turso-token").write_text("service")
-    account = found(tmp_path, url=URL, env={"CREDENTIALS_DIRECTORY": str(tmp_path)})
-    assert token_of(account) == "service"
+    assert token_of(found(tmp_path, *sets, url=URL, env=env)) == "service"
+    assert token_of(found(tmp_path, *sets, env=env)) == "service"
 
 
 def test_evoclaws_credentials_open_evoclaws_database_alone(tmp_path: Path) -> None:
