@@ -201,7 +201,7 @@ class Devices(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=50,
+    max_examples=30,
     stateful_step_count=60,
     deadline=None,
     derandomize=True,

@@ -150,7 +150,7 @@ class Desks(RuleBasedStateMachine):
 
 
 QUICK = settings(
-    max_examples=12,
+    max_examples=8,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

@@ -228,7 +228,7 @@ states = st.builds(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(states, st.integers(140, 3_000), st.integers(0, 5))
 def test_any_state_fits_any_limit_and_fitting_again_changes_nothing(state, max_bytes, count):
     limits = HotLimits(max_bytes, count, count, count)
@@ -244,7 +244,7 @@ def test_any_state_fits_any_limit_and_fitting_again_changes_nothing(state, max_b
     assert msgspec.json.encode(state) == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(states, st.integers(140, 1_500))
 def test_every_entry_is_still_in_the_state_or_told(state, max_bytes):
     fitted = fit(state, limited(max_bytes))

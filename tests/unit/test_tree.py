@@ -248,7 +248,7 @@ LIMIT_SETS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(TREES, LIMIT_SETS, st.none() | PATHS)
 def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, keep):
     before = dict(tree)

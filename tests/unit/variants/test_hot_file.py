@@ -290,7 +290,7 @@ documents = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(anything | documents)
 def test_no_json_at_all_stops_the_reader_and_its_result_is_normalised(value):
     state = parse(value, NOW).state

@@ -169,7 +169,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
     parsed = parse(document, NOW)

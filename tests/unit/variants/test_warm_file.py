@@ -284,7 +284,7 @@ MEMORIES = st.builds(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(MEMORIES, max_size=4, unique_by=lambda memory: memory.id), st.booleans())
 def test_what_was_written_is_read_back_the_same(memories, is_pretty):
     written = msgspec.json.encode([record(memory, NOW, Scoring()) for memory in memories])
@@ -326,7 +326,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(ANYTHING | st.lists(ANYTHING.map(lambda value: {"text": "x", "metadata": value} | FACT)))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
     parsed = parse(document, NOW)
