@@ -91,10 +91,9 @@ async def _open_usual(services: Services, agent: str) -> None:
     try:
         async with services.agents.use(agent, create=True):
             pass
-    except ThermoclineError as error:
-        services.problems.report(
-            "agent_trouble", agent, f"cannot open '{agent}': {error.message}", error.hint or ""
-        )
+    except (ThermoclineError, OSError) as error:
+        hint = getattr(error, "hint", None) or ""
+        services.problems.report("agent_trouble", agent, f"cannot open '{agent}': {error}", hint)
     services.ready.set()
 
 

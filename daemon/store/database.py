@@ -53,13 +53,15 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
     It must be closed before the database is opened for writing.
     """
     log = path.with_name(f"{path.name}-wal")
-    # Without a log the file is all there is, and needs no index of the log beside it.
-    unlogged = not log.exists() or not log.stat().st_size
-    option = "immutable=1" if unlogged else "readonly_shm=1"
     try:
+        # Without a log the file is all there is, and needs no index of the log beside it.
+        unlogged = not log.exists() or not log.stat().st_size
+        option = "immutable=1" if unlogged else "readonly_shm=1"
         return _connect(f"file:{_uri(path)}?mode=ro&{option}", cache_kb)
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except OSError as error:
+        raise translate_os(error, path) from error
 
 
 def _connect(uri: str, cache_kb: int) -> sqlite3.Connection:

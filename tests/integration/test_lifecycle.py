@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import socket
 import time
@@ -14,9 +16,7 @@ HALF = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 STREAM = b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def test_sigterm_lets_go_of_everybody_within_five_seconds(
-    daemon: Any, wire: Any, calls_of: Any
-) -> None:
+def test_sigterm_lets_go_of_everybody(daemon: Any, wire: Any, calls_of: Any) -> None:
     calls_of(daemon).store("kept")
     idle, stream, half, used = (wire(daemon.socket) for _ in range(4))
     stream.send(STREAM)
@@ -160,3 +160,33 @@ def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon: Any) ->
 def test_a_socket_that_was_removed_is_not_missed_at_the_end(daemon: Any) -> None:
     daemon.socket.unlink()
     assert daemon.stop() == 0
+
+
+def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(
+    make_daemon: Any,
+) -> None:
+    daemon = make_daemon()
+    closed = daemon.folder()
+    closed.mkdir(parents=True)
+    prefix: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        # Root is let in everywhere, but for what it gives up.
+        if shutil.which("setpriv") is None:
+            pytest.skip("root cannot be shut out without setpriv (util-linux)")
+        what = "-dac_override,-dac_read_search"
+        prefix = ("setpriv", f"--bounding-set={what}", f"--inh-caps={what}")
+        os.chown(closed, 65_534, 65_534)
+    closed.chmod(0o700 if prefix else 0)
+    try:
+        daemon.start(prefix=prefix)
+        with daemon.client("other") as client:
+            client.store("goes on")
+            codes = {problem["code"] for problem in client.status()["problems"]}
+            assert {"agent_trouble", "agent_unreadable"} & codes
+            assert [agent["id"] for agent in client.agents()["results"]] == ["other"]
+        assert daemon.stop() == 0
+    finally:
+        if prefix:
+            os.chown(closed, 0, 0)
+        closed.chmod(0o700)
+    assert "Traceback" not in daemon.log.read_text()
