@@ -167,6 +167,8 @@ def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, smal
         assert_reads_go_on(client, ids)
 
 
+# The replica is on it too, and nothing that the load stores ever goes.
+@pytest.mark.parametrize("small_disk", [32], indirect=True)
 @pytest.mark.crash
 def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_load(
     starved, small_disk, make_load, list_broken_files, eventually
