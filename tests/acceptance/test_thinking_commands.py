@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from model_server import ModelServer
+from shells import Shell
 
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 CHAT = "User: Let's deploy to testnet first. Agent: Good idea, see https://a.example/plan"
-
-
-class Shell:
-    """Runs commands against one daemon, as one agent."""
-
-    def __init__(self, socket: Path, agent: str) -> None:
-        self._start = [*COMMAND, f"--socket={socket}", f"--agent-id={agent}"]
-
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> tuple[str, str]:
-        done = subprocess.run(
-            [*self._start, *words],
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert done.returncode == code, (words, out, err)
-        assert "Traceback" not in err
-        return out, err
-
-    def json(self, *words: str, stdin: str = "") -> Any:
-        return json.loads(self.run(*words, "--json", stdin=stdin)[0])
 
 
 @pytest.fixture

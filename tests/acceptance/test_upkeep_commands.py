@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shells import Shell
 
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 NOTE = """## Boat
 - [x] Ordered the new mainsail from https://sails.example.org/main
 - Decided to paint the hull green before the season begins
 """
-
-
-class Shell:
-    """Runs commands against one daemon, as one agent."""
-
-    def __init__(self, socket: Path, agent: str) -> None:
-        self._start = [*COMMAND, f"--socket={socket}", f"--agent-id={agent}"]
-
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> tuple[str, str]:
-        done = subprocess.run(
-            [*self._start, *words],
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert done.returncode == code, (words, out, err)
-        assert "Traceback" not in err
-        return out, err
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self.run(*words, "--json")[0])
 
 
 @pytest.fixture

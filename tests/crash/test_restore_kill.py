@@ -115,17 +115,22 @@ def test_after_a_kill_the_same_command_goes_on(
         assert known > 0
 
 
+def a_memory_of_its_own(replica: Path, to: Path) -> str:
+    """Restore, and change what came; return what the place then holds."""
+    go_on(replica, to)
+    with closing(sqlite3.connect(to / f"agents/{AGENT}/memory.db")) as db:
+        db.execute("INSERT INTO kv VALUES ('mine', 'alone', 1, 1, 1, 'x')")
+        db.commit()
+    return found_in(to)
+
+
 @pytest.mark.crash
 @pytest.mark.parametrize("stage", LATER)
 def test_what_was_there_before_is_kept_whatever_happens(
     stage: str, life: tuple[Path, str], tmp_path: Path
 ) -> None:
     replica, whole = life
-    go_on(replica, tmp_path)
-    with closing(sqlite3.connect(tmp_path / f"agents/{AGENT}/memory.db")) as db:
-        db.execute("INSERT INTO kv VALUES ('mine', 'alone', 1, 1, 1, 'x')")
-        db.commit()
-    old = found_in(tmp_path)
+    old = a_memory_of_its_own(replica, tmp_path)
 
     kill(replica, tmp_path, stage, replace=True)
     if stage in ("checked", "noted", "sealed"):
@@ -146,11 +151,7 @@ def test_a_daemon_that_starts_has_the_old_memory_or_the_new_one(
     stage: str, life: tuple[Path, str], tmp_path: Path
 ) -> None:
     replica, whole = life
-    go_on(replica, tmp_path)
-    with closing(sqlite3.connect(tmp_path / f"agents/{AGENT}/memory.db")) as db:
-        db.execute("INSERT INTO kv VALUES ('mine', 'alone', 1, 1, 1, 'x')")
-        db.commit()
-    old = found_in(tmp_path)
+    old = a_memory_of_its_own(replica, tmp_path)
 
     kill(replica, tmp_path, stage, replace=True)
     finish(tmp_path)
