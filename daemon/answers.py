@@ -135,22 +135,6 @@ class Page(TypedDict):
     total: int
 
 
-class Remote(TypedDict):
-    """The memories that are on the replica alone; `why` says why they were not searched."""
-
-    memories: int
-    asked: bool
-    answered: bool
-    took_ms: float
-    why: NotRequired[str]
-
-
-class ColdPage(Page):
-    """A page of the archive; `remote` is there while the replica alone holds a part of it."""
-
-    remote: NotRequired[Remote]
-
-
 class Database(TypedDict, total=False):
     """Another database than the agent's own replica; the token of that one may be left out."""
 
@@ -180,6 +164,14 @@ class Deleted(TypedDict):
     deleted: bool
     id: NotRequired[str]
     unmerged: NotRequired[list[str]]
+
+
+class Forgotten(TypedDict):
+    """How many memories fit; `results` are the newest of them, before they are forgotten."""
+
+    total: int
+    forgotten: bool
+    results: list[Memory]
 
 
 class Merged(TypedDict):

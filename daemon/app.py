@@ -7,6 +7,7 @@ import logging
 import os
 import platform
 import resource
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -25,9 +26,10 @@ from .api.connections import Server
 from .api.routes import all_routes
 from .background import Endless
 from .config import Settings, load
-from .errors import ConfigInvalid, ThermoclineError
-from .files.keeping import Workspaces
+from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .files.workspaces import Workspaces
 from .heap import give_back, share_heap
+from .importers.takeover import TakeOver
 from .live_settings import LiveSettings
 from .llm.asking import LiveModel
 from .llm.building import Around, build_model
@@ -37,40 +39,39 @@ from .model_plan import model_plan
 from .places import default_state_dir, socket_places
 from .problems import Problems
 from .replication.account import Account, account_of
-from .replication.connecting import connect
-from .replication.once import OneOffs
+from .replication.database import connect
+from .replication.local import AgentLocal
+from .replication.other import OtherDatabases
 from .replication.replicas import Replicas
-from .replication.thinning import Thinning
 from .replication_plan import plan_of, replicates_files
-from .restoring import interrupted, rehearsing
-from .restoring.rehearsing import Rehearsals
+from .restore import place as restored
+from .restore.staging import remove_leftovers
+from .restore.verify import Verifier
 from .rules import rules_of
 from .serving import Start, serve
 from .signals import Signals
 from .store import atomic
+from .store.agent_store import AgentStore
 from .store.agents import Agents, Keeping
-from .store.device import device_id
+from .store.device import DeviceId
 from .store.engine import Surroundings
 from .store.lock import StateLock
-from .store.snapshot import remove_leftovers
 from .store.transaction import Rules
 from .thinking.advising import Advice
 from .thinking.listening import Rhythm
 from .thinking.parts import Thinking, build_thinking
-from .upkeep.cleaning import Cleaning
-from .upkeep.keeper import Clock, Upkeep
-from .upkeep.local_zone import LocalZone
-from .upkeep.tending import Tending
-from .upkeep_plan import upkeep_plan
+from .upkeep.cron import LocalZone
+from .upkeep.jobs import jobs_of
+from .upkeep.last_runs import NotedRuns, Postponed, Schedule
+from .upkeep.scheduler import Clock, Scheduler
+from .upkeep.upkeep import Upkeep
+from .upkeep_plan import timing, upkeep_plan
 from .version import version
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
 _REPLICA_THREADS: Final = 2
-_GIVE_BACK_SECONDS: Final = 60.0
 _OPEN_FILES: Final = 16_384
-_TEND_SECONDS: Final = 60.0
-_FILE_SECONDS: Final = 30.0
 
 
 def main(
@@ -120,13 +121,12 @@ async def run(start: Start, live: LiveSettings) -> None:
     """
     started = time.monotonic()
     _allow_files()
-    start.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.make_folder(start.state_dir)
     with StateLock(start.state_dir, start.socket):
-        bus, problems = Bus(), Problems()
-        device = device_id(start.state_dir)
+        restored.finish(start.state_dir)
         remove_leftovers(start.state_dir)
-        rehearsing.remove_leftovers(start.state_dir)
-        interrupted.finish(start.state_dir)
+        bus, problems = Bus(), Problems()
+        device = DeviceId(start.state_dir)
         signals = Signals(asyncio.get_running_loop())
         threads = ThreadPoolExecutor(_READING_THREADS, thread_name_prefix="reader")
         files = ThreadPoolExecutor(_REPLICA_THREADS, thread_name_prefix="replica")
@@ -140,31 +140,43 @@ async def run(start: Start, live: LiveSettings) -> None:
             # Each needs the other, and this one is not called before both are there.
             lambda agent, kinds: replicas.changed(agent, kinds),  # noqa: PLW0108
         )
+        agents.finish_forgetting()
         replicas = _replicas(live, agents, problems, device, files)
         model = _model(start, live, problems)
         thinking = _thinking(live, model, agents, problems)
+        verifier = Verifier(agents, replicas, state_dir=start.state_dir, problems=problems)
         services = Services(
             agents=agents,
             model=model,
             thinking=thinking,
             replicas=replicas,
-            one_offs=OneOffs(agents, connect, device),
+            verifier=verifier,
+            databases=OtherDatabases(partial(connect, threads=files), replicas.device),
             workspaces=Workspaces(
                 start.state_dir, lambda: replicates_files(live.settings), problems
             ),
-            rehearsals=_rehearsals(start, live, agents, replicas, problems),
-            upkeep=_upkeep(live, agents, bus, problems, device, thinking),
+            upkeep=_upkeep(
+                live,
+                agents,
+                bus,
+                problems,
+                thinking,
+                lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108 - see above
+            ),
             settings=lambda: live.settings,
             problems=problems,
             bus=bus,
             gate=Gate(lambda: live.settings.access, os.getuid()),
-            identity=Identity(version(), device, str(start.state_dir), str(start.socket), started),
+            identity=Identity(
+                version(), device.id, str(start.state_dir), str(start.socket), started
+            ),
             connections=lambda: len(edge.connections),
             ready=asyncio.Event(),
             stopping=signals.stopping,
         )
         edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
-        tasks = _tasks(live, services, signals)
+        scheduler = _scheduler(live, services, device.id)
+        tasks = _tasks(live, services, scheduler, signals)
         await serve(start, lambda: live.settings, services, edge, signals, tasks)
         threads.shutdown()
         files.shutdown()
@@ -178,17 +190,14 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
-def _tasks(live: LiveSettings, services: Services, signals: Signals) -> dict[str, Endless]:
+def _tasks(
+    live: LiveSettings, services: Services, scheduler: Scheduler, signals: Signals
+) -> dict[str, Endless]:
     """What goes on beside the callers, by name."""
     return {
-        "agents": services.agents.run,
+        "scheduler": scheduler.run,
         "replicas": services.replicas.run,
-        "heap": lambda: give_back(_GIVE_BACK_SECONDS),
-        "rehearsals": services.rehearsals.run,
         "configuration": lambda: live.run(signals.reload, services.problems),
-        "tending": _tending(live, services).run,
-        "workspaces": lambda: _filing(services),
-        "upkeep": services.upkeep.run,
         "conversations": services.thinking.listener.run,
     }
 
@@ -199,7 +208,7 @@ def _agents(
     bus: Bus,
     problems: Problems,
     threads: ThreadPoolExecutor,
-    device: str,
+    device: DeviceId,
     outgoing: Callable[[str, frozenset[str]], None],
 ) -> Agents:
     settings = live.settings
@@ -211,13 +220,14 @@ def _agents(
         publish=bus.publish,
         outgoing=outgoing,
         rules=rules,
+        importer=TakeOver(),
+        device=device,
         readers=settings.store.readers_per_agent,
         face_delay_seconds=lambda: live.settings.store.face_delay_seconds,
     )
     return Agents(
         start.state_dir,
         workspaces={name: Path(agent.workspace) for name, agent in settings.agents.items()},
-        device=device,
         cache_kb=settings.store.cache_kb,
         around=around,
         keeping=lambda: keeping_of(live.settings),
@@ -247,34 +257,27 @@ def _replicas(
     live: LiveSettings,
     agents: Agents,
     problems: Problems,
-    device: str,
+    device: DeviceId,
     files: ThreadPoolExecutor,
 ) -> Replicas:
     def account(agent: str, folder: Path, workspace: Path | None) -> Account | None:
         return account_of(live.settings, os.environ, agent, folder, workspace)
 
-    name = live.settings.sync.device_name or platform.node() or device
+    name = live.settings.sync.device_name or platform.node() or device.id
+
+    async def rename() -> Device:
+        return Device(await asyncio.to_thread(device.renew), name[:64])
+
     return Replicas(
         agents,
         account=account,
         connect=partial(connect, threads=files),
-        device=Device(device, name[:64]),
+        local=partial(AgentLocal, agents),
+        device=Device(device.id, name[:64]),
+        rename=rename,
         plan=lambda: plan_of(live.settings),
         waiting=Waiting(),
         problems=problems,
-    )
-
-
-def _rehearsals(
-    start: Start, live: LiveSettings, agents: Agents, replicas: Replicas, problems: Problems
-) -> Rehearsals:
-    return Rehearsals(
-        agents,
-        replicas,
-        state_dir=start.state_dir,
-        device=replicas.device.id,
-        problems=problems,
-        days=lambda: live.settings.sync.verify_days,
     )
 
 
@@ -283,18 +286,38 @@ def _upkeep(
     agents: Agents,
     bus: Bus,
     problems: Problems,
-    device: str,
     thinking: Thinking,
+    schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
 ) -> Upkeep:
     return Upkeep(
         agents,
         plan=lambda: upkeep_plan(live.settings),
-        followed=lambda _agent: live.settings.cold.backend != "none",
         publish=bus.publish,
         problems=problems,
-        device=device,
         clock=Clock(LocalZone()),
+        last_runs=NotedRuns(),
+        schedules=schedules,
         advisor=Advice(thinking.mind),
+    )
+
+
+def _scheduler(live: LiveSettings, services: Services, device: str) -> Scheduler:
+    jobs = jobs_of(
+        lambda: timing(live.settings),
+        services.upkeep,
+        keep_files=services.workspaces.keep,
+        verify=partial(_verify, services.verifier),
+        close_idle=services.agents.close_idle,
+        give_back=give_back,
+    )
+    return Scheduler(
+        services.agents,
+        jobs,
+        clock=Clock(LocalZone()),
+        device=device,
+        jitter=lambda: live.settings.upkeep.jitter_seconds,
+        problems=services.problems,
+        last_runs=NotedRuns(),
     )
 
 
@@ -314,31 +337,14 @@ class RulesOf:
         return self._rules
 
 
-def _tending(live: LiveSettings, services: Services) -> Tending:
-    def max_bytes() -> float:
-        return live.settings.cold.local_max_mb * (1 << 20)
-
-    duties = (
-        Cleaning(lambda: live.settings.cold.retention_years),
-        Thinning(services.replicas, max_bytes, services.problems),
-    )
-    return Tending(
-        services.agents, duties, _TEND_SECONDS, services.problems, trouble="upkeep_trouble"
-    )
-
-
-async def _filing(services: Services) -> None:
-    """Keep the workspaces in step; after a restore their files are there at once."""
-    await services.ready.wait()
-    await services.workspaces.keep_all(services.agents.open_stores().values())
-    duties = (services.workspaces.keep,)
-    tending = Tending(
-        services.agents, duties, _FILE_SECONDS, services.problems, trouble="workspace_trouble"
-    )
-    await tending.run()
+async def _verify(verifier: Verifier, store: AgentStore) -> None:
+    try:
+        await verifier.verify(store.place.agent)
+    except (ReplicaAway, NotFound) as error:
+        raise Postponed from error
 
 
 def keeping_of(settings: Settings) -> Keeping:
     """How long agents stay open, from the configuration."""
     store = settings.store
-    return Keeping(store.idle_close_seconds, store.max_open_agents, store.face_check_seconds)
+    return Keeping(store.idle_close_seconds, store.max_open_agents)

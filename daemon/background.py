@@ -62,7 +62,7 @@ class Background:
         _log.error("'%s' failed with %s:\n%s", name, kind, where, extra={"action": _FAILED})
         self._problems.report(
             _FAILED,
-            name,
+            f"/{name}",
             f"the daemon's task '{name}' failed with {kind}, and begins anew",
             "that should not happen: the log says where",
             lasting=False,

@@ -65,6 +65,31 @@ class Client(Caller):
         deleted: answers.Deleted = self.request("DELETE", place("/api/memory", memory_id))
         return deleted
 
+    def forget_matching(
+        self, *, category: str | None = None, query: str | None = None, dry_run: bool = False
+    ) -> answers.Forgotten:
+        """Delete all memories of a category, or that contain words, or both.
+
+        Args:
+            category: it and all below it.
+            query: words that the memory contains, all of them.
+            dry_run: only count them, and show the newest.
+        """
+        body = {"category": category, "query": query, "dry_run": dry_run}
+        forgotten: answers.Forgotten = self.request("POST", "/api/memory/forget", body=body)
+        return forgotten
+
+    def forget_agent(self, agent: str, *, dry_run: bool = False) -> status_answers.AgentForgotten:
+        """Delete an agent: all its memories, and its folder.
+
+        Args:
+            agent: its id.
+            dry_run: only tell what it has.
+        """
+        path, query = place("/api/agents", agent), {"dry_run": "true"} if dry_run else None
+        forgotten: status_answers.AgentForgotten = self.request("DELETE", path, query)
+        return forgotten
+
     def reinforce(self, memory_id: str) -> answers.Reinforced:
         """Count one more use of a memory, which raises its score."""
         path = place("/api/memory", memory_id) + "/reinforce"
@@ -161,10 +186,10 @@ class Client(Caller):
         pruned: answers.Pruned = self.request("POST", "/api/tree/prune")
         return pruned
 
-    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.ColdPage:
+    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.Page:
         """A page of the archive; `query` narrows it by words."""
         wanted = {"query": query or None, "limit": limit, "offset": offset}
-        page: answers.ColdPage = self.request("GET", "/api/cold", wanted)
+        page: answers.Page = self.request("GET", "/api/cold", wanted)
         return page
 
     def cold_search(
@@ -253,20 +278,15 @@ class Client(Caller):
         self,
         *,
         critical: bool = False,
-        memories: Sequence[str] = (),
-        dry_run: bool = False,
         **database: Unpack[answers.Database],
     ) -> answers.Synced:
         """Send and receive everything now; it takes as long as there is something to send.
 
         Args:
             critical: the hot state and the tree alone.
-            memories: to another database than the agent's own, these alone.
-            dry_run: only tell whether this may be asked for.
             **database: `url` and `token` of another database, which is sent to, and not followed.
         """
-        wish = {"critical": critical, "memories": [*memories], "dry_run": dry_run}
-        body = {**wish, **database}
+        body = {"critical": critical, **database}
         synced: answers.Synced = self.request("POST", "/api/sync", body=body)
         return synced
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 from typing import Final
 
@@ -23,14 +22,13 @@ def share_heap() -> bool:
     return mallopt is not None and bool(mallopt(_M_ARENA_MAX, 1))
 
 
-async def give_back(seconds: float) -> None:
-    """Give the system the memory that is free in the heap, now and then, until cancelled.
+async def give_back() -> None:
+    """Give the system the memory that is free in the heap.
 
     What a large import or a long queue once needed would else be kept for good: measured, 5 of
     62 MB after 10,000 memories, in half a millisecond. Another C library than glibc is left as
     it is.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
-        await asyncio.sleep(seconds)
+    if trim is not None:
         trim(0)

@@ -55,12 +55,12 @@ class LiveSettings:
         except ConfigInvalid as error:
             problems.report(
                 "config_invalid",
-                "configuration",
+                "/configuration",
                 f"the changed configuration has faults and was not taken over: {error.message}",
                 "mend the file; the values from before are in force",
             )
             return
-        problems.clear("config_invalid", "configuration")
+        problems.clear("config_invalid", "/configuration")
         change = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
         set_level(self.settings.log.level)
@@ -74,13 +74,13 @@ class LiveSettings:
         if needs_restart:
             problems.report(
                 "restart_needed",
-                "configuration",
+                "/configuration",
                 f"changed, but in force only after a restart: {', '.join(needs_restart)}",
                 "restart the daemon",
                 lasting=False,
             )
         else:
-            problems.clear("restart_needed", "configuration")
+            problems.clear("restart_needed", "/configuration")
 
     def _stamps(self) -> dict[Path, tuple[int, int, int] | None]:
         return {file: _stamp(file) for file in layer_files(self._env, self._config_file)}

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -38,6 +39,9 @@ class Problems:
     Nobody is woken for one: `GET /api/status` shows them, and `GET /api/health` answers 503
     while a lasting one stands. One that is over but should be read, such as a file that was
     set aside, is noted and not lasting.
+
+    A subject is an agent, or one of its parts as `agent/part`; `/name`, or nothing, is the
+    daemon's own.
     """
 
     def __init__(self) -> None:
@@ -64,11 +68,20 @@ class Problems:
         if gone is not None:
             _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
 
-    def standing(self) -> list[Problem]:
-        """All of them, the oldest first."""
+    def forget(self, agent: str) -> None:
+        """Drop what concerned an agent that is no more."""
         with self._lock:
-            return sorted(self._standing.values(), key=lambda problem: problem.since)
+            for code, subject in list(self._standing):
+                if subject.partition("/")[0] == agent:
+                    del self._standing[code, subject]
 
-    def healthy(self) -> bool:
-        """Whether no lasting problem stands."""
-        return not any(problem.lasting for problem in self.standing())
+    def standing(self, may_read: Callable[[str], bool] = lambda _: True) -> list[Problem]:
+        """The daemon's own and those of the agents that `may_read` accepts, the oldest first."""
+        with self._lock:
+            found = list(self._standing.items())
+        shown = []
+        for (_, subject), problem in found:
+            agent = subject.partition("/")[0]
+            if not agent or may_read(agent):
+                shown.append(problem)
+        return sorted(shown, key=lambda problem: problem.since)

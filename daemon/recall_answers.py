@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
-from .answers import Json, Memory, Remote, Tier, Time, Type
+from .answers import Json, Memory, Tier, Time, Type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,7 +132,6 @@ class Recall(TypedDict):
     key_values: NotRequired[list[FoundPair]]
     understood: NotRequired[Understood]
     why: NotRequired[str]
-    remote: NotRequired[Remote]
     llm: NotRequired[ByModel]
 
 

@@ -21,4 +21,4 @@ def plan_of(settings: Settings) -> Plan:
         change_seconds=sync.change_seconds,
         poll_seconds=sync.poll_seconds,
     )
-    return Plan(timing, sync.shutdown_seconds)
+    return Plan(timing, sync.shutdown_seconds, settings)

@@ -25,4 +25,5 @@ def rules_of(settings: Settings) -> Rules:
         warm_retention_days=warm.retention_days,
         warm_eviction_threshold=warm.eviction_threshold,
         prune_idle_days=tree.prune_idle_days,
+        history_max_bytes=int(settings.store.history_mb * (1 << 20)),
     )

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ import msgspec
 from .api import server
 from .api.calls import Services
 from .api.connections import Server
+from .api.status import resident_bytes
 from .background import Background, Endless
 from .client import default_socket
 from .config import Settings
@@ -27,6 +28,8 @@ _PAUSE_SECONDS: Final = 30.0
 # A second less than what is promised, for closing.
 _LEAVE_SECONDS: Final = 4.0
 _LEAST_SENDING_SECONDS: Final = 0.5
+_LEAST_STEP_SECONDS: Final = 0.1
+_CLOSING_SECONDS: Final = 5.0
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -69,7 +72,8 @@ async def serve(
         for name, run in tasks.items():
             background.begin(name, run)
         await _open_usual(services, now.agent_id)
-        _log.info("ready on %s", start.socket, extra={"action": "ready"})
+        ready = {"action": "ready", "memory_bytes": resident_bytes()}
+        _log.info("ready on %s", start.socket, extra=ready)
         if start.welcome:
             print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
         await signals.stopping.wait()
@@ -101,13 +105,25 @@ async def _leave(
     settings: Settings, services: Services, edge: Server, background: Background
 ) -> None:
     """Let running requests finish, send what is left, and close everything, in five seconds."""
-    began = time.monotonic()
+    until = time.monotonic() + _LEAVE_SECONDS
     # A question that is still with a model goes by the rules now.
-    await asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
-    await background.end()
-    await services.upkeep.close()
-    await services.thinking.close()
-    await services.workspaces.keep_all(services.agents.open_stores().values())
-    left = _LEAVE_SECONDS - (time.monotonic() - began)
-    await services.replicas.close(max(left, _LEAST_SENDING_SECONDS))
-    await services.agents.close()
+    answered = asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
+    await _within(until, "the last answers", answered)
+    await _within(until, "background tasks", background.end())
+    await _within(until, "upkeep", services.upkeep.close())
+    await _within(until, "conversations", services.thinking.close())
+    stores = services.agents.open_stores().values()
+    await _within(until, "workspaces", services.workspaces.keep_all(stores))
+    left = max(until - time.monotonic(), _LEAST_SENDING_SECONDS)
+    await services.replicas.close(left)
+    # What was acknowledged is on the disk already; this leaves the files complete.
+    await _within(time.monotonic() + _CLOSING_SECONDS, "memories", services.agents.close())
+
+
+async def _within(until: float, what: str, step: Awaitable[object]) -> None:
+    """Take a step of the way out, and leave it behind at its deadline."""
+    try:
+        async with asyncio.timeout(max(until - time.monotonic(), _LEAST_STEP_SECONDS)):
+            await step
+    except TimeoutError:
+        _log.warning("left without waiting for %s", what, extra={"action": "left_behind"})

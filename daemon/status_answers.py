@@ -20,6 +20,19 @@ class Agents(TypedDict):
     results: list[Agent]
 
 
+class AgentForgotten(TypedDict):
+    """What an agent had, and whether its replica was told; `why` it was not."""
+
+    id: str
+    memories: int
+    key_values: int
+    size_bytes: int
+    forgotten: bool
+    replica: Literal["none", "synced", "behind"]
+    why: str
+    workspace: str | None
+
+
 class Problem(TypedDict):
     """Something that needs attention."""
 
@@ -50,10 +63,15 @@ class Standing(TypedDict):
     sent: int
     received: int
     refused: int
+    outbox: dict[str, int]
+    conflicts: int
+    set_aside: int
+    notes: list[str]
+    away: list[str]
 
 
-class Rehearsal(TypedDict):
-    """A restore that was rehearsed: `verified` if the replica gives all back as it is."""
+class Verification(TypedDict):
+    """A restore into a temporary folder: `verified` if the replica gives all back as it is."""
 
     verified: bool
     rows: int
@@ -73,11 +91,11 @@ class DeviceName(TypedDict):
 
 
 class SyncStanding(Standing):
-    """The same with the rows that are still to be sent, by their kind, and the last rehearsal."""
+    """The same with what was lost in conflicts, and the last proof that a restore works."""
 
     device: DeviceName
-    queued_kinds: dict[str, int]
-    rehearsal: Rehearsal | None
+    lost_values: int
+    verification: Verification | None
 
 
 class Device(TypedDict):
@@ -132,7 +150,6 @@ class AgentStatus(TypedDict):
     memories: int
     warm: int
     cold: int
-    remote_only: int
     warm_bytes: int
     warm_max_bytes: int
     hot_bytes: int
@@ -140,10 +157,10 @@ class AgentStatus(TypedDict):
     tree_nodes: int
     kv: int
     outbox: int
+    conflicts: int
     database_bytes: int
     faces_pending: bool
     sync: Standing
-    rehearsal: Rehearsal | None
     upkeep: UpkeepBrief
 
 
@@ -165,7 +182,7 @@ class ModelUse(TypedDict):
 class Models(TypedDict):
     """Language models at a glance; without one, or when the day's budget is `spent`, by rules."""
 
-    state: Literal["off", "ready", "spent", "missing"]
+    state: Literal["off", "ready", "failing", "spent", "missing"]
     worker: dict[str, int | str | bool | None]
     models: dict[str, list[str]]
     resting: dict[str, str]

@@ -29,10 +29,12 @@ class Consolidated(TypedDict):
     dry_run: bool
     steps: list[str]
     took_ms: float
+    merged: int
+    pruned: int
+    decayed: int
     evicted_warm: int
     archived_cold: int
     hot_size_bytes: int
-    resumed: NotRequired[list[str]]
     ingested_facts: NotRequired[int]
     ingest_skipped: NotRequired[int]
     ingest_error: NotRequired[str]
@@ -43,11 +45,8 @@ class Consolidated(TypedDict):
     expired: NotRequired[int]
     scores: NotRequired[Scores]
     promoted: NotRequired[int]
-    merged: NotRequired[int]
     superseded: NotRequired[int]
-    faded: NotRequired[int]
     forgotten: NotRequired[int]
-    tombstones: NotRequired[int]
     model_error: NotRequired[str]
     report: NotRequired[str]
 
@@ -125,6 +124,7 @@ class Schedule(TypedDict):
 
     name: str
     cron: str | None
+    every: float | None
     last: float | None
     seconds: float | None
     error: str
@@ -132,12 +132,11 @@ class Schedule(TypedDict):
 
 
 class UpkeepStanding(TypedDict):
-    """How an agent's upkeep stands; `unfinished` is a run that goes on with its next."""
+    """How an agent's upkeep stands."""
 
     agent: str
     zone: str
     running: Running | None
-    unfinished: str | None
     schedules: list[Schedule]
 
 

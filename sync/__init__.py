@@ -1,31 +1,49 @@
 """Replication between devices: it knows rows, clocks and a remote, and nothing of their meaning."""
 
-from .clock import TOO_HIGH, HybridClock
+from .clock import TOO_HIGH, HybridClock, stamp_at
+from .exchange import Exchange, Tally
 from .failures import QuotaSpent, Refused, SchemaMissing, SyncError, TooLarge, TryLater
 from .file_remote import FileRemote
-from .local import Link, Local, Merged
+from .local import Applied, Link, Local, Pending, Received
 from .remote import Remote, Result, Statement, Value
-from .replica import Page, Poll, Replica
-from .replicator import Device, Replicator, State, Timing
-from .rounds import Tally
-from .rows import Mark, Outgoing, Row, View
-from .source import Extent, Source
+from .replica import Device, DeviceRecord, Poll, Polls, Replica
+from .replicator import Replicator, State, Timing
+from .rows import (
+    ABSENT,
+    Clocks,
+    Fields,
+    Row,
+    Stamp,
+    changed,
+    decode_row,
+    deletion,
+    lives,
+    merge,
+    outlived,
+    patched,
+    stamps,
+    version_of,
+)
 from .waiting import Waiting
 
 __all__ = [
+    "ABSENT",
     "TOO_HIGH",
+    "Applied",
+    "Clocks",
     "Device",
-    "Extent",
+    "DeviceRecord",
+    "Exchange",
+    "Fields",
     "FileRemote",
     "HybridClock",
     "Link",
     "Local",
-    "Mark",
-    "Merged",
-    "Outgoing",
-    "Page",
+    "Pending",
     "Poll",
+    "Polls",
     "QuotaSpent",
+    "Received",
     "Refused",
     "Remote",
     "Replica",
@@ -33,7 +51,7 @@ __all__ = [
     "Result",
     "Row",
     "SchemaMissing",
-    "Source",
+    "Stamp",
     "State",
     "Statement",
     "SyncError",
@@ -42,6 +60,15 @@ __all__ = [
     "TooLarge",
     "TryLater",
     "Value",
-    "View",
     "Waiting",
+    "changed",
+    "decode_row",
+    "deletion",
+    "lives",
+    "merge",
+    "outlived",
+    "patched",
+    "stamp_at",
+    "stamps",
+    "version_of",
 ]

@@ -1,6 +1,6 @@
-"""A hybrid logical clock: versions that never run backwards, whatever the wall clock does.
+"""A hybrid logical clock: stamps that never run backwards, whatever the wall clock does.
 
-The scheme is that of Kulkarni et al., "Logical Physical Clocks" (2014): a version is the largest
+The scheme is that of Kulkarni et al., "Logical Physical Clocks" (2014): a stamp is the largest
 wall time seen so far, in milliseconds, with a counter for what happens within one of them.
 """
 
@@ -11,40 +11,64 @@ from collections.abc import Callable
 from typing import Final
 
 COUNTER_BITS: Final = 16
-# Above the version of any moment that a Linux clock can be set to: a higher one is damage.
-TOO_HIGH: Final = 1 << 60
+# The year 2200. A stamp from there on is damage: it is refused, and never issued.
+TOO_HIGH: Final = 7_258_118_400_000 << COUNTER_BITS
+_DAY: Final = 86_400_000 << COUNTER_BITS
+
+
+def stamp_at(seconds: float) -> int:
+    """The first stamp of a moment in seconds since the epoch, bounded by 1970 and 2200."""
+    return max(0, min(int(seconds * 1000) << COUNTER_BITS, TOO_HIGH - 1))
 
 
 class HybridClock:
-    """Hands out strictly increasing versions. Safe to use from several threads.
+    """Issues strictly increasing stamps. Safe to use from several threads.
 
-    A version is `milliseconds << 16 | counter` and fits into a signed 64-bit integer until the
-    year 6429. A wall clock that is set back, by any amount, only stops the milliseconds from
-    advancing; the counter goes on.
+    A stamp is `milliseconds << 16 | counter`. A wall clock that is set back, by any amount, only
+    stops the milliseconds from advancing; the counter goes on.
 
     Args:
         now: the wall clock, in seconds since the epoch.
-        last: the highest version handed out or seen before, so that a restart goes on from it.
+        last: the highest stamp issued or seen before, so that a restart goes on from it. One
+            that other devices refuse is not taken over.
+        issued: the highest stamp issued before.
     """
 
-    def __init__(self, now: Callable[[], float], last: int = 0) -> None:
+    def __init__(self, now: Callable[[], float], last: int = 0, issued: int = 0) -> None:
         self._now = now
-        self._last = last
+        self.issued = issued
+        self._last = last if last < TOO_HIGH else 0
         self._lock = threading.Lock()
 
     @property
     def last(self) -> int:
-        """The highest version handed out or seen so far."""
+        """The highest stamp issued, or seen and taken over."""
         return self._last
 
-    def tick(self) -> int:
-        """A version above every other that this clock has handed out or seen."""
-        with self._lock:
-            wall = int(self._now() * 1000) << COUNTER_BITS
-            self._last = max(wall, self._last + 1)
-            return self._last
+    def tick(self, above: int = 0) -> int:
+        """A stamp above every other that this clock has issued or taken over.
 
-    def observe(self, version: int) -> None:
-        """Take note of another device's version: all that follow here are above it."""
+        Args:
+            above: the youngest stamp of what is changed, which may be one that `observe` did not
+                take over. It raises this stamp alone, and none of those that follow.
+        """
         with self._lock:
-            self._last = max(self._last, version)
+            wall = stamp_at(self._now())
+            # A wall clock beyond the year 2200 is wrong, and would leave no stamp to go on with.
+            wall = wall if wall < TOO_HIGH - 1 else 0
+            self._last = min(max(wall, self._last + 1), TOO_HIGH - 1)
+            stamp = min(max(self._last, above + 1), TOO_HIGH - 1)
+            self.issued = max(self.issued, stamp)
+            return stamp
+
+    def observe(self, stamp: int) -> bool:
+        """Take note of another device's stamp: all that follow here are above it.
+
+        Returns:
+            False: it is more than a day ahead of the wall clock, and was not taken over.
+        """
+        with self._lock:
+            if stamp > self._last and stamp - stamp_at(self._now()) > _DAY:
+                return False
+            self._last = max(self._last, stamp)
+            return True

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -15,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TooLarge, TryLater, classify, made
-from .remote import Result, Statement, Value
-from .values import check, plain
+from .remote import Result, Statement, Value, check, plain
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
 MOST_ANSWER_BYTES: Final = 10_000_000
@@ -140,6 +140,8 @@ class FileRemote:
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _create(self._path)
+        for ending in ("", "-wal", "-shm", "-journal"):
+            _refuse_irregular(self._path.with_name(self._path.name + ending))
         connection = sqlite3.connect(
             self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
         )
@@ -244,10 +246,21 @@ def _create(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
+def _refuse_irregular(path: Path) -> None:
+    """SQLite would follow a link to somebody else's file, and wait for the other end of a FIFO.
+
+    Raises:
+        Refused: something is there that is not a file.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise made(Refused, "not_found", f"{path.name} is not a regular file")
+
+
 def _identity(path: Path) -> tuple[int, int]:
     """Which file stands at the path; (0, 0): none."""
     try:
-        found = path.stat()
+        found = path.lstat()
     except FileNotFoundError:
         return (0, 0)
     return (found.st_dev, found.st_ino)

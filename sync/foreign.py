@@ -1,119 +1,185 @@
-"""What EvoClaw's service has left in tables of its own, as statements to take over.
+"""What EvoClaw has left in tables of its own, as plain values to import. Nothing is written.
 
-Its skill writes to `cold_memories`, which is ours as well; its service had `cold_memory`, and its
-own synchronisation `warm_memory` and `core_memory`. They are read once, by the first device of an
-agent, and left as they are.
+Its skill has `cold_memories` and `critical_state`, whose names our views have elsewhere; its
+service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from .failures import SchemaMissing
-from .remote import Remote, Statement, Value
-from .rows import STATEMENT, UNVERSIONED, Row, View
-from .values import number, whole
+from .failures import TooLarge
+from .remote import Remote, Statement, Value, whole
 
-# The most that one answer brings.
+# Its first release had no agents.
+NAMELESS: Final = "default"
 _MOST_ROWS: Final = 500
 # Later than any moment in seconds that these tables can hold: it is in milliseconds.
 _MILLISECONDS: Final = 100_000_000_000
+_CRITICAL: Final = "critical_state"
+
+# The columns of each table that is there.
+Tables: TypeAlias = Mapping[str, frozenset[str]]
 
 
 class _Table(msgspec.Struct, frozen=True):
-    """One table: its columns behind the id, and what they say."""
+    """The columns that are read behind the id, and what they say."""
 
-    name: str
-    columns: str
-    view: Callable[[Sequence[Value]], View]
+    columns: tuple[str, ...]
+    fields: Callable[[Sequence[Value]], dict[str, Any]]
 
 
-async def statements(remote: Remote, agent: str) -> AsyncIterator[list[Row]]:
-    """The statements of an agent in EvoClaw's further tables, page by page.
+async def look(remote: Remote) -> Tables:
+    """Which of EvoClaw's tables are there; our views of these names are none.
 
     Raises:
         SyncError: the remote cannot be reached, or refuses.
     """
-    for table in _TABLES:
-        after = ""
-        while rows := await _page(remote, agent, table, after):
-            after = str(rows[-1][0])
-            found = [_row(line[0], table.view(line[1:])) for line in rows]
-            yield [row for row in found if row.view is not None and row.view.text.strip()]
-
-
-async def _page(
-    remote: Remote, agent: str, table: _Table, after: str
-) -> tuple[tuple[Value, ...], ...]:
-    sql = (
-        f"SELECT id, {table.columns} FROM {table.name}"
-        " WHERE agent_id = ?1 AND id > ?2 AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
+    names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
+    rows = await _rows(
+        remote,
+        "SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c"
+        f" WHERE m.type = 'table' AND m.name IN ({names})",
     )
-    try:
-        [result] = await remote.batch([Statement(sql, (agent, after, _MOST_ROWS))])
-    except SchemaMissing:
-        return ()
+    found: dict[str, set[str]] = {}
+    for table, column in rows:
+        found.setdefault(str(table), set()).add(str(column))
+    return {
+        table: frozenset(columns)
+        for table, columns in found.items()
+        if "id" in columns or table == _CRITICAL
+    }
+
+
+async def agents(remote: Remote, tables: Tables) -> list[str]:
+    """The agents that EvoClaw's tables name.
+
+    Raises:
+        SyncError: the remote cannot be reached, or refuses.
+    """
+    found: set[str] = set()
+    for table, columns in tables.items():
+        if "agent_id" not in columns:
+            found.add(NAMELESS)
+            continue
+        rows = await _rows(remote, f"SELECT DISTINCT agent_id FROM {table}")
+        found.update(name for (name,) in rows if isinstance(name, str) and name)
+    return sorted(found)
+
+
+async def memories(
+    remote: Remote, tables: Tables, agent: str
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """The memories of an agent, page by page.
+
+    Each has `id`, `text`, `category`, `importance`, `created_at` in seconds, `access_count`, and
+    `table`. Those without a text are left out; a column that is missing has its default.
+
+    Raises:
+        SyncError: the remote cannot be reached, or refuses.
+    """
+    for name, table in _TABLES.items():
+        columns = tables.get(name)
+        if columns is None or ("agent_id" not in columns and agent != NAMELESS):
+            continue
+        after, limit = "", _MOST_ROWS
+        while True:
+            chosen = ", ".join(c if c in columns else "NULL" for c in table.columns)
+            own = "agent_id = ?1" if "agent_id" in columns else "?1 = ?1"
+            sql = (
+                f"SELECT id, {chosen} FROM {name} WHERE {own} AND id > ?2"
+                " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
+            )
+            try:
+                rows = await _rows(remote, sql, agent, after, limit)
+            except TooLarge:
+                if limit == 1:
+                    raise
+                limit //= 2
+                continue
+            if not rows:
+                break
+            after = str(rows[-1][0])
+            found = [{"id": str(row[0]), "table": name} | table.fields(row[1:]) for row in rows]
+            yield [one for one in found if one["text"].strip()]
+
+
+async def critical(remote: Remote, tables: Tables, agent: str) -> dict[str, Any] | None:
+    """The hot state and the tree of an agent as EvoClaw stored them; None: it has none.
+
+    Raises:
+        SyncError: the remote cannot be reached, or refuses.
+    """
+    if not {"agent_id", "data"} <= tables.get(_CRITICAL, frozenset()):
+        return None
+    rows = await _rows(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)
+    found = _decoded(rows[0][0]) if rows else None
+    return found if isinstance(found, dict) else None
+
+
+async def _rows(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
+    [result] = await remote.batch([Statement(sql, args)])
     return result.rows
 
 
-def _row(key: Value, view: View) -> Row:
-    clock, device = UNVERSIONED
-    return Row(kind=STATEMENT, id=str(key), data=None, clock=clock, device=device, view=view)
+def _ours(values: Sequence[Value]) -> dict[str, Any]:
+    text, category, importance, created, accesses = values
+    return _memory(str(text or ""), category, importance, created, accesses)
 
 
-def _cold(values: Sequence[Value]) -> View:
+def _cold(values: Sequence[Value]) -> dict[str, Any]:
     content, summary, category, importance, created, accesses = values
-    return View(
-        text=_fact(content) or str(summary or ""),
-        category=str(category or "general"),
-        importance=number(importance, 0.5),
-        created_at=_seconds(created),
-        access_count=whole(accesses),
-    )
+    return _memory(_fact(content) or str(summary or ""), category, importance, created, accesses)
 
 
-def _warm(values: Sequence[Value]) -> View:
+def _warm(values: Sequence[Value]) -> dict[str, Any]:
     content, event, moment = values
-    return View(_fact(content), str(event or "general"), 0.5, _seconds(moment), 0)
+    return _memory(_fact(content), event, 0.5, moment, 0)
 
 
-def _core(values: Sequence[Value]) -> View:
+def _core(values: Sequence[Value]) -> dict[str, Any]:
     content, kind, created = values
-    return View(_fact(content), f"core/{kind or 'general'}", 0.9, _seconds(created), 0)
+    return _memory(_fact(content), f"core/{kind or 'general'}", 0.9, created, 0)
 
 
-_TABLES: Final = (
-    _Table(
-        "cold_memory",
-        "content, distilled_summary, category, importance, created_at, access_count",
-        _cold,
-    ),
-    _Table("warm_memory", "content, event_type, timestamp", _warm),
-    _Table("core_memory", "content, memory_type, created_at", _core),
-)
+def _memory(
+    text: str, category: Value, importance: Value, created: Value, accesses: Value
+) -> dict[str, Any]:
+    moment = whole(created)
+    return {
+        "text": text,
+        "category": str(category or "general"),
+        "importance": float(importance) if isinstance(importance, int | float) else 0.5,
+        "created_at": moment // 1000 if moment > _MILLISECONDS else moment,
+        "access_count": max(0, whole(accesses)),
+    }
 
-# Their names.
-TABLES: Final = tuple(table.name for table in _TABLES)
+
+_COMMON: Final = ("category", "importance", "created_at", "access_count")
+_TABLES: Final = {
+    "cold_memories": _Table(("text", *_COMMON), _ours),
+    "cold_memory": _Table(("content", "distilled_summary", *_COMMON), _cold),
+    "warm_memory": _Table(("content", "event_type", "timestamp"), _warm),
+    "core_memory": _Table(("content", "memory_type", "created_at"), _core),
+}
 
 
 def _fact(content: Value) -> str:
     """The statement in a content, which is JSON or just text."""
-    text = str(content or "")
-    try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    found = _decoded(content)
     if isinstance(found, dict):
         for name in ("fact", "text", "content", "summary"):
             if isinstance(found.get(name), str) and found[name].strip():
                 return str(found[name])
-    return found if isinstance(found, str) else text
+    return found if isinstance(found, str) else str(content or "")
 
 
-def _seconds(value: Value) -> int:
-    moment = whole(value)
-    return moment // 1000 if moment > _MILLISECONDS else moment
+def _decoded(text: Value) -> Any:
+    try:
+        return json.loads(str(text or ""))
+    except (ValueError, RecursionError):
+        return None

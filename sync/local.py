@@ -1,4 +1,4 @@
-"""The port to the local store: what a replicator needs of one device's rows."""
+"""What a replicator asks of the rows on this device."""
 
 from __future__ import annotations
 
@@ -7,83 +7,93 @@ from typing import Protocol
 
 import msgspec
 
-from .rows import Mark, Outgoing, Row
+from .rows import Row
 
 
 class Link(msgspec.Struct, frozen=True):
-    """How far this device has followed one remote. It is kept with the rows themselves.
+    """How far this device has followed one agent's rows on a remote.
 
     Attributes:
-        epoch: which remote: another one, or one begun anew, has another.
-        statements: the order and id of the last statement received.
-        objects: the order, kind and id of the last row of the other kinds.
-        seen: everything up to here has been received.
-        critical: the version of the critical state written or read last.
-        unpublished: whether rows were sent that the critical state there does not show yet.
+        epoch: of the remote's order; empty before the first contact.
+        seq: up to where everything was received.
     """
 
     epoch: str = ""
-    statements: tuple[int, str] = (0, "")
-    objects: tuple[int, str, str] = (0, "", "")
-    seen: int = 0
-    critical: int = 0
-    unpublished: bool = False
+    seq: int = 0
 
 
-class Merged(msgspec.Struct, frozen=True):
-    """What came of merging received rows.
+class Pending(msgspec.Struct, frozen=True):
+    """A row that the remote does not have in this version.
 
     Attributes:
-        changed: how many changed something here.
-        refused: how many cannot be understood, and were passed over.
+        row: as it stands.
+        version: its digest.
+        seen: the digest of the version that the remote had when this device saw it last; None:
+            the remote had none. A push only replaces this version.
+    """
+
+    row: Row
+    version: str
+    seen: str | None
+
+
+class Received(msgspec.Struct, frozen=True):
+    """A row from the remote, with the digest of it that stands there."""
+
+    row: Row
+    version: str
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What applying rows did.
+
+    Attributes:
+        changed: rows that said something new.
+        refused: rows that make no sense here and were left out.
+        conflicts: rows in which another device had changed a field that was changed here too.
+        copied: whether a row has a stamp of this device that this device never gave: its folder
+            was copied, and it has to take another id.
+        ahead: devices whose clock is more than a day ahead of this one's.
     """
 
     changed: int = 0
     refused: int = 0
+    conflicts: int = 0
+    copied: bool = False
+    ahead: tuple[str, ...] = ()
 
 
 class Local(Protocol):
-    """The rows of one agent on this device. A call that has returned is durable."""
+    """One agent's rows on this device. Each call is one durable transaction."""
 
     async def link(self) -> Link:
         """How far the remote was followed."""
 
-    async def relink(self, link: Link) -> None:
-        """Begin with another remote: every row is marked as changed."""
-
-    async def outgoing(self, kinds: frozenset[str] | None, limit: int) -> list[Outgoing]:
-        """Marked rows, the oldest marks first; of some kinds alone, or of all."""
-
-    async def sent(self, marks: Sequence[Mark], seq: int, link: Link) -> None:
-        """The remote has these rows now, at `seq`; marks made again meanwhile stay."""
-
-    async def merge(self, rows: Sequence[Row], link: Link) -> Merged:
-        """Take over what is newer in `rows`, and remember `link` with the last of them.
-
-        This may be done in several transactions; done again, it comes to the same.
-
-        A mark whose row the remote has as new as this device is taken away. A statement of
-        another tool is taken over unless its id is known; then it is marked, since the other
-        tool has overwritten it.
-        """
-
-    async def forget_before(self, seq: int) -> None:
-        """Drop the traces of rows whose deletion every device knows."""
-
-    async def sweep(self, keep: frozenset[tuple[str, str]]) -> int:
-        """Remove the rows that the remote has not, but for what was changed here since.
-
-        This is done in several transactions; done again, it goes on. No trace is left.
+    async def pending(
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
+    ) -> list[Pending]:
+        """Rows that the remote does not have, the oldest change first; one at least, if any.
 
         Args:
-            keep: kind and id of every row that the remote has.
-
-        Returns:
-            How many went.
+            kinds: of these kinds alone; None: of all.
+            limit: maximum number of rows.
+            max_bytes: of their JSON; a single row may be larger.
         """
 
-    async def critical(self) -> str:
-        """The critical state as a JSON object, for those who read it as a whole."""
+    async def taken(self, rows: Sequence[Pending], link: Link) -> None:
+        """The remote has these versions now. A row that has changed since stays pending."""
 
-    async def adopt_critical(self, data: str) -> bool:
-        """Take over what another tool has written as the critical state; False: unreadable."""
+    async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
+        """Merge what the remote has, and note how far it was followed.
+
+        A row whose merged version differs from the remote's becomes pending over that version.
+        """
+
+    async def gone(self, rows: Sequence[Pending]) -> None:
+        """The remote no longer has these rows: they are pending as if it never had them."""
+
+    async def set_aside(self, row: Pending, reason: str) -> None:
+        """The remote cannot take this version: it is reported, and pending again once changed."""
+
+    async def offer_all(self, link: Link) -> None:
+        """Another remote, or one that was set back: every row is pending, and `link` begins."""

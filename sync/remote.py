@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from .failures import Refused
+
 Value: TypeAlias = str | int | float | None
+_LOWEST: Final = -(2**63)
+_HIGHEST: Final = 2**63 - 1
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -55,3 +60,56 @@ class Remote(Protocol):
 
     async def close(self) -> None:
         """Give up the connection, after what is under way. May be called twice."""
+
+
+def check(statements: Sequence[Statement]) -> None:
+    """Refuse what no remote can take, before anything is sent.
+
+    Raises:
+        Refused: "bad_request", for an argument that SQLite cannot hold exactly.
+    """
+    for number, statement in enumerate(statements):
+        for argument in (statement.sql, *statement.args):
+            if fault := _fault(argument):
+                raise Refused("bad_request", f"cannot send statement {number}: it holds {fault}")
+
+
+def plain(row: Iterable[object]) -> tuple[Value, ...]:
+    """A row of SQLite as values: a blob is read as text, an infinite number as None."""
+    return tuple(map(_plain, row))
+
+
+def whole(value: Value) -> int:
+    """A value as an integer; 0 where it is not a number of 64 bits, whoever has written it."""
+    if not isinstance(value, int | float) or not _LOWEST <= value <= _HIGHEST:
+        return 0
+    return int(value)
+
+
+def _fault(argument: object) -> str:
+    if isinstance(argument, str):
+        return "" if _encodable(argument) else "half a surrogate pair"
+    if isinstance(argument, int):
+        return "" if _LOWEST <= argument <= _HIGHEST else "an integer beyond 64 bits"
+    if isinstance(argument, float):
+        return "" if math.isfinite(argument) else "a number that is not finite"
+    return "" if argument is None else f"a value of type {type(argument).__name__}"
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _plain(value: object) -> Value:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    assert value is None or isinstance(value, str | int)
+    return value

@@ -1,398 +1,411 @@
-"""One agent's rows on a remote: what a replicator can ask of it and tell it."""
+"""One agent's rows on a remote: the SQL that writes, orders and reads them.
+
+Each row has a place of its own in the agent's order (`seq`), so that one integer says how far a
+device has followed it. A row is only written over the version that its writer has seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Final, Generic, TypeVar
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
-from . import foreign, schema, statements
-from .failures import Refused
-from .remote import Remote, Statement, Value
-from .rows import STATEMENT, Row
-from .statements import CRITICAL_VERSION, DISPLACED
-from .values import integer, whole, whole_in
+from . import schema
+from .clock import COUNTER_BITS, TOO_HIGH
+from .failures import SchemaMissing, TooLarge
+from .local import Pending, Received
+from .remote import Remote, Statement, Value, whole
+from .rows import decode_row, digest
 
-P = TypeVar("P")
-# The most that one batch may carry; one row alone may be longer.
+# The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
 MOST_ROWS: Final = 500
 MOST_BYTES: Final = 1_000_000
-# Of rows that have no place in the order: beyond so many, the whole of it is damaged.
-_MOST_DISPLACED: Final = 2000
-# Above every version before it, also where another tool has replaced the row and its version.
-_NEXT_CRITICAL: Final = (
-    f"(SELECT coalesce(max({whole_in('seq', 0)}), 0) FROM replica_clock WHERE agent_id = ?1) +"
-    f" coalesce((SELECT max({whole_in('version', 0)}, 0) FROM critical_state"
-    " WHERE agent_id = ?1), 0) + 1"
+TOMBSTONE_SECONDS: Final = 90 * 86_400
+
+_POLL: Final = "SELECT agent_id, seq, epoch FROM replica_clock"
+_PAGE: Final = (
+    "SELECT seq, kind, id, version, data, clocks FROM rows"
+    " WHERE agent_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
 )
-_SEEN: Final = whole_in("seen", 0)
-_IN_USE: Final = "typeof(retired_at) <> 'integer'"
-
-
-class Poll(msgspec.Struct, frozen=True):
-    """Whether there is anything new. `epoch` is empty where the agent has no rows yet."""
-
-    seq: int = 0
-    epoch: str = ""
-    pruned: int = 0
-
-
-class Look(msgspec.Struct, frozen=True):
-    """What other tools and people have done, which the agent's order does not show.
-
-    Attributes:
-        foreign: whether another tool has written statements, or taken rows their place.
-        critical: the version of the critical state; 0: there is none, -1: another tool wrote it.
-        retired: when this device was retired, in seconds since the epoch.
-    """
-
-    foreign: bool
-    critical: int
-    retired: int | None
-
-
-class Page(msgspec.Struct, Generic[P], frozen=True):
-    """Received rows.
-
-    Attributes:
-        rows: those that are as they were sent.
-        damaged: how many are not, and were left out.
-        last: the place of the last row, to go on from; None: there was none.
-        full: whether there may be more.
-        unread: kind and id of the damaged ones.
-    """
-
-    rows: tuple[Row, ...]
-    damaged: int
-    last: P | None
-    full: bool
-    unread: tuple[tuple[str, str], ...] = ()
+_ADVANCE: Final = """
+    INSERT INTO replica_clock (agent_id, seq, epoch) VALUES (?1, ?2, lower(hex(randomblob(8))))
+    ON CONFLICT (agent_id) DO UPDATE SET seq = seq + ?2 RETURNING seq, epoch
+"""
+# ?2: [[kind, id, seen, version, device, data, clocks], …], ?3: how many.
+_WRITE: Final = """
+    INSERT INTO rows (agent_id, kind, id, seq, version, device, data, clocks)
+    SELECT ?1, j.value->>0, j.value->>1, c.seq - ?3 + 1 + j.key, j.value->>3, j.value->>4,
+        j.value->>5, j.value->>6
+    FROM json_each(?2) AS j CROSS JOIN replica_clock AS c
+    LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
+    WHERE c.agent_id = ?1 AND r.version IS j.value->>2
+    ON CONFLICT (agent_id, kind, id) DO UPDATE SET seq = excluded.seq, version = excluded.version,
+        device = excluded.device, data = excluded.data, clocks = excluded.clocks
+"""
+# ?2: [[kind, id, version], …]. What is not listed stands as it was pushed.
+_STANDING: Final = """
+    SELECT j.key, r.kind, r.id, r.version, r.data, r.clocks FROM json_each(?2) AS j
+    LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
+    WHERE r.version IS NOT j.value->>2
+"""
+# Notes up to where the device follows the order before it notes that itself. Where the remote
+# says less than ?5, it was set back, and nothing is written.
+_SIGN: Final = """
+    INSERT INTO replica_devices (agent_id, device_id, name, first_at, last_at, seen)
+    SELECT ?1, ?2, ?3, ?4, ?4, c.seq FROM replica_clock AS c
+    WHERE c.agent_id = ?1 AND (?5 = 0 OR EXISTS (SELECT 1 FROM replica_devices
+        WHERE agent_id = ?1 AND device_id = ?2 AND seen >= ?5))
+    ON CONFLICT (agent_id, device_id) DO UPDATE SET name = excluded.name,
+        last_at = excluded.last_at, seen = max(seen, excluded.seen)
+    RETURNING retired_at
+"""
+_PRUNE: Final = """
+    DELETE FROM rows WHERE agent_id = ?1 AND data IS NULL
+    AND CASE WHEN json_valid(clocks) THEN clocks->>'$.at[0]' END
+        < (min(?2, CAST(strftime('%s', 'now') AS INTEGER)) - ?3) * 1000 * ?4
+"""
 
 
 class Device(msgspec.Struct, frozen=True):
-    """One device of an agent. Times are seconds since the epoch."""
+    """This device, as the others see it."""
+
+    id: str
+    name: str
+
+
+class DeviceRecord(msgspec.Struct, frozen=True):
+    """One device of an agent. Times are seconds since the epoch.
+
+    Attributes:
+        behind: how many rows of others it has not received; None: it was retired.
+    """
 
     id: str
     name: str
     first_at: int
     last_at: int
-    seen: int
     retired_at: int | None
+    behind: int | None
+
+
+class Poll(msgspec.Struct, frozen=True):
+    """Where an agent's order ends. `epoch` is empty where the agent has no rows yet."""
+
+    seq: int = 0
+    epoch: str = ""
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A row on the remote that makes no sense, or that no answer can carry.
+
+    Attributes:
+        version: of what stands there; None: it is not known.
+        reason: what is wrong with it.
+    """
+
+    kind: str
+    id: str
+    version: str | None
+    reason: str
+
+
+class Page(msgspec.Struct, frozen=True):
+    """The rows of a part of the order, up to and including `until`."""
+
+    rows: tuple[Received, ...]
+    unreadable: tuple[Unreadable, ...]
+    until: int
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What came of a push.
+
+    Attributes:
+        poll: where the order ends after it.
+        complete: whether every row was taken.
+        signed: False: the remote was set back, or is another one.
+    """
+
+    poll: Poll
+    complete: bool
+    signed: bool
 
 
 class Replica:
-    """The remote copy of one agent's rows.
+    """One agent's rows on a remote. Every method raises `SyncError`.
 
-    Every method raises `SyncError` where the remote cannot be reached or refuses. Missing tables
-    are made on the way.
+    Args:
+        remote: the database.
+        agent: whose rows.
+        polls: what all agents of the database share; None: this one has its own.
     """
 
-    def __init__(self, remote: Remote, agent: str) -> None:
-        self._remote = remote
-        self._agent = agent
+    def __init__(self, remote: Remote, agent: str, polls: Polls | None = None) -> None:
+        self.remote = remote
+        self.agent = agent
+        self._polls = polls or Polls(remote)
 
     async def prepare(self, now: float) -> None:
-        """Bring the remote's tables up to date."""
-        await schema.prepare(self._remote, now)
+        """Make the remote's tables where they are missing."""
+        await schema.prepare(self.remote, now)
 
     async def poll(self) -> Poll:
-        """One row read, whatever there is."""
-        [row] = await self._rows(
-            "SELECT seq, epoch, pruned FROM replica_clock WHERE agent_id = ?1"
-            " UNION ALL SELECT 0, '', 0 LIMIT 1"
-        )
-        return Poll(seq=whole(row[0]), epoch=str(row[1]), pruned=whole(row[2]))
+        """Where the order ends: one row read. A token that allows reading is enough."""
+        rows = await self._ask(f"{_POLL} WHERE agent_id = ?1")
+        return Poll(whole(rows[0][1]), str(rows[0][2])) if rows else Poll()
 
-    async def look(self, device: str) -> Look:
-        """What `poll` does not show."""
-        [row] = await self._rows(
-            "SELECT EXISTS (SELECT 1 FROM cold_memories WHERE agent_id = ?1 AND seq IS NULL)"
-            f" OR EXISTS (SELECT 1 FROM cold_memories WHERE agent_id = ?1 AND {DISPLACED})"
-            f" OR EXISTS (SELECT 1 FROM objects WHERE agent_id = ?1 AND {DISPLACED}),"
-            f" (SELECT {CRITICAL_VERSION} FROM critical_state WHERE agent_id = ?1),"
-            " (SELECT retired_at FROM replica_devices WHERE agent_id = ?1 AND device_id = ?2)",
-            device,
-        )
-        return Look(
-            foreign=bool(row[0]),
-            critical=whole(row[1]),
-            retired=integer(row[2]),
-        )
-
-    def left_by_others(self) -> AsyncIterator[list[Row]]:
-        """The statements in tables that other tools had before there was this one."""
-        return foreign.statements(self._remote, self._agent)
+    async def shared_poll(self, max_age: float) -> Poll:
+        """Where the order ended at most `max_age` seconds ago, asked for with that of others."""
+        return (await self._polls.look(max_age)).get(self.agent, Poll())
 
     async def begin(self) -> Poll:
-        """Give the agent its place in the remote, if it has none."""
-        await self._remote.batch([statements.advance(self._agent)])
+        """Give the agent an order, if it has none."""
+        await self._ask(_ADVANCE, 0)
         return await self.poll()
 
     async def renew(self, epoch: str) -> Poll:
-        """Give the remote another epoch in the place of `epoch`, so that every device notices."""
-        await self._remote.batch(
-            [
-                Statement(
-                    "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
-                    " WHERE agent_id = ?1 AND epoch = ?2",
-                    (self._agent, epoch),
-                )
-            ]
+        """Replace the epoch `epoch`, so that every device offers all its rows again."""
+        await self._ask(
+            "UPDATE replica_clock SET epoch = lower(hex(randomblob(8)))"
+            " WHERE agent_id = ?1 AND epoch = ?2",
+            epoch,
         )
         return await self.poll()
 
-    async def push(self, rows: Sequence[Row]) -> int:
-        """Write rows where they are newer, in one transaction; return its place in the order."""
-        *_, place = await self._remote.batch(
-            [
-                statements.advance(self._agent),
-                *statements.put(self._agent, rows),
-                Statement("SELECT seq FROM replica_clock WHERE agent_id = ?1", (self._agent,)),
-            ]
-        )
-        return whole(place.rows[0][0])
+    async def page(self, after: int, until: int) -> Page:
+        """The rows behind `after` up to `until`; less far where an answer cannot carry them."""
+        while True:
+            try:
+                found = await self._ask(_PAGE, after, until)
+            except TooLarge:
+                if until - after == 1:
+                    return await self._without(until)
+                until = after + (until - after) // 2
+            else:
+                return _page([line[1:] for line in found], until)
 
-    async def adopt(self) -> None:
-        """Give what other tools wrote a place in the order, so that every device receives it."""
-        await self._remote.batch([statements.advance(self._agent), *statements.adopt(self._agent)])
+    async def push(
+        self, rows: Sequence[Pending], device: Device, cursor: int, now: float
+    ) -> Pushed:
+        """Write each row over the version that was seen, in one transaction.
 
-    async def displaced(self) -> tuple[tuple[str, str], ...]:
-        """Kind and id of rows that no page holds, since their id or their place is none.
-
-        The remote reads all rows for it. A row without a name gets one that no other has.
-
-        Raises:
-            Refused: "damaged", where there are thousands of them.
-        """
-        [result] = await self._remote.batch([statements.displaced(self._agent, _MOST_DISPLACED)])
-        if len(result.rows) == _MOST_DISPLACED:
-            raise Refused("damaged", "cannot read the replica: its rows have lost their order")
-        return tuple(
-            (str(kind), str(key).removeprefix(f"{self._agent}:") if named else f"({number})")
-            for number, (kind, key, named) in enumerate(result.rows)
-        )
-
-    async def statements(self, after: tuple[int, str], limit: int) -> Page[tuple[int, str]]:
-        """The statements behind a place, at most `limit`.
-
-        Raises:
-            TooLarge: so many are beyond what one answer may carry: ask for fewer.
-        """
-        [result] = await self._remote.batch(
-            [statements.statements_after(self._agent, *after, limit)]
-        )
-        rows = [statements.statement_of(self._agent, line) for line in result.rows]
-        names = [(STATEMENT, str(line[0]).removeprefix(f"{self._agent}:")) for line in result.rows]
-        end = result.rows[-1] if result.rows else None
-        return _page(rows, names, None if end is None else (whole(end[13]), str(end[0])), limit)
-
-    async def objects(self, after: tuple[int, str, str], limit: int) -> Page[tuple[int, str, str]]:
-        """The rows of the other kinds behind a place, at most `limit`; as for `statements`."""
-        [result] = await self._remote.batch([statements.objects_after(self._agent, after, limit)])
-        rows = [statements.object_of(line) for line in result.rows]
-        names = [(str(line[0]), str(line[1])) for line in result.rows]
-        end = result.rows[-1] if result.rows else None
-        last = None if end is None else (whole(end[6]), str(end[0]), str(end[1]))
-        return _page(rows, names, last, limit)
-
-    async def of_kinds(self, kinds: frozenset[str]) -> list[Row]:
-        """All rows of some kinds other than statements, deletions included; damaged ones not."""
-        marks = ", ".join(f"?{number}" for number in range(2, len(kinds) + 2))
-        rows = await self._rows(
-            "SELECT kind, id, data, clock, device, digest, seq FROM objects"
-            f" WHERE agent_id = ?1 AND kind IN ({marks}) ORDER BY seq, kind, id",
-            *sorted(kinds),
-        )
-        found = [statements.object_of(line) for line in rows]
-        return [row for row in found if row is not None]
-
-    async def critical(self) -> tuple[str, int] | None:
-        """The critical state, and its version: -1 where another tool wrote it."""
-        rows = await self._rows(
-            f"SELECT data, {CRITICAL_VERSION} FROM critical_state WHERE agent_id = ?1"
-        )
-        return (str(rows[0][0]), whole(rows[0][1])) if rows else None
-
-    async def put_critical(self, data: str, known: int, device: str, now: float) -> int | None:
-        """Replace the critical state if it is still of version `known`; 0: if there is none.
-
-        Returns:
-            The new version; None: it is another by now.
-        """
-        if known == 0:
-            sql = (
-                "INSERT INTO critical_state (agent_id, data, updated_at, device, version)"
-                f" VALUES (?1, ?2, ?3, ?4, {_NEXT_CRITICAL}) ON CONFLICT DO NOTHING"
-                " RETURNING version"
-            )
-            args: tuple[Value, ...] = (data, int(now), device)
-        else:
-            sql = (
-                "UPDATE critical_state SET data = ?2, updated_at = ?3, device = ?4,"
-                f" version = {_NEXT_CRITICAL}"
-                f" WHERE agent_id = ?1 AND {CRITICAL_VERSION} = ?5 RETURNING version"
-            )
-            args = (data, int(now), device, known)
-        rows = await self._rows(sql, *args)
-        return whole(rows[0][0]) if rows else None
-
-    async def sign(self, device: str, name: str, seen: int, now: float) -> None:
-        """Note that this device was here, and how far it has received everything."""
-        await self._remote.batch(
-            [
-                Statement(
-                    "INSERT INTO replica_devices"
-                    " (agent_id, device_id, name, first_at, last_at, seen)"
-                    " VALUES (?1, ?2, ?3, ?4, ?4, ?5) ON CONFLICT DO UPDATE SET"
-                    " name = excluded.name,"
-                    f" last_at = max({whole_in('last_at', 0)}, excluded.last_at),"
-                    " seen = excluded.seen",
-                    (self._agent, device, name, int(now), seen),
-                )
-            ]
-        )
-
-    async def devices(self) -> list[Device]:
-        """Every device that was ever here, the latest contact first."""
-        rows = await self._rows(
-            "SELECT device_id, name, first_at, last_at, seen, retired_at FROM replica_devices"
-            " WHERE agent_id = ?1 ORDER BY last_at DESC, device_id"
-        )
-        return [
-            Device(
-                id=str(row[0]),
-                name=str(row[1]),
-                first_at=whole(row[2]),
-                last_at=whole(row[3]),
-                seen=whole(row[4]),
-                retired_at=integer(row[5]),
-            )
-            for row in rows
-        ]
-
-    async def behind(self, device: str, seen: int) -> dict[str, int]:
-        """How many rows of others each device in use has not received, by its id.
+        A push that is repeated changes nothing but the order's end.
 
         Args:
-            device: this device.
-            seen: how far it has come, which it knows better than its last note here.
+            rows: with distinct keys, which `size_of` accepts.
+            device: who writes.
+            cursor: up to where this device has followed the order.
+            now: seconds since the epoch.
         """
-        unseen = (
-            "{t}.agent_id = d.agent_id AND {t}.seq > d.seen AND typeof({t}.seq) = 'integer'"
-            " AND NOT ({own})"
+        listed = [
+            (*one.row.key, one.seen, one.version, device.id, *one.row.encoded()) for one in rows
+        ]
+        advanced, written, signed = await self.remote.batch(
+            [
+                Statement(_ADVANCE, (self.agent, len(rows))),
+                Statement(_WRITE, (self.agent, _json(listed), len(rows))),
+                self._signature(device, cursor, now),
+            ]
         )
-        cold = unseen.format(t="c", own="c.device IS d.device_id AND c.place_device IS d.device_id")
-        rest = unseen.format(t="o", own="o.device = d.device_id")
-        rows = await self._rows(
-            f"SELECT device_id, (SELECT count(*) FROM cold_memories AS c WHERE {cold})"
-            f" + (SELECT count(*) FROM objects AS o WHERE {rest}) FROM"
-            f" (SELECT agent_id, device_id, CASE WHEN device_id = ?2 THEN max({_SEEN}, ?3)"
-            f" ELSE {_SEEN} END AS seen FROM replica_devices"
-            f" WHERE agent_id = ?1 AND {_IN_USE}) AS d",
+        [(seq, epoch)] = advanced.rows
+        return Pushed(
+            Poll(whole(seq), str(epoch)), written.affected == len(rows), bool(signed.rows)
+        )
+
+    async def standing(
+        self, rows: Sequence[Pending]
+    ) -> list[tuple[Pending, Received | Unreadable | None]]:
+        """What stands in the place of rows that were pushed and not taken; None: nothing.
+
+        Raises:
+            TooLarge: ask for fewer.
+        """
+        asked = _json([(*one.row.key, one.version) for one in rows])
+        found: list[tuple[Pending, Received | Unreadable | None]] = []
+        for key, *line in await self._ask(_STANDING, asked):
+            found.append((rows[whole(key)], None if line[0] is None else _received(line)))
+        return found
+
+    async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
+        """Note that this device was here.
+
+        Returns:
+            Whether the remote still knows of it what it knew, and whether it was retired.
+        """
+        [result] = await self.remote.batch([self._signature(device, cursor, now)])
+        return bool(result.rows), any(row[0] is not None for row in result.rows)
+
+    async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
+        """Every device that was ever here, the latest contact first.
+
+        Args:
+            device: this one.
+            cursor: how far it has followed, which it knows better than its last note here.
+        """
+        rows = await self._ask(
+            "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"
+            " CASE WHEN d.retired_at IS NULL THEN (SELECT count(*) FROM rows AS r"
+            " WHERE r.agent_id = ?1 AND r.device <> d.device_id AND r.seq >"
+            " CASE WHEN d.device_id = ?2 THEN ?3 ELSE d.seen END) END"
+            " FROM replica_devices AS d WHERE d.agent_id = ?1 ORDER BY d.last_at DESC, d.device_id",
             device,
-            seen,
+            cursor,
         )
-        return {str(key): whole(number) for key, number in rows}
+        return [msgspec.convert(dict(zip(_DEVICE, row, strict=True)), DeviceRecord) for row in rows]
+
+    async def away(self, now: float) -> list[str]:
+        """The names of devices in use that were not here for so long that tombstones may go."""
+        rows = await self._ask(
+            "SELECT name FROM replica_devices"
+            " WHERE agent_id = ?1 AND retired_at IS NULL AND last_at < ?2 ORDER BY last_at",
+            int(now) - TOMBSTONE_SECONDS,
+        )
+        return [str(name) for (name,) in rows]
 
     async def retire(self, device: str, now: float | None) -> bool:
-        """Count a device no longer, or, without a time, again; False: there is no such device."""
-        [result] = await self._remote.batch(
+        """Count a device no longer, or, without a time, again; False: there is no such device.
+
+        Every device notices with its next poll.
+        """
+        changed, _ = await self.remote.batch(
             [
                 Statement(
                     "UPDATE replica_devices SET retired_at = ?3"
                     " WHERE agent_id = ?1 AND device_id = ?2",
-                    (self._agent, device, None if now is None else int(now)),
-                )
+                    (self.agent, device, None if now is None else int(now)),
+                ),
+                Statement(_ADVANCE, (self.agent, 1)),
             ]
         )
-        return result.affected == 1
+        return changed.affected == 1
 
-    async def prune(self) -> int:
-        """Remove the traces of deletions that every device in use knows; return up to where."""
-        known = f"(SELECT min({_SEEN}) FROM replica_devices WHERE agent_id = ?1 AND {_IN_USE})"
-        *_, result = await self._remote.batch(
-            [
-                Statement(
-                    f"UPDATE replica_clock SET pruned = max({whole_in('pruned', 0)},"
-                    f" coalesce({known}, 0)) WHERE agent_id = ?1",
-                    (self._agent,),
-                ),
-                Statement(
-                    "DELETE FROM objects WHERE agent_id = ?1 AND data IS NULL"
-                    " AND seq <= (SELECT pruned FROM replica_clock WHERE agent_id = ?1)",
-                    (self._agent,),
-                ),
-                Statement("SELECT pruned FROM replica_clock WHERE agent_id = ?1", (self._agent,)),
-            ]
+    async def prune(self, now: float) -> int:
+        """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
+        [result] = await self.remote.batch(
+            [Statement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
         )
-        return whole(result.rows[0][0]) if result.rows else 0
+        return result.affected
 
     async def counts(self) -> dict[str, int]:
-        """How many rows of each kind there are, deletions left out."""
-        rows = await self._rows(
-            "SELECT 'memory', count(*) FROM cold_memories WHERE agent_id = ?1 UNION ALL"
-            " SELECT kind, count(*) FROM objects WHERE agent_id = ?1 AND data IS NOT NULL"
-            " GROUP BY kind"
+        """How many rows of each kind there are, deleted ones left out."""
+        rows = await self._ask(
+            "SELECT kind, count(*) FROM rows WHERE agent_id = ?1 AND data IS NOT NULL GROUP BY kind"
         )
-        return {str(kind): whole(number) for kind, number in rows if number}
+        return {str(kind): whole(number) for kind, number in rows}
 
-    async def search(self, words: Sequence[str], limit: int) -> list[Row]:
-        """Statements that hold some of `words`, those with the most of them first."""
-        hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3))
-        result = await self._remote.batch(
-            [
-                Statement(
-                    f"SELECT {', '.join(statements.STATEMENT_COLUMNS)}"
-                    f" FROM (SELECT *, {hits or '1'} AS hits FROM cold_memories"
-                    " WHERE agent_id = ?1) WHERE hits > 0"
-                    " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?2",
-                    (self._agent, limit, *words),
-                )
-            ]
+    def _signature(self, device: Device, cursor: int, now: float) -> Statement:
+        return Statement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
+
+    async def _without(self, seq: int) -> Page:
+        """The page of one row that no answer can carry."""
+        rows = await self._ask(
+            "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2", seq
         )
-        found = [statements.statement_of(self._agent, line) for line in result[0].rows]
-        return [row for row in found if row is not None]
-
-    async def matching(self, words: Sequence[str], until: int, limit: int) -> list[str]:
-        """The ids of statements that hold some of `words`, those with the most of them first.
-
-        This looks at each statement that was made up to `until`, in seconds since the epoch.
-        """
-        hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(4, len(words) + 4))
-        rows = await self._rows(
-            f"SELECT id FROM (SELECT id, importance, created_at, {hits or '0'} AS hits"
-            " FROM cold_memories WHERE agent_id = ?1 AND created_at <= ?2) WHERE hits > 0"
-            " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?3",
-            until,
-            limit,
-            *words,
+        left_out = tuple(
+            Unreadable(str(kind), str(key), str(version), "it is too large to be received")
+            for kind, key, version in rows
         )
-        return [str(row[0]).removeprefix(f"{self._agent}:") for row in rows]
+        return Page((), left_out, seq)
 
-    async def fetch(self, ids: Sequence[str]) -> list[Row]:
-        """The statements with these ids, as far as they are there and as they were sent.
-
-        Raises:
-            TooLarge: so many are beyond what one answer may carry: ask for fewer.
-        """
-        [result] = await self._remote.batch([statements.statements_at(self._agent, ids)])
-        found = [statements.statement_of(self._agent, line) for line in result.rows]
-        return [row for row in found if row is not None and row.data is not None]
-
-    async def _rows(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-        [result] = await self._remote.batch([Statement(sql, (self._agent, *args))])
+    async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
+        [result] = await self.remote.batch([Statement(sql, (self.agent, *args))])
         return result.rows
 
 
-def _page(
-    rows: Sequence[Row | None], names: Sequence[tuple[str, str]], last: P | None, limit: int
-) -> Page[P]:
-    unread = tuple(name for row, name in zip(rows, names, strict=True) if row is None)
-    return Page(
-        rows=tuple(row for row in rows if row is not None),
-        damaged=len(unread),
-        last=last,
-        full=len(rows) == limit,
-        unread=unread,
-    )
+class Polls:
+    """Where the orders of all agents of one remote end, asked once for all of them.
+
+    Args:
+        remote: the database that the agents share.
+    """
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._lock = asyncio.Lock()
+        self._at = float("-inf")
+        self._found: dict[str, Poll] = {}
+
+    async def look(self, max_age: float = 0.0) -> Mapping[str, Poll]:
+        """The poll of each agent in the database, not older than `max_age` seconds.
+
+        Raises:
+            SyncError: the remote does not answer.
+        """
+        clock = asyncio.get_running_loop().time
+        async with self._lock:
+            if clock() - self._at >= max_age:
+                begun = clock()
+                try:
+                    [result] = await self._remote.batch([Statement(_POLL)])
+                except SchemaMissing:
+                    rows: tuple[tuple[Value, ...], ...] = ()
+                else:
+                    rows = result.rows
+                self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
+                self._at = begun
+            return self._found
+
+    def agents(self) -> frozenset[str]:
+        """The agents that the database had when it was asked last."""
+        return frozenset(self._found)
+
+
+def size_of(one: Pending) -> int:
+    """The bytes that a row takes in a push, with the name of a device.
+
+    Raises:
+        ValueError: it cannot be sent as it is; the message says why.
+    """
+    if "\0" in one.row.kind or "\0" in one.row.id:
+        raise ValueError("its name holds a NUL character")
+    try:
+        written = (*one.row.key, one.seen, one.version, *one.row.encoded())
+        return 70 + len(msgspec.json.encode(written))
+    except (ValueError, TypeError, RecursionError):
+        raise ValueError("it cannot be written as JSON") from None
+
+
+_DEVICE: Final = ("id", "name", "first_at", "last_at", "retired_at", "behind")
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
+    rows, unreadable = [], []
+    for line in lines:
+        found = _received(line)
+        if isinstance(found, Received):
+            rows.append(found)
+        else:
+            unreadable.append(found)
+    return Page(tuple(rows), tuple(unreadable), until)
+
+
+def _received(line: Sequence[Value]) -> Received | Unreadable:
+    """A row as it came: kind, id, version, data, clocks. Anybody may have written it."""
+    kind, key, version, data, clocks = line
+    reason = "it holds other types than it has to"
+    if (
+        isinstance(kind, str)
+        and isinstance(key, str)
+        and isinstance(version, str)
+        and isinstance(data, str | None)
+        and isinstance(clocks, str)
+    ):
+        try:
+            row = decode_row(kind, key, data, clocks)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            reason = "its data or its clocks are not what they have to be"
+        else:
+            seen = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
+            if not all(0 <= stamp < TOO_HIGH for stamp, _ in seen):
+                reason = "its clock is beyond the year 2200"
+            elif version != digest(data, clocks):
+                reason = "it is not what was sent: its digest differs"
+            else:
+                return Received(row, version)
+    return Unreadable(str(kind), str(key), None if version is None else str(version), reason)

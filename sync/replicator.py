@@ -9,14 +9,13 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from .exchange import Exchange, Tally
 from .failures import SyncError, TryLater
 from .local import Local
-from .replica import Replica
-from .rounds import Round, Tally
+from .replica import Device, Replica
 from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
-_OTHER_TOOLS_SECONDS: Final = 300.0
 _STOPPED_SECONDS: Final = {"tls": 300.0}
 _STOPPED_FOR_OTHERS: Final = 3600.0
 
@@ -38,13 +37,18 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """How it goes. Times are seconds since the epoch.
+    """How it goes. Times are seconds since the epoch; counts are since the start.
 
     Attributes:
         phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
-            until somebody mends what the error says, with a single try now and then.
+            until somebody removes the cause, with a single try now and then.
         error: the failure, where there is one: a code, what happened and the way out.
         next_try: when, while waiting.
+        refused: received rows that make no sense here.
+        set_aside: rows that the remote cannot take.
+        notes: the last rows of these, with the reason.
+        copied: whether this device's id is in use elsewhere too.
+        away: devices in use that were not there for 90 days.
     """
 
     phase: Phase = "idle"
@@ -55,27 +59,25 @@ class State(msgspec.Struct, frozen=True):
     sent: int = 0
     received: int = 0
     refused: int = 0
-
-
-class Device(msgspec.Struct, frozen=True):
-    """This device, as the others see it."""
-
-    id: str
-    name: str
+    conflicts: int = 0
+    set_aside: int = 0
+    notes: tuple[str, ...] = ()
+    copied: bool = False
+    away: tuple[str, ...] = ()
 
 
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried for ever, more and more seldom. One that a person
-    has to mend stops the loop for an hour, or for minutes where a clock may have been wrong;
-    `sync` and `mended` end that pause. The marks of what is to be sent stay with the rows, so
-    that nothing is lost and nothing is sent twice to any effect.
+    A failure that passes by itself is retried for ever, less and less often. One that a person
+    has to remove stops the loop for an hour, or for minutes where a clock may have been wrong;
+    `sync` and `wake` end that pause. What is to be sent is noted with the rows, so that nothing
+    is lost.
 
     Args:
         local: the rows on this device.
         replica: the rows on the remote.
-        device: who this is.
+        device: this one.
         urgent: the kinds of rows that are sent at once.
         timing, waiting: when to act, and when to try again.
         now: seconds since the epoch.
@@ -94,7 +96,8 @@ class Replicator:
         now: Callable[[], float],
         told: Callable[[State], None],
     ) -> None:
-        self._round = Round(local, replica, device.id, device.name, urgent, now)
+        self._exchange = Exchange(local, replica, device, urgent, now)
+        self._replica = replica
         self._timing = timing
         self._waiting = waiting
         self._now = now
@@ -108,7 +111,6 @@ class Replicator:
         self._change_at: float | None = None
         self._poll_at = 0.0
         self._signed_at = float("-inf")
-        self._looked_at = float("-inf")
         self.state = State()
 
     @property
@@ -126,8 +128,8 @@ class Replicator:
             self._change_at = clock + self._timing.change_seconds
             self._stirred.set()
 
-    def mended(self) -> None:
-        """What a person had to mend may be mended: try at once."""
+    def wake(self) -> None:
+        """Try at once: what kept it from going on may be over."""
         self._poll_at = 0.0
         self._stirred.set()
         self._asked.set()
@@ -140,22 +142,22 @@ class Replicator:
                 await self._until_done()
             except SyncError as error:
                 self._tell(phase="stopped", error=_shown(error), next_try=None)
-                # It may be mended where nothing tells this device: a clock, a plan, a login.
+                # The cause may go where nothing tells this device: a clock, a plan, a login.
                 await self._pause(_STOPPED_SECONDS.get(error.code, _STOPPED_FOR_OTHERS))
 
     async def sync(self, *, urgent_only: bool = False) -> Tally:
-        """Send and receive everything now.
+        """Send and receive everything now, with the urgent kinds alone to send if so asked.
 
         Raises:
             SyncError: it failed; the loop goes on as it would have.
         """
         stopped = self.state.phase == "stopped"
         try:
-            tally = await self._once(urgent_only=urgent_only, look=True)
+            tally = await self._once(urgent_only=urgent_only, sign=True)
         except TryLater as error:
             self._wait(error, self._until_next_try())
             if stopped:
-                # What had to be mended may be: from here on the loop tries it again.
+                # The cause may be gone: from here on the loop tries again.
                 self._asked.set()
             raise
         except SyncError as error:
@@ -181,9 +183,9 @@ class Replicator:
             self._waiting, sleep=self._pause, before_wait=self._wait, random=self._random
         ):
             with attempt:
-                await self._once(urgent_only=urgent_only)
+                await self._once(urgent_only=urgent_only, shared=not self.pending)
 
-    async def _once(self, *, urgent_only: bool, look: bool = False) -> Tally:
+    async def _once(self, *, urgent_only: bool, sign: bool = False, shared: bool = False) -> Tally:
         async with self._lock:
             clock = asyncio.get_running_loop().time()
             self._urgent_at = None
@@ -192,15 +194,16 @@ class Replicator:
                 self._poll_at = clock + self._timing.poll_seconds
             before = self.state.phase
             self._tell(phase="working")
-            look = look or clock - self._looked_at > _OTHER_TOOLS_SECONDS
-            sign = clock - self._signed_at > self._timing.sign_seconds
+            sign |= clock - self._signed_at > self._timing.sign_seconds
             try:
-                tally = await self._round.run(urgent_only=urgent_only, look=look, sign=sign)
+                recent = self._timing.poll_seconds / 2
+                poll = await self._replica.shared_poll(recent) if shared else None
+                tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
             except BaseException:
                 self._tell(phase=before)
                 raise
-            self._looked_at = clock if look else self._looked_at
-            self._signed_at = clock if tally.signed else self._signed_at
+            if tally.signed:
+                self._signed_at = clock
             self._succeeded(tally)
             return tally
 
@@ -214,6 +217,11 @@ class Replicator:
             sent=state.sent + tally.sent,
             received=state.received + tally.received,
             refused=state.refused + tally.refused,
+            conflicts=state.conflicts + tally.conflicts,
+            set_aside=state.set_aside + tally.set_aside,
+            notes=tuple(tally.notes) or state.notes,
+            copied=tally.copied,
+            away=state.away if tally.away is None else tally.away,
         )
 
     def _until_next_try(self) -> float:

@@ -1,81 +1,242 @@
-"""What travels between devices: rows with versions. What a row means is its owner's business."""
+"""Rows whose fields carry the clock of their last change, and the one merge of two versions.
+
+A row is a set of cells: one for each field, and one for each element of a field that is a set.
+A cell is a value, or its absence, with the stamp of its last change. Deleting a row is a stamp
+that removes every cell that is not younger. Merging keeps the younger of two cells, and so is
+commutative, associative and idempotent: any version of a row may be merged at any time, in any
+order, as often as it comes.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-# The kind whose rows other tools read: they stand in a table of their own, with plain columns.
-STATEMENT: Final = "memory"
-# A version below every other: of what no device of ours has written.
-UNVERSIONED: Final = (-1, "")
+# When a cell was changed, and where: a hybrid logical clock and the id of a device.
+Stamp: TypeAlias = tuple[int, str]
+# What the fields of a row say; a field that is not there was never set, or was removed.
+Fields: TypeAlias = dict[str, Any]
+NO_SETS: Final[frozenset[str]] = frozenset()
 
 
-class View(msgspec.Struct, frozen=True):
-    """What other tools read of a statement. `created_at` is in whole seconds since the epoch."""
+class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The stamps of a row's cells.
 
-    text: str
-    category: str
-    importance: float
-    created_at: int
-    access_count: int
+    Attributes:
+        at: the stamp of every cell that `fields` does not name.
+        fields: stamps of single cells, by field, or by field and element of a set
+            (`tags:work`). A cell that is named here and not in the data was removed.
+        deleted: when the row was deleted last.
+    """
+
+    at: Stamp
+    fields: dict[str, Stamp] = {}
+    deleted: Stamp | None = None
+
+    @property
+    def latest(self) -> Stamp:
+        """The youngest stamp."""
+        return max(self.at, *self.fields.values(), self.deleted or self.at)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One row at one version.
+    """One version of a row. `kind` and `id` name it within an agent's memory."""
 
-    A statement has two parts that change by themselves: what it says, and where it is put. Each
-    has a version of its own, so that moving it on one device and changing it on another both
-    survive. Every other kind has the first part alone.
+    kind: str
+    id: str
+    data: Fields
+    clocks: Clocks
 
-    Attributes:
-        data: JSON; None for a row that was deleted, or, with a `view`, for a statement that
-            another tool has written, or, with a `place` too, for one that is only put elsewhere.
-        clock, device: the version; of two rows the higher pair wins.
-        place: JSON of the second part, with its version.
-        view: for statements.
-        seq: where the row stands in the remote's order, once it came from there.
+    @property
+    def key(self) -> tuple[str, str]:
+        """Kind and id."""
+        return self.kind, self.id
+
+    def encoded(self) -> tuple[str | None, str]:
+        """Data and clocks as JSON. Data is None where no cell is left: the row was deleted."""
+        data = _encoder.encode(self.data).decode() if self.data else None
+        return data, _encoder.encode(self.clocks).decode()
+
+
+def decode_row(kind: str, id: str, data: str | None, clocks: str) -> Row:  # noqa: A002
+    """The row whose `encoded` is given.
+
+    Raises:
+        msgspec.MsgspecError, ValueError: it is not a row.
     """
-
-    kind: str
-    id: str
-    data: str | None
-    clock: int
-    device: str
-    place: str | None = None
-    place_clock: int = 0
-    place_device: str = ""
-    view: View | None = None
-    seq: int = 0
-
-    @property
-    def deleted(self) -> bool:
-        """Whether this is the trace of a deleted row."""
-        return self.data is None and self.view is None
-
-    @property
-    def moved(self) -> bool:
-        """Whether only the place of a statement is told."""
-        return self.data is None and self.place is not None
+    fields = msgspec.json.decode(data, type=dict[str, Any]) if data is not None else {}
+    return Row(kind=kind, id=id, data=fields, clocks=msgspec.json.decode(clocks, type=Clocks))
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """A row that has changed here since the remote last heard of it."""
+def version_of(row: Row | None) -> str | None:
+    """The digest of data and clocks, 32 hexadecimal digits; None for no row.
 
-    kind: str
-    id: str
-    clock: int
-
-
-class Outgoing(msgspec.Struct, frozen=True):
-    """A mark with the row as it stands; None where nothing is left of it to tell."""
-
-    mark: Mark
-    row: Row | None
+    It identifies a version. The youngest stamp does not: two merged rows can share it and differ.
+    """
+    if row is None:
+        return None
+    return digest(*row.encoded())
 
 
-def digest(data: str) -> str:
-    """What shows that a row came back as it was sent: 16 hexadecimal digits of BLAKE2b."""
-    return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+def digest(data: str | None, clocks: str) -> str:
+    """The digest of a row's two texts."""
+    return hashlib.blake2b(f"{data}\n{clocks}".encode(), digest_size=16).hexdigest()
+
+
+def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
+    """The version that holds the younger of each cell of two versions of one row.
+
+    Args:
+        ours: a version of the row.
+        theirs: another, with the same kind and id.
+        sets: the fields whose lists are sets, which join element by element.
+    """
+    if ours == theirs:
+        return ours
+    stamps = [clocks.deleted for clocks in (ours.clocks, theirs.clocks) if clocks.deleted]
+    deleted = max(stamps, default=None)
+    cells = _cells(ours, sets)
+    for name, cell in _cells(theirs, sets).items():
+        have = cells.get(name)
+        if have is None or _order(cell) > _order(have):
+            cells[name] = cell
+    if deleted is not None:
+        cells = {name: cell for name, cell in cells.items() if cell[0] > deleted}
+    return _row(ours.kind, ours.id, cells, deleted, sets)
+
+
+def changed(
+    row: Row | None, key: tuple[str, str], data: Fields, stamp: Stamp, sets: frozenset[str]
+) -> Row:
+    """The version of a row that says `data`, its changed cells at `stamp`.
+
+    Args:
+        row: the version that is replaced; None: there was none.
+        key: kind and id.
+        data: everything that the row says from now on.
+        stamp: younger than every stamp of the row.
+        sets: as for `merge`.
+    """
+    cells = _cells(row, sets) if row is not None else {}
+    target = _spread(data, sets)
+    for name, value in target.items():
+        have = cells.get(name)
+        if have is None or have[1] != value:
+            cells[name] = (stamp, value)
+    for name in cells.keys() - target.keys():
+        if cells[name][1] is not ABSENT:
+            cells[name] = (stamp, ABSENT)
+    deleted = row.clocks.deleted if row is not None else None
+    return _row(*key, cells, deleted, sets)
+
+
+def deletion(key: tuple[str, str], stamp: Stamp) -> Row:
+    """The version of a row that was deleted at `stamp`: nothing of what it said is left."""
+    kind, id_ = key
+    return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=stamp, deleted=stamp))
+
+
+def lives(row: Row | None, vital: Iterable[str] = ()) -> bool:
+    """Whether a row was not deleted, or one of its `vital` fields was changed since.
+
+    Without vital fields any field counts.
+    """
+    if row is None or not row.data:
+        return False
+    return not (names := tuple(vital)) or any(name in row.data for name in names)
+
+
+def outlived(merged: Row, *versions: Row) -> Fields:
+    """What a row that outlived its deletion said before, and no longer says.
+
+    Who merges such a row writes these fields again, under a fresh stamp: they belong to the value
+    that was changed after the deletion.
+    """
+    if merged.clocks.deleted is None:
+        return {}
+    lost: Fields = {}
+    for version in sorted(versions, key=lambda one: one.clocks.latest):
+        lost |= {name: value for name, value in version.data.items() if name not in merged.data}
+    removed = merged.clocks.fields.keys()
+    return {name: value for name, value in lost.items() if name not in removed}
+
+
+def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, tuple[Stamp, Any]]:
+    """Stamp and value of each cell by its name; `ABSENT` for one that was removed."""
+    return _cells(row, sets)
+
+
+def patched(data: Fields, cells: Mapping[str, Any], sets: frozenset[str] = NO_SETS) -> Fields:
+    """Data with single cells changed; `ABSENT` removes one. Names are those of `stamps`."""
+    spread = _spread(data, sets) | dict(cells)
+    kept = {name: ((0, ""), value) for name, value in spread.items() if value is not ABSENT}
+    return _row("", "", kept, None, sets).data
+
+
+class _Absent:
+    """The value of a cell that was removed."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+_Cell: TypeAlias = tuple[Stamp, Any]
+_encoder: Final = msgspec.json.Encoder(order="sorted")
+_BETWEEN: Final = ":"
+
+
+def _cells(row: Row, sets: frozenset[str]) -> dict[str, _Cell]:
+    clocks = row.clocks
+    spread = _spread(row.data, sets)
+    cells = {name: (clocks.fields.get(name, clocks.at), value) for name, value in spread.items()}
+    for name, stamp in clocks.fields.items():
+        if name not in spread:
+            cells[name] = (stamp, ABSENT)
+    return cells
+
+
+def _spread(data: Fields, sets: frozenset[str]) -> Fields:
+    """Data with a cell for each element of a set. Only a list of strings is one."""
+    if not any(name in data for name in sets):
+        return data
+    spread: Fields = {}
+    for name, value in data.items():
+        if name in sets and isinstance(value, list) and all(isinstance(e, str) for e in value):
+            spread |= {f"{name}{_BETWEEN}{element}": True for element in value}
+        else:
+            spread[name] = value
+    return spread
+
+
+def _row(
+    kind: str, id_: str, cells: Mapping[str, _Cell], deleted: Stamp | None, sets: frozenset[str]
+) -> Row:
+    """The one way to write cells down, so that equal rows have equal digests."""
+    if not cells:
+        at = deleted or (0, "")
+        return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=at, deleted=deleted))
+    at = min(stamp for stamp, _ in cells.values())
+    data: Fields = {}
+    for name in sorted(cells):
+        value = cells[name][1]
+        if value is ABSENT:
+            continue
+        field, between, element = name.partition(_BETWEEN)
+        if between and field in sets and value is True:
+            data.setdefault(field, []).append(element)
+        else:
+            data[name] = value
+    named = {
+        name: stamp for name, (stamp, value) in cells.items() if stamp != at or value is ABSENT
+    }
+    return Row(kind=kind, id=id_, data=data, clocks=Clocks(at, named, deleted))
+
+
+def _order(cell: _Cell) -> tuple[Stamp, bool, bytes]:
+    """Equal stamps with different values come from damage alone; even these merge alike."""
+    stamp, value = cell
+    return stamp, value is not ABSENT, b"" if value is ABSENT else _encoder.encode(value)

@@ -1,153 +1,144 @@
-"""The tables of a remote, and how they come to be, whoever was there before.
+"""The tables of a remote: one for rows, and what keeps their order.
 
-`cold_memories` and `critical_state` are EvoClaw's, which goes on reading and writing them; all
-further columns may be NULL. Each step is one batch whose first statement claims its number, so
-that of two devices at once one does it and the other finds it done.
+`cold_memories` and `critical_state` are views in EvoClaw's shapes, so that its readers go on
+working. A database in which EvoClaw has tables of these names keeps its tables.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from .failures import Refused
-from .remote import Remote, Statement
-from .values import whole
+from .failures import Refused, SchemaMissing
+from .remote import Remote, Statement, whole
 
 VERSION: Final = 1
 
-_VERSIONS: Final = Statement(
-    "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, made_at INTEGER)"
-)
-_BASE: Final = (
-    """
-    CREATE TABLE IF NOT EXISTS cold_memories (
-        id TEXT PRIMARY KEY,
-        agent_id TEXT NOT NULL,
-        text TEXT NOT NULL,
-        category TEXT NOT NULL,
-        importance REAL DEFAULT 0.5,
-        created_at INTEGER NOT NULL,
-        access_count INTEGER DEFAULT 0
+
+def _hot(section: str, aggregate: str) -> str:
+    """The entries of one section of the hot state, in their order."""
+    return (
+        f"json((SELECT {aggregate} FROM (SELECT id, data->'value' AS value FROM rows"
+        f" WHERE agent_id = c.agent_id AND kind = 'hot' AND id > '{section}/'"
+        f" AND id < '{section}0' AND json_valid(data) ORDER BY data->>'position', id)))"
     )
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS critical_state (
-        agent_id TEXT PRIMARY KEY,
-        data TEXT NOT NULL,
-        updated_at INTEGER NOT NULL
-    )
-    """,
+
+
+def _entries(section: str) -> str:
+    return _hot(section, f"json_group_object(substr(id, {len(section) + 2}), json(value))")
+
+
+def _list(section: str) -> str:
+    return _hot(section, "json_group_array(json(value))")
+
+
+# On the remote no memory is warm: which ones are is derived on each device.
+_NODE: Final = (
+    "'warm_count', 0, 'cold_count', {count}, 'last_access', 0, 'children', json(({kids}))"
 )
-# What the first release of EvoClaw's table lacks, and what later ones lack of ours.
-_ADDED: Final = {
-    "cold_memories": {
-        "agent_id": "TEXT NOT NULL DEFAULT 'default'",
-        "record": "TEXT",
-        "clock": "INTEGER",
-        "device": "TEXT",
-        "place": "TEXT",
-        "place_clock": "INTEGER",
-        "place_device": "TEXT",
-        "digest": "TEXT",
-        "seq": "INTEGER",
-    },
-    "critical_state": {"version": "INTEGER", "device": "TEXT"},
-}
-_OURS: Final = (
-    "CREATE INDEX IF NOT EXISTS idx_cold_agent_category ON cold_memories(agent_id, category)",
-    "CREATE INDEX IF NOT EXISTS idx_cold_agent_created ON cold_memories(agent_id, created_at)",
-    "CREATE INDEX IF NOT EXISTS cold_memories_order ON cold_memories(agent_id, seq, id)",
-    """
-    CREATE TABLE IF NOT EXISTS objects (
-        agent_id TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        id TEXT NOT NULL,
-        data TEXT,
-        clock INTEGER NOT NULL,
-        device TEXT NOT NULL,
-        digest TEXT,
-        seq INTEGER NOT NULL,
-        PRIMARY KEY (agent_id, kind, id)
-    ) WITHOUT ROWID
-    """,
-    "CREATE INDEX IF NOT EXISTS objects_order ON objects(agent_id, seq, kind, id)",
+_ROOT_KIDS: Final = (
+    "SELECT json_group_array(id) FROM rows WHERE agent_id = c.agent_id AND kind = 'category'"
+    " AND data IS NOT NULL AND id <> 'root' AND instr(id, '/') = 0"
+)
+_KIDS: Final = (
+    "SELECT json_group_array(k.id) FROM rows AS k WHERE k.agent_id = t.agent_id"
+    " AND k.kind = 'category' AND k.id > t.id || '/' AND k.id < t.id || '0'"
+    " AND k.data IS NOT NULL AND instr(substr(k.id, length(t.id) + 2), '/') = 0"
+)
+_TREE: Final = f"""
+    (SELECT json_group_object(path, json(node)) FROM (
+        SELECT 'root' AS path, json_object(
+            'desc', 'Memory root', {_NODE.format(count="0", kids=_ROOT_KIDS)}) AS node
+        UNION ALL
+        SELECT t.id, json_object('desc', coalesce(t.data->>'desc', ''),
+            {_NODE.format(count="coalesce(n.number, 0)", kids=_KIDS)})
+        FROM rows AS t LEFT JOIN (
+            SELECT data->>'category' AS category, count(*) AS number FROM rows
+            WHERE agent_id = c.agent_id AND kind = 'memory' AND json_valid(data) GROUP BY 1
+        ) AS n ON n.category = t.id
+        WHERE t.agent_id = c.agent_id AND t.kind = 'category' AND t.id <> 'root'
+            AND json_valid(t.data)))
+"""
+_LAST_CONTACT: Final = (
+    "coalesce((SELECT max(last_at) FROM replica_devices WHERE agent_id = c.agent_id), 0)"
+)
+_SCHEMA: Final = (
     """
     CREATE TABLE IF NOT EXISTS replica_clock (
-        agent_id TEXT PRIMARY KEY,
-        seq INTEGER NOT NULL,
-        epoch TEXT NOT NULL,
-        pruned INTEGER NOT NULL DEFAULT 0
-    ) WITHOUT ROWID
+        agent_id TEXT PRIMARY KEY, seq INTEGER NOT NULL, epoch TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
     """,
-    # Not `devices`: EvoClaw's own synchronisation has a table of that name.
+    """
+    CREATE TABLE IF NOT EXISTS rows (
+        agent_id TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL,
+        version TEXT NOT NULL, device TEXT NOT NULL, data TEXT, clocks TEXT NOT NULL,
+        PRIMARY KEY (agent_id, kind, id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS rows_order ON rows (agent_id, seq)",
+    # Old deletions are found without reading the rest; rows that live cost nothing.
+    "CREATE INDEX IF NOT EXISTS rows_deleted ON rows (agent_id, seq) WHERE data IS NULL",
     """
     CREATE TABLE IF NOT EXISTS replica_devices (
-        agent_id TEXT NOT NULL,
-        device_id TEXT NOT NULL,
-        name TEXT NOT NULL,
-        first_at INTEGER NOT NULL,
-        last_at INTEGER NOT NULL,
-        seen INTEGER NOT NULL,
-        retired_at INTEGER,
-        PRIMARY KEY (agent_id, device_id)
-    ) WITHOUT ROWID
+        agent_id TEXT NOT NULL, device_id TEXT NOT NULL, name TEXT NOT NULL,
+        first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, seen INTEGER NOT NULL,
+        retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE VIEW IF NOT EXISTS cold_memories AS
+    SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
+        coalesce(data->>'importance', 0.5) AS importance,
+        CAST(data->>'created_at' AS INTEGER) AS created_at,
+        coalesce(data->>'access_count', 0) AS access_count
+    FROM rows WHERE kind = 'memory' AND json_valid(data)
+    """,
+    f"""
+    CREATE VIEW IF NOT EXISTS critical_state AS
+    SELECT c.agent_id AS agent_id, json_object(
+        'hot_state', json_patch({_entries("extra")}, json_object(
+            'identity', {_entries("identity")},
+            'owner_profile', {_entries("owner_profile")},
+            'active_context', json(json_patch({_entries("context")}, json_object(
+                'projects', {_list("project")},
+                'events', {_list("event")},
+                'tasks', {_list("task")}))),
+            'critical_lessons', {_list("lesson")})),
+        'tree_nodes', json({_TREE}),
+        'timestamp', {_LAST_CONTACT}) AS data, {_LAST_CONTACT} AS updated_at
+    FROM replica_clock AS c
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS schema_version (
+        version INTEGER PRIMARY KEY, made_at INTEGER NOT NULL
+    ) STRICT
     """,
 )
 
 
 async def prepare(remote: Remote, now: float) -> None:
-    """Bring the remote's tables up to date. Safe at any time, from several devices at once.
+    """Make the tables where they are missing. Safe at any time, from several devices at once.
 
     Raises:
         SyncError: the remote cannot be reached or refuses; or a later release made its tables.
     """
-    found = await _version(remote)
-    refuse_newer(found)
-    if found == VERSION:
-        return
-    added = await _missing_columns(remote)
-    claim = Statement("INSERT INTO schema_version VALUES (?, ?)", (VERSION, int(now)))
-    statements = [claim, *added, *map(Statement, _OURS)]
-    try:
-        await remote.batch(statements)
-    except Refused as error:
-        # Another device claimed the version first.
-        if error.code != "constraint" or await _version(remote) < VERSION:
-            raise
-
-
-def refuse_newer(found: int) -> None:
-    """Refuse tables of a version that only a later release knows.
-
-    Raises:
-        Refused: they are.
-    """
+    found = await version(remote)
     if found > VERSION:
         raise Refused(
             "newer_schema",
-            f"cannot use the remote: its tables are of version {found}, this release knows "
-            f"{VERSION}",
+            f"cannot use the remote: its tables are of version {found}, this release knows"
+            f" {VERSION}",
             hint="install the release that the other devices run, or a later one",
         )
+    if found == VERSION:
+        return
+    made = Statement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
+    await remote.batch([*map(Statement, _SCHEMA), made])
 
 
-async def _version(remote: Remote) -> int:
-    _, result = await remote.batch(
-        [_VERSIONS, Statement("SELECT coalesce(max(version), 0) FROM schema_version")]
-    )
+async def version(remote: Remote) -> int:
+    """The version of the remote's tables; 0: it has none."""
+    try:
+        [result] = await remote.batch([Statement("SELECT max(version) FROM schema_version")])
+    except SchemaMissing:
+        return 0
     return whole(result.rows[0][0])
-
-
-async def _missing_columns(remote: Remote) -> list[Statement]:
-    """The columns to add; the tables are EvoClaw's already, or made here as EvoClaw makes them."""
-    await remote.batch([Statement(sql) for sql in _BASE])
-    missing: list[Statement] = []
-    for table, columns in _ADDED.items():
-        [result] = await remote.batch([Statement(f"SELECT name FROM pragma_table_info('{table}')")])
-        present = {str(name) for (name,) in result.rows}
-        missing += [
-            Statement(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-            for name, kind in columns.items()
-            if name not in present
-        ]
-    return missing

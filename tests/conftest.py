@@ -6,19 +6,14 @@ import http.client
 import itertools
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon, wait_until
 from hypothesis import settings
-
-from thermocline.daemon.client import Client, DaemonUnreachable
 
 pytest_plugins = ["cloud_fixtures", "model_fixtures"]
 OURS = (
@@ -27,7 +22,6 @@ OURS = (
     *("CREDENTIALS_DIRECTORY", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
 )
-DEADLINE_SECONDS = 60.0
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("thermocline", deadline=None, max_examples=60)
@@ -47,79 +41,10 @@ def _clean_environment(
     monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", "")
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = DEADLINE_SECONDS) -> None:
-    """Poll until `true()`; fail naming `what` when the deadline passes."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain: {what}"
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def eventually() -> Callable[..., None]:
     """`eventually(condition, what)` polls with a deadline."""
     return wait_until
-
-
-class Daemon:
-    """A real daemon in a process of its own.
-
-    Attributes:
-        state: its state folder.
-        socket: its socket.
-        log: what it wrote to standard error, across restarts.
-    """
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.state = folder / "state"
-        self.socket = folder / "t.sock"
-        self.log = folder / "daemon.log"
-        self.options = options
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self, *more: str, prefix: tuple[str, ...] = (), wait: bool = True) -> Daemon:
-        """Start it and wait until it answers."""
-        command = [
-            *prefix,
-            *(sys.executable, "-m", "thermocline.daemon.cli.main"),
-            *("--socket", str(self.socket), "daemon", "--state-dir", str(self.state)),
-            *self.options,
-            *more,
-        ]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        if wait:
-            wait_until(self.ready, "the daemon is ready")
-        return self
-
-    def ready(self) -> bool:
-        """Whether it answers; fails when it has ended instead."""
-        assert self.process is not None
-        assert self.process.poll() is None, f"the daemon ended: {self.log.read_text()}"
-        try:
-            with self.client() as client:
-                return bool(client.status()["ready"])
-        except DaemonUnreachable:
-            return False
-
-    def client(self, agent: str | None = None) -> Client:
-        """A client of it."""
-        return Client(str(self.socket), agent=agent)
-
-    def folder(self, agent: str = "default") -> Path:
-        """An agent's folder."""
-        return self.state / "agents" / agent
-
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        """Send the signal and wait for the end; return the exit code."""
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(DEADLINE_SECONDS)
-
-    def kill(self) -> None:
-        """End it as a power cut would, without a word."""
-        self.stop(signal.SIGKILL)
 
 
 @pytest.fixture

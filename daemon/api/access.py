@@ -7,6 +7,7 @@ import os
 import pwd
 import socket
 import struct
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +20,8 @@ from ..errors import Forbidden
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"
 _REMEMBERED: Final = 1000
+# Who is in which group can change at any time, and asking may take a directory's answer.
+_REMEMBERED_SECONDS: Final = 5.0
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -34,6 +37,10 @@ class Peer(msgspec.Struct, frozen=True):
         return f"uid:{self.uid}"
 
 
+# Before the kernel was asked: it is granted nothing.
+NOBODY: Final = Peer(0, -1, -1)
+
+
 def peer_of(connection: socket.socket) -> Peer:
     """The peer of a Unix socket, from `SO_PEERCRED`: it cannot be forged."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -46,21 +53,37 @@ class Gate:
     Args:
         access: gives the grants in force.
         own_uid: the user that the daemon runs as.
+        clock: seconds that only go forward.
     """
 
-    def __init__(self, access: Callable[[], Access], own_uid: int) -> None:
+    def __init__(
+        self,
+        access: Callable[[], Access],
+        own_uid: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._access = access
         self._own_uid = own_uid
         self._known: dict[tuple[int, int, str], Role | None] = {}
         self._known_for: Access | None = None
+        self._known_until = 0.0
+        self._clock = clock
+
+    def is_own(self, peer: Peer) -> bool:
+        """Whether the peer could read whatever the daemon can: it is root, or the same user."""
+        return peer.uid in {0, self._own_uid}
 
     def role(self, peer: Peer, agent: str) -> Role | None:
-        """The highest role that `peer` has with `agent`; with `*`, with any agent."""
-        if peer.uid in {0, self._own_uid}:
+        """The highest role that `peer` has with `agent`; with `*`, with any agent.
+
+        What depends on a group ends within five seconds of the membership.
+        """
+        if self.is_own(peer):
             return "admin"
         access = self._access()
-        if access is not self._known_for:
+        if access is not self._known_for or self._clock() >= self._known_until:
             self._known, self._known_for = {}, access
+            self._known_until = self._clock() + _REMEMBERED_SECONDS
         key = (peer.uid, peer.gid, agent)
         if key not in self._known:
             if len(self._known) >= _REMEMBERED:

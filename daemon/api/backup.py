@@ -1,70 +1,85 @@
-"""`/api/backup`: all of an agent's memory as one archive, made while it is sent."""
+"""`/api/backup` and `/api/export`: all of an agent's memory, as an archive or as lines of JSON."""
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
-from ..errors import ThermoclineError
-from ..store import snapshot
-from ..store.opening import Place
-from ..store.snapshot import Snapshot
+from ..store.database import translate_os
 from .calls import Answer, Call, Route
 from .streaming import in_thread, streamed
 
-_TYPE: Final = "application/gzip"
+_ARCHIVE: Final = "application/gzip"
+_LINES: Final = "application/x-ndjson"
+_PIECE: Final = 262_144
 
 
 async def download(call: Call) -> Answer:
-    """Send the archive of the agent."""
+    """Send the archive of the agent, made while it is sent."""
     day = time.strftime("%Y-%m-%d", time.localtime(call.now))
     name = f"{call.agent}-{day}.tar.gz"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     stopped = threading.Event()
     pieces = _archive(call, stopped)
-    return await streamed(call, _TYPE, pieces, headers=headers, give_up=stopped.set)
+    return await streamed(call, _ARCHIVE, pieces, headers=headers, give_up=stopped.set)
+
+
+async def export(call: Call) -> Answer:
+    """Send one JSON object a line: every row that was not deleted, all of one moment."""
+    stopped = threading.Event()
+    return await streamed(call, _LINES, _lines(call, stopped), give_up=stopped.set)
 
 
 async def _archive(call: Call, stopped: threading.Event) -> AsyncGenerator[bytes, None]:
+    # Loaded by the first backup: it takes memory that most daemons never need.
+    from ..restore import archive  # noqa: PLC0415
+
     state_dir = Path(call.services.identity.state_dir)
-    folder = await in_thread(snapshot.make_folder, state_dir)
-    try:
-        place, copied = await _snapshot(call, folder, stopped)
-        release = call.services.identity.version
-        pieces = await in_thread(_begun, place, copied, release, state_dir)
+    with await _spool_file(state_dir) as rows:
+        async with call.store() as store:
+            made_at, place = store.now, store.place
+            counts = await store.read(partial(archive.spool, out=rows, stopped=stopped.is_set))
+        manifest = archive.Manifest(
+            format=archive.FORMAT,
+            agent=place.agent,
+            device=call.services.replicas.device.id,
+            made_at=made_at,
+            thermocline=call.services.identity.version,
+            counts=counts,
+            workspace=None if place.workspace is None else str(place.workspace),
+        )
+        workspace = (place.workspace or place.folder) / "memory"
+        pieces = archive.write(manifest, rows, workspace, state_dir)
         try:
             while (piece := await in_thread(next, pieces, None)) is not None:
                 yield piece
         finally:
             await in_thread(pieces.close)
-    finally:
-        await in_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _begun(
-    place: Place, copied: Snapshot, release: str, state_dir: Path
-) -> Generator[bytes, None, None]:
-    # Loaded by the first backup alone: it takes memory that most daemons never need.
-    from ..store.archiving import stream  # noqa: PLC0415
+async def _lines(call: Call, stopped: threading.Event) -> AsyncGenerator[bytes, None]:
+    from ..restore import archive  # noqa: PLC0415 - likewise
 
-    return stream(place, copied, release, state_dir)
+    with await _spool_file(Path(call.services.identity.state_dir)) as rows:
+        async with call.store() as store:
+            spool = partial(archive.spool, out=rows, stopped=stopped.is_set, live_only=True)
+            await store.read(spool)
+        rows.seek(0)
+        while piece := await in_thread(rows.read, _PIECE):
+            yield piece
 
 
-async def _snapshot(call: Call, folder: Path, stopped: threading.Event) -> tuple[Place, Snapshot]:
-    """A copy of the database, with the hand edits in it that nobody has merged yet."""
-    async with call.store() as store:
-        # Where the disk takes no writes there is nothing to bring in step.
-        with suppress(ThermoclineError):
-            await store.flush_faces()
-        made_at = store.now
-        path = await store.read(lambda db: snapshot.copy(db, folder, stopped.is_set))
-        found = await in_thread(snapshot.complete, path, store.rules, made_at, stopped.is_set)
-        return store.place, found
+async def _spool_file(state_dir: Path) -> BinaryIO:
+    """A file without a name: no transaction stays open while its content is sent."""
+    try:
+        return await in_thread(lambda: tempfile.TemporaryFile(dir=state_dir))
+    except OSError as error:
+        raise translate_os(error, state_dir) from error
 
 
 ROUTES: Final = (
@@ -74,6 +89,13 @@ ROUTES: Final = (
         handler=download,
         summary="All of an agent's memory as one archive, a .tar.gz",
         role="admin",
-        types=(_TYPE,),
+        types=(_ARCHIVE,),
+    ),
+    Route(
+        method="GET",
+        path="/api/export",
+        handler=export,
+        summary="Everything that is remembered, one JSON object a line",
+        types=(_LINES,),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -16,24 +16,27 @@ from multidict import MultiMapping
 from ..config.kinds import Role
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
-from ..files.keeping import Workspaces
+from ..files.workspaces import Workspaces
 from ..llm.asking import LiveModel
 from ..memory.checks import check_agent, shown
 from ..problems import Problems
-from ..replication.once import OneOffs
+from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
-from ..restoring.rehearsing import Rehearsals
+from ..restore.verify import Verifier
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
+from ..store.transaction import acting
 from ..thinking.parts import Thinking
-from ..upkeep.keeper import Upkeep
+from ..upkeep.upkeep import Upkeep
 from . import json_body
 from .access import Gate, Peer
 from .bus import Bus
-from .connections import ArrivedLate
+from .connections import ArrivedLate, Connection
 
 T = TypeVar("T")
-_CHUNK: Final = 65_536
+_CHUNK: Final = 16_384
+# Beyond this a body needs one of the few places for large ones.
+_SMALL: Final = 16_384
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -53,9 +56,9 @@ class Services(msgspec.Struct, frozen=True):
     model: LiveModel
     thinking: Thinking
     replicas: Replicas
-    one_offs: OneOffs
+    verifier: Verifier
     workspaces: Workspaces
-    rehearsals: Rehearsals
+    databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]
     problems: Problems
@@ -125,6 +128,7 @@ class Call:
         route: Route,
         params: Mapping[str, str],
     ) -> None:
+        acting.set(peer.name)
         self.services = services
         self.request = request
         self.peer = peer
@@ -147,6 +151,22 @@ class Call:
         self.agent_named = bool(given)
         # An empty one is a caller's mistake, not the default.
         return check_agent(given[0] if given else self.settings.agent_id)
+
+    def may_read(self, agent: str) -> bool:
+        """Whether the caller has any role with `agent`."""
+        return self.services.gate.role(self.peer, agent) is not None
+
+    @property
+    def leaves_traces(self) -> bool:
+        """Whether what the caller reads counts as used. A reader changes nothing."""
+        return self.services.gate.role(self.peer, self.agent) != "read"
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that it came over."""
+        protocol = self.request.protocol
+        assert isinstance(protocol, Connection)
+        return protocol
 
     def store(self, *, create: bool = False) -> AbstractAsyncContextManager[AgentStore]:
         """The memory of the agent, open while the block runs."""
@@ -192,7 +212,7 @@ class Call:
         seconds = self.settings.socket.body_timeout_seconds
         try:
             async with asyncio.timeout(seconds):
-                return await self._read_unless_stopping(limit)
+                return await self._read_unless_ended(limit)
         except TimeoutError as error:
             raise ArrivedLate(
                 f"the request's body did not arrive in {seconds:g} seconds"
@@ -200,28 +220,43 @@ class Call:
         except (HttpProcessingError, web.RequestPayloadError) as error:
             raise InvalidInput("cannot read the body: it is not sent as its head says") from error
 
-    async def _read_unless_stopping(self, limit: int) -> bytes:
-        """The body; a leaving daemon does not wait for the rest of one."""
+    async def _read_unless_ended(self, limit: int) -> bytes:
+        """The body; its rest is not waited for once the caller or the daemon leaves."""
         if self.request.content.is_eof():
             return await self._read_within(limit)
         reading = asyncio.ensure_future(self._read_within(limit))
-        stopping = asyncio.ensure_future(self.services.stopping.wait())
+        either = asyncio.ensure_future(either_leaves(self.connection, self.services.stopping))
         try:
-            await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                raise ShuttingDown("cannot take the rest of the request: the daemon is stopping")
-            return reading.result()
+            await asyncio.wait({reading, either}, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            if self.connection.gone.is_set():
+                raise ConnectionResetError
+            raise ShuttingDown("cannot take the rest of the request: the daemon is stopping")
         finally:
             reading.cancel()
-            stopping.cancel()
+            either.cancel()
 
     async def _read_within(self, limit: int) -> bytes:
         raw = bytearray()
-        while chunk := await self.request.content.read(_CHUNK):
-            raw += chunk
-            if len(raw) > limit:
-                raise _too_large(limit)
+        async with AsyncExitStack() as room:
+            while chunk := await self.request.content.read(_CHUNK):
+                if len(raw) <= _SMALL < len(raw) + len(chunk):
+                    await room.enter_async_context(self.connection.large_bodies)
+                raw += chunk
+                if len(raw) > limit:
+                    raise _too_large(limit)
         return bytes(raw)
+
+
+async def either_leaves(connection: Connection, stopping: asyncio.Event) -> None:
+    """Wait until the caller or the daemon leaves."""
+    either = [asyncio.ensure_future(event.wait()) for event in (connection.gone, stopping)]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in either:
+            one.cancel()
 
 
 def _too_large(limit: int) -> TooLarge:

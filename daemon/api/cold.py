@@ -13,7 +13,6 @@ from ..store.agent_store import AgentStore
 from ..store.selecting import Filters, page
 from .calls import Call, Reply, Route
 from .memories import Limit, Offset, Page, capped
-from .replica_alone import Remote, visit
 from .views import memory_view
 
 _ARCHIVED: Final = Filters(archived=True)
@@ -31,12 +30,6 @@ class ColdQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     offset: Offset = 0
 
 
-class ColdPage(Page, omit_defaults=True):
-    """A page of the archive. `remote` is there while the replica alone holds a part of it."""
-
-    remote: Remote | msgspec.UnsetType = msgspec.UNSET
-
-
 async def index(call: Call) -> Reply:
     """Archived memories, by words or the newest first."""
     query = call.query(ColdQuery)
@@ -47,7 +40,7 @@ async def index(call: Call) -> Reply:
         return Reply(await _newest(call, store, query, limit))
 
 
-async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> ColdPage:
+async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> Page:
     scoring = store.rules.scoring
 
     def newest(db: sqlite3.Connection) -> tuple[list[Memory], int]:
@@ -62,14 +55,10 @@ async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -
         )
 
     found, total = await store.read(newest)
-    answer = ColdPage([memory_view(memory, call.now, scoring) for memory in found], total)
-    if number := await store.elsewhere():
-        why = f"{number} memories are on the replica alone, which is only searched for words"
-        answer.remote = Remote(number, asked=False, answered=False, took_ms=0.0, why=why)
-    return answer
+    return Page([memory_view(memory, call.now, scoring) for memory in found], total)
 
 
-async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> ColdPage:
+async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> Page:
     scoring, tuning = store.rules.scoring, Tuning()
     request = Request(
         text=query.query,
@@ -77,11 +66,10 @@ async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int)
         limit=max(tuning.candidates, query.offset + limit),
         now=call.now,
     )
-    visiting = await visit(call, store, request)
-    answer = await store.read(lambda db: recall(db, request, tuning, visiting.guests))
+    answer = await store.read(lambda db: recall(db, request, tuning))
     hits = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
     views = [memory_view(memory, call.now, scoring) for memory in hits]
-    return ColdPage(views, len(answer.hits), visiting.remote)
+    return Page(views, len(answer.hits))
 
 
 ROUTES: Final = (
@@ -91,6 +79,6 @@ ROUTES: Final = (
         handler=index,
         summary="The archive, by words or the newest first",
         query=ColdQuery,
-        answer=ColdPage,
+        answer=Page,
     ),
 )

@@ -1,20 +1,48 @@
-"""Connections that cannot be held open for nothing: deadlines, and errors that are JSON."""
+"""Connections: deadlines, errors as JSON, and a log that misbehaving callers cannot fill."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import select
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 from aiohttp import web
-from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 
 from ..config.settings import Socket
 from ..errors import InvalidInput, ThermoclineError, TooLarge, Unavailable
+from .access import NOBODY, peer_of
+from .turns import Turns
 
 # aiohttp takes None for "no log of each request", though its types do not say so.
 _NO_LOG: Final[Any] = None
+_log = logging.getLogger(__name__)
+_COMPLAINT_SECONDS: Final = 60.0
+# What one connection hands over at a time, and what is kept of it unread.
+_READ_BYTES: Final = 8_192
+_LARGE_BODIES: Final = 16
+
+
+class Complaints:
+    """What callers do wrong: at most one line a minute and kind, without what was sent."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+        self._since: dict[str, int] = {}
+
+    def note(self, action: str, what: str) -> None:
+        """Log `what`, or count it for the next line."""
+        self._since[action] = self._since.get(action, 0) + 1
+        now = time.monotonic()
+        if now - self._last.get(action, -_COMPLAINT_SECONDS) < _COMPLAINT_SECONDS:
+            return
+        self._last[action] = now
+        _log.warning("%s (%d times)", what, self._since.pop(action), extra={"action": action})
 
 
 class ArrivedLate(InvalidInput):
@@ -24,19 +52,37 @@ class ArrivedLate(InvalidInput):
     status = 408
 
 
+class NotHttp(InvalidInput):
+    """What arrived cannot be read as a request."""
+
+    def __init__(self) -> None:
+        super().__init__("cannot read the request: it is not HTTP/1.1")
+
+
 class Connection(RequestHandler):
     """One caller's connection.
 
     aiohttp closes one that is idle; this one also ends a request whose head trickles in and a
     caller that does not read its answers, and answers in JSON what aiohttp itself refuses.
+    A caller that has closed its own side alone gets the answers that it asked for.
 
     Attributes:
         gone: set when the caller has left.
+        large_bodies: room for bodies that are more than a few pages, shared by all connections.
+        peer: who connected.
     """
 
-    __slots__ = ("_deadline", "_socket", "_unread", "gone")
+    __slots__ = (
+        *("_complaints", "_deadline", "_ended", "_newest", "_socket", "_unread"),
+        *("_turns", "gone", "large_bodies", "peer"),
+    )
 
-    def __init__(self, server: Server, loop: asyncio.AbstractEventLoop, settings: Socket) -> None:
+    def __init__(
+        self,
+        server: Server,
+        loop: asyncio.AbstractEventLoop,
+        settings: Socket,
+    ) -> None:
         super().__init__(
             server,
             loop=loop,
@@ -44,11 +90,25 @@ class Connection(RequestHandler):
             tcp_keepalive=False,
             lingering_time=2.0,
             access_log=_NO_LOG,
+            read_bufsize=_READ_BYTES,
         )
         self._socket = settings
+        self._complaints = server.complaints
+        self._turns = server.turns
+        self.large_bodies = server.large_bodies
+        self.peer = NOBODY
+        self._ended = False
+        self._newest: Any = None
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self.gone = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Read little at a time: what one caller sends in a go, the others wait for."""
+        # asyncio's transports have this attribute, though its documentation does not say so.
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
+        self.peer = peer_of(transport.get_extra_info("socket"))
+        super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the deadlines with the connection."""
@@ -83,12 +143,54 @@ class Connection(RequestHandler):
                 self._socket.header_timeout_seconds, self._expire
             )
         super().data_received(data)
+        if self._messages:
+            self._newest = self._messages[-1][1]
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the way back open for answers that are still due; True: it stays open."""
+        waiting = self._waiter is not None and not self._waiter.done()
+        if waiting or self._newest is None or not self._newest.is_eof() or self._has_left():
+            return False
+        self._ended = True
+        if not self._messages:
+            self.close()
+        return True
+
+    def _has_left(self) -> bool:
+        """Whether the caller closed both directions: nobody is left to read an answer."""
+        transport = self.transport
+        if transport is None:
+            return True
+        poll = select.poll()
+        poll.register(transport.get_extra_info("socket"), 0)
+        return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send the answer; the last one to a caller that asks no more ends the connection."""
+        if self._ended and not self._messages:
+            self.close()
+        return await super().finish_response(request, resp, start_time)
 
     def arrived(self) -> None:
         """The head is complete: the deadline is met."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    async def turn(self) -> None:
+        """Wait until this caller's request may begin."""
+        await self._turns.take(self.peer.pid)
+
+    def _make_error_handler(self, err_info: Any) -> Callable[..., Awaitable[web.StreamResponse]]:
+        answer = super()._make_error_handler(err_info)
+
+        async def handler(request: web.BaseRequest) -> web.StreamResponse:
+            await self.turn()
+            return await answer(request)
+
+        return handler
 
     def handle_error(
         self,
@@ -99,16 +201,28 @@ class Connection(RequestHandler):
     ) -> web.StreamResponse:
         """The answer to what is not even a request, as JSON."""
         self.arrived()
-        response = super().handle_error(request, status, exc, message)
+        if isinstance(exc, ConnectionError):
+            raise exc  # The caller left: there is nobody to answer.
+        if exc is not None and not isinstance(exc, HttpProcessingError):
+            self.log_exception(exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has begun")
+        error: ThermoclineError
         if isinstance(exc, LineTooLong) or "Too many headers" in (message or ""):
             most = f"{self.max_field_size} bytes a line, {self.max_headers} lines"
-            error: ThermoclineError = TooLarge(f"cannot read the request: its head is over {most}")
-            answer = error_response(error, status=431)
+            error = TooLarge(f"cannot read the request: its head is over {most}")
+            status = 431
         else:
-            error = InvalidInput("cannot read the request: it is no HTTP/1.1")
-            answer = error_response(error, status=response.status)
+            error = NotHttp()
+        self._complaints.note("malformed_request", "refused a malformed request")
+        answer = error_response(error, status=status)
         answer.force_close()
         return answer
+
+    def log_exception(self, *_args: Any, **kw: Any) -> None:
+        """Log what aiohttp met, without its words: they may quote what was sent."""
+        kind = type(kw.get("exc_info")).__name__
+        self._complaints.note("connection_failed", f"a connection failed with {kind}")
 
     def _expire(self) -> None:
         self._deadline = None
@@ -119,25 +233,56 @@ class Connection(RequestHandler):
         """Answer at once and close, outside any request."""
         transport = self.transport
         if transport is not None:
-            body = error_body(error)
-            head = (
-                f"HTTP/1.1 {error.status} {error.code}\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            )
-            transport.write(head.encode() + body)
+            transport.write(_refusal(error))
         self.force_close()
+
+    def refuse_malformed(self) -> None:
+        """Refuse a request that was read, though it is not one."""
+        self._complaints.note("malformed_request", "refused a malformed request")
+        self.refuse(NotHttp())
+
+
+class TurnedAway(asyncio.Protocol):
+    """A connection beyond the limit: it costs an answer, and no parser."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say why, and close."""
+        assert isinstance(transport, asyncio.WriteTransport)
+        error = Unavailable(
+            f"cannot take another connection: {self._limit} are open",
+            hint="close some, or raise socket.max_connections",
+        )
+        transport.write(_refusal(error))
+        transport.close()
 
 
 class Server(web.Server):
-    """Makes connections, no more of them than the limit."""
+    """Makes connections, no more of them than the limit, and holds what they share."""
 
     def __init__(self, handler: Any, settings: Any) -> None:
         super().__init__(handler)
         self._settings = settings
+        self._arriving = 0
+        self.complaints = Complaints()
+        self.turns = Turns(self._loop)
+        self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
 
-    def __call__(self) -> Connection:
-        """A connection with the time-outs that are in force now."""
-        return Connection(self, self._loop, self._settings().socket)
+    def protocol(self) -> asyncio.Protocol:
+        """A connection with the time-outs that are in force now, or its refusal."""
+        settings = self._settings().socket
+        if len(self._connections) + self._arriving >= settings.max_connections:
+            self.complaints.note("connection_refused", "turned connections away: too many")
+            return TurnedAway(settings.max_connections)
+        self._arriving += 1
+        return Connection(self, self._loop, settings)
+
+    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
+        """Count it among those that are open."""
+        self._arriving -= 1
+        super().connection_made(handler, transport)
 
     async def drain(self, seconds: float) -> None:
         """Let running requests end, then end what still runs: no later than after `seconds`."""
@@ -150,18 +295,6 @@ class Server(web.Server):
         for connection in self.connections:
             if connection.transport is not None:
                 connection.transport.abort()
-
-    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
-        """Take it in, or turn it away with the reason."""
-        limit = self._settings().socket.max_connections
-        super().connection_made(handler, transport)
-        if len(self.connections) > limit:
-            handler.refuse(
-                Unavailable(
-                    f"cannot take another connection: {limit} are open",
-                    hint="close some, or raise socket.max_connections",
-                )
-            )
 
 
 def error_body(error: ThermoclineError) -> bytes:
@@ -179,3 +312,13 @@ def error_response(error: ThermoclineError, *, status: int | None = None) -> web
     return web.Response(
         body=error_body(error), status=status or error.status, content_type="application/json"
     )
+
+
+def _refusal(error: ThermoclineError) -> bytes:
+    """The whole answer as bytes, for a connection without a request."""
+    body = error_body(error)
+    head = (
+        f"HTTP/1.1 {error.status} {error.code}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -10,14 +10,12 @@ from msgspec import Meta
 from thermocline.sync import SyncError
 from thermocline.sync.address import address
 
-from ..errors import InvalidInput, ThermoclineError
+from ..errors import InvalidInput, NotFound, ThermoclineError
 from ..replication.account import OF_A_CALL, Account, Secret, plain
-from ..replication.replicas import Question
-from .calls import Call, T
+from .calls import Call
 
 Url = Annotated[str, Meta(max_length=2048)]
 Token = Annotated[str, Meta(max_length=16_384)]
-
 # In EvoClaw's words, whose programs look for them.
 _BOTH: Final = "db-url and auth-token required"
 
@@ -33,11 +31,11 @@ class Database(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     token: Token | None = None
 
 
-async def elsewhere(call: Call, named: Database) -> Account | None:
+async def another(call: Call, named: Database) -> Account | None:
     """The database that a call names; None: the agent's own replica.
 
     Raises:
-        InvalidInput: the URL is none, or it or the token is missing.
+        InvalidInput: the URL is not usable, or it or the token is missing.
         Forbidden: the caller may not name another database.
     """
     if not named.url:
@@ -58,24 +56,17 @@ async def elsewhere(call: Call, named: Database) -> Account | None:
     return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
 
 
-async def ask(call: Call, named: Database, question: Question[T], *, create: bool = False) -> T:
-    """Ask the database that a call names.
-
-    Args:
-        call: it.
-        named: another database, which may be asked of an agent that has no memory here.
-        question: what to ask.
-        create: whether the agent's memory may begin with this, where its own replica is asked.
+async def account_of(call: Call, named: Database) -> Account:
+    """The database that a call means, the agent's own replica included.
 
     Raises:
-        ThermoclineError: it is none, or does not answer.
+        NotFound: it names none, and the agent has no replica.
+        ThermoclineError: as for `another`.
     """
-    account = await elsewhere(call, named)
-    if account is not None:
-        return await call.services.one_offs.ask(call.agent, account, question)
-    # Open meanwhile, so that its replica is followed.
-    async with call.store(create=create):
-        return await call.services.replicas.ask(call.agent, question)
+    account = await another(call, named) or await call.services.replicas.account(call.agent)
+    if account is None:
+        raise NotFound(f"'{call.agent}' is not replicated", hint="name a database, or set sync.url")
+    return account
 
 
 async def _is_own(call: Call, named: Database) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import Final
 
@@ -11,7 +10,7 @@ import msgspec
 from thermocline.sync import Replica
 
 from ..errors import Conflict, NotFound, ReplicaRefused
-from ..store import link
+from ..store import outbox
 from .calls import Call, Reply, Route
 
 _SHORTEST_PREFIX: Final = 4
@@ -60,8 +59,8 @@ class Rejoined(msgspec.Struct):
 async def index(call: Call) -> Reply:
     """The devices of the agent."""
     async with call.store() as store:
-        seen = (await store.read(link.load)).seen
-        return Reply(Devices(await _devices(call, seen)))
+        seq = (await store.read(outbox.link)).seq
+        return Reply(Devices(await _devices(call, seq)))
 
 
 async def retire(call: Call) -> Reply:
@@ -83,8 +82,9 @@ async def rejoin(call: Call) -> Reply:
     this = replicas.device.id
 
     async def take_in(replica: Replica) -> bool:
-        look = await replica.look(this)
-        return look.retired is not None and await replica.retire(this, None)
+        found = await replica.devices(this, 0)
+        retired = any(one.id == this and one.retired_at is not None for one in found)
+        return retired and await replica.retire(this, None)
 
     async with call.store():
         rejoined = await replicas.ask(call.agent, take_in)
@@ -92,25 +92,11 @@ async def rejoin(call: Call) -> Reply:
     return Reply(Rejoined(this, rejoined, tally.sent, tally.received))
 
 
-async def _devices(call: Call, seen: int) -> list[DeviceView]:
+async def _devices(call: Call, seq: int) -> list[DeviceView]:
     replicas = call.services.replicas
     this = replicas.device.id
-    found, behind = await asyncio.gather(
-        replicas.ask(call.agent, lambda replica: replica.devices()),
-        replicas.ask(call.agent, lambda replica: replica.behind(this, seen)),
-    )
-    return [
-        DeviceView(
-            id=device.id,
-            name=device.name,
-            first_at=device.first_at,
-            last_at=device.last_at,
-            retired_at=device.retired_at,
-            this=device.id == this,
-            behind=behind.get(device.id),
-        )
-        for device in found
-    ]
+    found = await replicas.ask(call.agent, lambda replica: replica.devices(this, seq))
+    return [DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
 
 
 def _found(devices: list[DeviceView], key: str) -> DeviceView:

@@ -68,7 +68,7 @@ def _wanted(told: Told, types: tuple[str, ...]) -> bool:
 def _allowed(call: Call, told: Told) -> bool:
     if call.agent_named and told.agent not in {"", call.agent}:
         return False
-    return not told.agent or call.services.gate.role(call.peer, told.agent) is not None
+    return not told.agent or call.may_read(told.agent)
 
 
 def _frame(told: Told) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from ..memory import hot, markdown
-from ..store import faces, hot_rows
+from ..store import documents, hot_rows
 from ..store.transaction import Transaction
 from .calls import Call, Reply, Route
 
@@ -54,7 +54,8 @@ async def show(call: Call) -> Reply:
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, call.now, rules))
         size = hot.document_size(document)
-        store.note_hot(size)
+        if call.leaves_traces:
+            store.note_hot(size)
     return Reply(HotAnswer(document, size, rules.hot.max_bytes))
 
 
@@ -66,7 +67,8 @@ async def show_markdown(call: Call) -> Reply:
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, call.now, rules))
         text = markdown.render(document, call.now, local)
-        store.note_hot(len(text))
+        if call.leaves_traces:
+            store.note_hot(len(text))
     return Reply(text, content_type="text/markdown")
 
 
@@ -97,12 +99,13 @@ async def remove(call: Call) -> Reply:
 async def rebuild(call: Call) -> Reply:
     """Write MEMORY.md and the state files now."""
     async with call.store(create=True) as store:
-        store.want_faces(faces.FILES)
+        store.want_faces(documents.FILES)
         await store.flush_faces()
         rules = store.rules
         document = await store.read(lambda db: hot_rows.document(db, call.now, rules))
         output = str(store.place.markdown)
-    return Reply(HotRebuilt(output, hot.document_size(document), rules.hot.max_bytes))
+    size = documents.section_size(document, call.now)
+    return Reply(HotRebuilt(output, size, rules.hot.max_bytes))
 
 
 ROUTES: Final = (

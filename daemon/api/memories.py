@@ -12,15 +12,13 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Memory, Tier, Type
 from ..memory.scoring import score_of, tier_of
-from ..store import memories, remote_rows
-from ..store.remote_rows import OnReplicaAlone
+from ..store import memories
 from ..store.selecting import Filters, Order, page
 from ..store.transaction import Transaction
 from .calls import Call, Reply, Route
 from .json_body import convert
 from .merging import joined
 from .remembering import Changes, Limits, NewMemory, changed, remembered
-from .replica_alone import at_hand, found
 from .views import MemoryView, memory_view
 
 Limit = Annotated[int, Meta(ge=1)]
@@ -192,7 +190,7 @@ async def add_batch(call: Call) -> Reply:
 async def show(call: Call) -> Reply:
     """One memory."""
     async with call.store() as store:
-        memory = await found(call, store, call.params["id"])
+        memory = await store.read(lambda db: memories.find_living(db, call.params["id"], call.now))
         return Reply(memory_view(memory, call.now, store.rules.scoring))
 
 
@@ -211,7 +209,7 @@ async def update(call: Call) -> Reply:
         return new
 
     async with call.store() as store:
-        memory = await at_hand(call, store, apply)
+        memory = await store.write(apply)
         view = memory_view(memory, call.now, store.rules.scoring)
     return Reply(msgspec.convert(msgspec.structs.asdict(view), Updated))
 
@@ -231,26 +229,15 @@ async def reinforce(call: Call) -> Reply:
     """Count one use of a memory."""
 
     def apply(tx: Transaction) -> Reinforced:
-        try:
-            key = memories.find_living(tx.db, call.params["id"], call.now).id
-        except OnReplicaAlone as absent:
-            # A use can be counted without the memory itself.
-            key = absent.id
+        key = memories.find_living(tx.db, call.params["id"], call.now).id
         memories.reinforce(tx, [key])
-        note = remote_rows.find(tx.db, key)
-        if note is None:
-            memory = memories.find(tx.db, key)
-            return _reinforced(key, memory.access_count, score_of(memory, call.now, scoring))
-        value = remote_rows.score_of(tx.db, note, call.now, scoring)
-        return _reinforced(key, remote_rows.accesses(tx.db, note), value)
+        memory = memories.find(tx.db, key)
+        value = score_of(memory, call.now, scoring)
+        return Reinforced(key, memory.access_count, round(value, 6), tier_of(value))
 
     async with call.store() as store:
         scoring = store.rules.scoring
         return Reply(await store.write(apply))
-
-
-def _reinforced(key: str, accesses: int, value: float) -> Reinforced:
-    return Reinforced(key, accesses, round(value, 6), tier_of(value))
 
 
 ROUTES: Final = (

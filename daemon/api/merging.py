@@ -13,7 +13,6 @@ from ..store.memory_rows import fetch
 from ..store.transaction import Transaction
 from ..upkeep.tidying import Finding, tidy
 from .calls import Call, Reply, Route
-from .replica_alone import at_hand
 from .views import MemoryView, memory_view
 
 # Enough to look through; the counts tell of all.
@@ -85,7 +84,7 @@ async def merge(call: Call) -> Reply:
         return _merged(tx, memory, memories.find_living(tx.db, into, tx.now), "into")
 
     async with call.store() as store:
-        retired, kept = await at_hand(call, store, apply)
+        retired, kept = await store.write(apply)
         scoring = store.rules.scoring
     views = (memory_view(memory, call.now, scoring) for memory in (kept, retired))
     return Reply(Merged(*views))

@@ -20,7 +20,6 @@ from ..store.selecting import Filters
 from .calls import Answer as Answered
 from .calls import Call, Reply, Route
 from .reasoned import ByModel, by_model, check, reason
-from .replica_alone import Remote, visit
 from .streaming import streamed
 from .views import HitView, hit_view
 
@@ -158,7 +157,7 @@ class Understood(msgspec.Struct):
 class RecallAnswer(msgspec.Struct, omit_defaults=True):
     """The hits, the best first. `why` says in a sentence why there are none.
 
-    `remote` is there while the replica alone holds a part of the archive, `llm` in the modes that
+    `llm` is there in the modes that
     a model has a part in.
     """
 
@@ -169,7 +168,6 @@ class RecallAnswer(msgspec.Struct, omit_defaults=True):
     key_values: list[PairView] = []
     understood: Understood | msgspec.UnsetType = msgspec.UNSET
     why: str | msgspec.UnsetType = msgspec.UNSET
-    remote: Remote | msgspec.UnsetType = msgspec.UNSET
     llm: ByModel | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -225,14 +223,13 @@ async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
         request = _request(call, body, scoring)
         if reasoning is not None:
             request = msgspec.structs.replace(request, reasoned=reasoning.found)
-        visiting = await visit(call, store, request)
-        answer = await store.read(lambda db: recall(db, request, tuning, visiting.guests))
-        if body.reinforce:
+        answer = await store.read(lambda db: recall(db, request, tuning))
+        if body.reinforce and call.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
     found = RecallAnswer(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
-        searched=Searched(answer.memories - visiting.unsearched, answer.key_values),
+        searched=Searched(answer.memories, answer.key_values),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
         key_values=[
@@ -247,8 +244,7 @@ async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
         ],
     )
     if answer.why:
-        found.why = f"{answer.why}{visiting.why}"
-    found.remote = visiting.remote
+        found.why = answer.why
     found.llm = by_model(reasoning)
     if body.explain:
         found.understood = _understood(answer)

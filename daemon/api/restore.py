@@ -1,4 +1,4 @@
-"""`/api/restore`: rehearsing a restore. A restore itself needs a machine without a daemon."""
+"""`/api/restore`: proving that a restore would work. A restore itself needs no running daemon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from ..errors import InvalidInput
-from ..restoring.rehearsal import Rehearsal
+from ..restore.verify import Verification
 from .calls import Call, Reply, Route
 
 
@@ -17,26 +17,26 @@ class RestoreWish(msgspec.Struct, forbid_unknown_fields=True):
     verify: bool
 
 
-async def rehearse(call: Call) -> Reply:
+async def verify(call: Call) -> Reply:
     """Restore into a temporary folder, compare, and answer once that is done."""
     wish = await call.body(RestoreWish)
     if not wish.verify:
         raise InvalidInput(
-            "cannot restore over a memory in use: 'verify' rehearses it",
+            "cannot restore over a memory in use: only 'verify' works here",
             field="verify",
             hint="stop the daemon and run `thermocline restore`",
         )
-    return Reply(await call.services.rehearsals.rehearse(call.agent))
+    return Reply(await call.services.verifier.verify(call.agent))
 
 
 ROUTES: Final = (
     Route(
         method="POST",
         path="/api/restore",
-        handler=rehearse,
-        summary="Rehearse a restore of the agent, and compare it with the memory in use",
+        handler=verify,
+        summary="Restore the agent into a temporary folder, and compare it with the live memory",
         role="admin",
         body=RestoreWish,
-        answer=Rehearsal,
+        answer=Verification,
     ),
 )

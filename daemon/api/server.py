@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion10, HttpVersion11, web
 
 from ..errors import (
     AlreadyRunning,
@@ -25,12 +25,13 @@ from ..errors import (
     ShuttingDown,
     ThermoclineError,
 )
-from .access import peer_of
+from ..problems import unforeseen
 from .calls import Call, Reply, Route, Services
 from .connections import Connection, Server, error_response
 
 _log = logging.getLogger(__name__)
 _BACKLOG: Final = 512
+_AT_ONCE: Final = 4
 _FAULT: Final = "something went wrong inside the daemon"
 _FAULT_HINT: Final = "its log has the details"
 
@@ -70,26 +71,31 @@ class Dispatcher:
         protocol = request.protocol
         assert isinstance(protocol, Connection)
         protocol.arrived()
+        if request.version not in {HttpVersion10, HttpVersion11}:
+            protocol.refuse_malformed()
+            raise ConnectionResetError
+        await protocol.turn()
         try:
-            return _response(await self._answer(request))
+            return _response(await self._answer(request, protocol))
         except ThermoclineError as error:
             if error.status >= 500:
                 _log.info("refused: %s", error, extra={"action": error.code})
             return _closing(_refusal(error), request)
         except (asyncio.CancelledError, ConnectionError):
             raise
-        except Exception:  # noqa: BLE001 - a fault of ours must not end the daemon
-            _log.exception("a request failed", extra={"action": "request_failed"})
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the daemon
+            kind, where = unforeseen(error)
+            text = "a request failed with %s:\n%s"
+            _log.error(text, kind, where, extra={"action": "request_failed"})
             return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
 
-    async def _answer(self, request: web.BaseRequest) -> Reply | web.StreamResponse:
+    async def _answer(
+        self, request: web.BaseRequest, connection: Connection
+    ) -> Reply | web.StreamResponse:
         if self._services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
         route, params = self._route(request.method, request.rel_url.raw_path)
-        transport = request.transport
-        if transport is None:
-            raise ConnectionResetError
-        peer = peer_of(transport.get_extra_info("socket"))
+        peer = connection.peer
         call = Call(self._services, request, peer, route, params)
         self._services.gate.require(peer, call.agent if route.agent else "*", route.role)
         call.check_parameters()
@@ -183,7 +189,11 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 async def listen(server: Server, bound: socket.socket) -> asyncio.Server:
     """Serve what connects to `bound`."""
     loop = asyncio.get_running_loop()
-    return await loop.create_unix_server(server, sock=bound, backlog=_BACKLOG)
+    # asyncio accepts as many connections in one go as its backlog says, and nobody is served
+    # meanwhile; the kernel's queue may be longer.
+    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
+    bound.listen(_BACKLOG)
+    return listening
 
 
 def _clear(path: Path) -> None:

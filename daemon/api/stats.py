@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ..memory import hot
 from ..memory import tree as trees
-from ..store import faces, hot_rows, tree_rows
+from ..store import documents, hot_rows, tree_rows
 from ..store.settling import warm_bytes
 from ..store.transaction import Rules
 from ..upkeep import history
@@ -125,7 +125,7 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> St
     nodes = tree_rows.load(db)
     warm, cold = tree_rows.totals(db)
     size = hot.document_size(hot_rows.document(db, now, rules))
-    counters: dict[str, Any] = faces.metrics_document(db, now)
+    counters: dict[str, Any] = documents.metrics_document(db, now)
     top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
     return Stats(
         HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import sqlite3
 import time
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,29 +18,23 @@ from ..llm.plan import ModelStatus
 from ..memory import hot
 from ..memory import tree as trees
 from ..problems import Problem
-from ..replication.following import Standing
-from ..restoring.rehearsal import Rehearsal, last_rehearsal
-from ..store import faces, hot_rows, remote_rows, tree_rows
+from ..replication.loop import ReplicationStatus
+from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
 from ..store.transaction import Rules
-from ..upkeep.keeper import Upkeep
-from ..upkeep.standing import Brief
+from ..upkeep.last_runs import Brief
+from ..upkeep.upkeep import Upkeep
 from .calls import Call, Reply, Route
 from .openmetrics import OPENMETRICS, exposition
 
 
 class AgentStatus(msgspec.Struct):
-    """One open agent. Sizes are bytes of compact JSON, but for the database's.
-
-    Of the `cold` memories `remote_only` are on the replica alone. `rehearsal` is the last of a
-    restore, if there was one.
-    """
+    """One open agent. Sizes are bytes of compact JSON, but for the database's."""
 
     memories: int
     warm: int
     cold: int
-    remote_only: int
     warm_bytes: int
     warm_max_bytes: int
     hot_bytes: int
@@ -48,10 +42,10 @@ class AgentStatus(msgspec.Struct):
     tree_nodes: int
     kv: int
     outbox: int
+    conflicts: int
     database_bytes: int
     faces_pending: bool
-    sync: Standing
-    rehearsal: Rehearsal | None
+    sync: ReplicationStatus
     upkeep: Brief
 
 
@@ -87,10 +81,10 @@ async def status(call: Call) -> Reply:
     services, who = call.services, call.services.identity
     agents: dict[str, AgentStatus] = {}
     for name, store in services.agents.open_stores().items():
-        if services.gate.role(call.peer, name) is not None:
+        if call.may_read(name):
             # One that was closed meanwhile, or cannot be read, must not hide the others.
             with contextlib.suppress(ThermoclineError):
-                standing = services.replicas.standing(name)
+                standing = services.replicas.status(name)
                 agents[name] = await _agent_status(store, call.now, standing, services.upkeep)
     return Reply(
         Status(
@@ -104,7 +98,7 @@ async def status(call: Call) -> Reply:
             connections=services.connections(),
             memory_bytes=resident_bytes(),
             llm=services.model.status(),
-            problems=services.problems.standing(),
+            problems=_problems(call),
             agents=agents,
         )
     )
@@ -112,11 +106,8 @@ async def status(call: Call) -> Reply:
 
 async def health(call: Call) -> Reply:
     """Whether all is well: 200, or 503 with what is not."""
-    problems = call.services.problems
-    if problems.healthy():
-        return Reply(Health("ok"))
-    lasting = [problem for problem in problems.standing() if problem.lasting]
-    return Reply(Health("degraded", lasting), status=503)
+    lasting = [problem for problem in _problems(call) if problem.lasting]
+    return Reply(Health("degraded", lasting), status=503) if lasting else Reply(Health("ok"))
 
 
 async def metrics(call: Call) -> Reply:
@@ -130,7 +121,7 @@ async def metrics(call: Call) -> Reply:
         "uptime_seconds": round(time.monotonic() - call.services.identity.started, 3),
         "memory_bytes": resident_bytes(),
         "connections": call.services.connections(),
-        "problems": len(call.services.problems.standing()),
+        "problems": len(_problems(call)),
         "open_agents": len(call.services.agents.open_stores()),
         **_of_models(call.services.model.status()),
     }
@@ -138,6 +129,11 @@ async def metrics(call: Call) -> Reply:
         text = exposition(call.agent, found, daemon)
         return Reply(text, content_type=f"{OPENMETRICS}; version=1.0.0")
     return Reply(found | {"daemon": daemon})
+
+
+def _problems(call: Call) -> list[Problem]:
+    """Those of the daemon, and of the agents that the caller may read."""
+    return call.services.problems.standing(call.may_read)
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
@@ -157,8 +153,13 @@ def _of_models(status: ModelStatus) -> dict[str, float]:
 
 def resident_bytes() -> int:
     """The memory that the process holds in RAM."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * mmap.PAGESIZE
+    return int(os.pread(_statm(), 256, 0).split()[1]) * mmap.PAGESIZE
+
+
+@functools.cache
+def _statm() -> int:
+    """A descriptor kept open: status is wanted most when no file can be opened any more."""
+    return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
@@ -166,7 +167,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 async def _agent_status(
-    store: AgentStore, now: float, standing: Standing, upkeep: Upkeep
+    store: AgentStore, now: float, standing: ReplicationStatus, upkeep: Upkeep
 ) -> AgentStatus:
     rules = store.rules
 
@@ -177,18 +178,17 @@ async def _agent_status(
             memories=warm + cold,
             warm=warm,
             cold=cold,
-            remote_only=remote_rows.count(db),
             warm_bytes=warm_bytes(db),
             warm_max_bytes=rules.warm_max_bytes,
             hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
             hot_max_bytes=rules.hot.max_bytes,
             tree_nodes=_count(db, "tree") + 1,
-            kv=_count(db, "kv"),
+            kv=_count(db, "rows WHERE kind = 'pair' AND live"),
             outbox=queued,
+            conflicts=history.conflicts(db),
             database_bytes=_pragma(db, "page_count") * _pragma(db, "page_size"),
             faces_pending=store.faces_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
-            rehearsal=last_rehearsal(db),
             upkeep=upkeep.standing(store.place.agent, db).brief,
         )
 
@@ -200,10 +200,10 @@ def _count(db: sqlite3.Connection, table: str) -> int:
 
 
 def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
-    found = faces.metrics_document(db, now)
+    found = documents.metrics_document(db, now)
     del found["_schema_version"]
     warm, cold = tree_rows.totals(db)
-    tree = faces.tree_document(db)
+    tree = documents.tree_document(db)
     found["tree_index_size_bytes"] = trees.size(tree)
     found["tree_node_count"] = _count(db, "tree") + 1
     found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))

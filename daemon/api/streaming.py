@@ -11,8 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from aiohttp import web
 
 from ..errors import ShuttingDown
-from .calls import Answer, Call
-from .connections import Connection
+from .calls import Answer, Call, either_leaves
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,7 +66,7 @@ async def streamed(
 @asynccontextmanager
 async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
     """A future that is done once the caller or the daemon leaves."""
-    waiting = asyncio.ensure_future(_either_leaves(call))
+    waiting = asyncio.ensure_future(either_leaves(call.connection, call.services.stopping))
     try:
         yield waiting
     finally:
@@ -105,20 +104,6 @@ async def _next(
     if call.services.stopping.is_set():
         raise ShuttingDown("cannot send the rest: the daemon is stopping")
     raise ConnectionResetError
-
-
-async def _either_leaves(call: Call) -> None:
-    protocol = call.request.protocol
-    assert isinstance(protocol, Connection)
-    either = [
-        asyncio.ensure_future(protocol.gone.wait()),
-        asyncio.ensure_future(call.services.stopping.wait()),
-    ]
-    try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in either:
-            one.cancel()
 
 
 def _break_off(call: Call, error: BaseException) -> None:

@@ -1,24 +1,17 @@
-"""`/api/sync`: how an agent's replication stands, and replicating now."""
+"""`/api/sync`: how an agent's replication goes, and replicating now."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta
 
-from thermocline.sync import Tally
-
-from ..errors import InvalidInput
-from ..replication.account import Account
-from ..replication.following import Standing
-from ..restoring.rehearsal import Rehearsal, last_rehearsal
-from ..store import link
+from ..replication.loop import ReplicationStatus
+from ..restore.verify import Verification, last_verification
+from ..store import history
 from .calls import Call, Reply, Route
-from .databases import Database, elsewhere
-
-_MOST_MEMORIES: Final = 100
+from .databases import Database, another
 
 
 class DeviceName(msgspec.Struct, frozen=True):
@@ -28,87 +21,77 @@ class DeviceName(msgspec.Struct, frozen=True):
     name: str
 
 
-class SyncStanding(Standing, frozen=True, kw_only=True):
-    """How replication stands.
+class SyncStatus(ReplicationStatus, frozen=True, kw_only=True):
+    """How replication goes.
 
     Attributes:
         device: this one.
-        queued_kinds: the rows still to be sent, by their kind.
-        rehearsal: the last rehearsal of a restore; None: there was none.
+        lost_values: how many values lost because another device changed the same field, or note;
+            `GET /api/history?conflicts=true` shows them.
+        verification: the last proof that a restore would work.
     """
 
     device: DeviceName
-    queued_kinds: dict[str, int]
-    rehearsal: Rehearsal | None
+    lost_values: int
+    verification: Verification | None
 
 
 class SyncWish(Database, kw_only=True, forbid_unknown_fields=True):
     """What to replicate now: everything, or, with `critical`, the hot state and the tree alone.
 
-    Another database than the agent's own is sent either these or some `memories`, by their ids
-    or the beginnings of them; it is not followed. `dry_run` only tells whether this may be
-    asked for, and goes nowhere.
+    Another database than the agent's own is sent only these; it is not followed.
     """
 
     critical: bool = False
-    dry_run: bool = False
-    memories: Annotated[tuple[str, ...], Meta(max_length=_MOST_MEMORIES)] = ()
 
 
 class Synced(msgspec.Struct):
-    """What was done; nothing where it was to be tried alone.
-
-    `refused` rows came in, and made no sense.
-    """
+    """What was done. `refused` rows came in and made no sense."""
 
     sent: int
     received: int
     refused: int
+    conflicts: int
     took_ms: float
-    synced: bool
+    synced: bool = True
 
 
 async def show(call: Call) -> Reply:
-    """How replication stands."""
+    """How replication goes."""
     replicas = call.services.replicas
     async with call.store() as store:
         await replicas.look_after(call.agent)
-        queued, rehearsal = await store.read(lambda db: (link.queued(db), last_rehearsal(db)))
-    standing: dict[str, Any] = msgspec.structs.asdict(replicas.standing(call.agent))
-    standing["queued"] = sum(queued.values())
+        status = await replicas.status_of(call.agent, store)
+        lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
+    fields: dict[str, Any] = msgspec.structs.asdict(status)
     device = DeviceName(replicas.device.id, replicas.device.name)
-    return Reply(SyncStanding(**standing, device=device, queued_kinds=queued, rehearsal=rehearsal))
+    return Reply(SyncStatus(**fields, device=device, lost_values=lost, verification=last))
 
 
 async def sync(call: Call) -> Reply:
     """Replicate, and answer once it is done."""
     wish = await call.body(SyncWish) if call.request.body_exists else SyncWish()
-    account = await elsewhere(call, wish)
-    if account is not None and not (wish.critical or wish.memories):
-        raise InvalidInput(
-            "say what to send to another database: 'critical' or 'memories'",
-            field="critical",
-            hint="to replicate everything there, make it the agent's own: sync.url",
-        )
+    account = await another(call, wish)
     started = time.perf_counter()
-    tally = Tally() if wish.dry_run else await _done(call, wish, account)
-    took = round((time.perf_counter() - started) * 1000, 3)
-    return Reply(Synced(tally.sent, tally.received, tally.refused, took, not wish.dry_run))
-
-
-async def _done(call: Call, wish: SyncWish, account: Account | None) -> Tally:
-    if account is None:
-        async with call.store() as store:
-            if wish.critical:
-                return await call.services.replicas.sync(call.agent, critical_only=True)
-            await call.services.workspaces.keep(store)
-            tally = await call.services.replicas.sync(call.agent)
+    services = call.services
+    async with call.store() as store:
+        if account is not None:
+            sent = await services.databases.send_critical(account, call.agent, store)
+            return Reply(Synced(sent, 0, 0, 0, _since(started)))
+        if wish.critical:
+            tally = await services.replicas.sync(call.agent, urgent_only=True)
+        else:
+            await services.workspaces.keep(store)
+            tally = await services.replicas.sync(call.agent)
             # What has come is to be found when the caller looks.
-            await call.services.workspaces.keep(store)
-            return tally
-    if wish.critical:
-        return await call.services.one_offs.send_critical(call.agent, account)
-    return await call.services.one_offs.send(call.agent, account, wish.memories)
+            await services.workspaces.keep(store)
+    return Reply(
+        Synced(tally.sent, tally.received, tally.refused, tally.conflicts, _since(started))
+    )
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
 
 
 ROUTES: Final = (
@@ -116,14 +99,14 @@ ROUTES: Final = (
         method="GET",
         path="/api/sync",
         handler=show,
-        summary="How the agent's replication stands",
-        answer=SyncStanding,
+        summary="How the agent's replication goes",
+        answer=SyncStatus,
     ),
     Route(
         method="POST",
         path="/api/sync",
         handler=sync,
-        summary="Send and receive now; with a url, send to another database",
+        summary="Send and receive now; with a url, the critical state to another database",
         role="write",
         body=SyncWish,
         answer=Synced,

@@ -9,7 +9,7 @@ import msgspec
 from ..memory import tree as trees
 from ..memory import tree_text
 from ..memory.checks import check_category
-from ..store import faces, tree_rows
+from ..store import documents, tree_rows
 from ..store.transaction import Transaction
 from ..upkeep import rebuilding
 from .calls import Call, Reply, Route
@@ -73,7 +73,7 @@ class Undone(msgspec.Struct):
 async def show(call: Call) -> Reply:
     """The tree."""
     async with call.store() as store:
-        document = await store.read(faces.tree_document)
+        document = await store.read(documents.tree_document)
         nodes = await store.read(tree_rows.load)
         limits = store.rules.tree
     return Reply(
@@ -91,7 +91,7 @@ async def show(call: Call) -> Reply:
 async def show_text(call: Call) -> Reply:
     """The tree as a person reads it."""
     async with call.store() as store:
-        document = await store.read(faces.tree_document)
+        document = await store.read(documents.tree_document)
         limits = store.rules.tree
     return Reply(tree_text.show(document, limits), content_type="text/plain")
 

@@ -7,10 +7,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from ..upkeep.consolidation import Mode, Outcome
 from ..upkeep.ingesting import Ingested
-from ..upkeep.outcome import Outcome
-from ..upkeep.standing import Standing
-from ..upkeep.steps import Mode
+from ..upkeep.last_runs import Standing
 from .calls import Call, Reply, Route
 
 Endpoint = Annotated[str, Meta(min_length=1, max_length=2_048)]
@@ -43,7 +42,7 @@ async def show(call: Call) -> Reply:
 
 
 async def consolidate(call: Call) -> Reply:
-    """Do the steps of a mode now; what was broken off before goes on."""
+    """Run a mode now."""
     wish = await call.body(ConsolidateWish) if call.request.body_exists else ConsolidateWish()
     outcome = await call.services.upkeep.consolidate(
         call.agent, wish.mode, dry_run=wish.dry_run, endpoint=wish.llm_endpoint

@@ -15,18 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Final
 
-    from ..store.archive import Archive
-    from ..store.workspace_files import Skipped
+    from ..files.walker import Skipped
+    from ..restore.archive import Archive
 
 _NAMED: Final = 10
-_KINDS: Final = {"tombstones": "deletions noted", "remote_only": "on the replica alone"}
+_KINDS: Final = {
+    "memory": "memories",
+    "hot": "hot entries",
+    "category": "categories",
+    "pair": "key-value pairs",
+    "note": "notes",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this verb's options."""
     add_file(parser, default=None)
     parser.epilog = (
-        "The archive holds the database, the state files and the workspace, and can be read by\n"
+        "The archive holds every row and the files of the workspace, and can be read by\n"
         "its owner alone. It is checked before it gets its name. The daemon goes on meanwhile.\n"
         "example:\n  thermocline backup ana-2026-03-01.tar.gz --agent-id ana"
     )
@@ -41,8 +47,6 @@ def run(args: argparse.Namespace) -> int:
             return 0
         file = Path(args.file).expanduser()
         found = save(client.backup(), file, force=args.force, check=_verified)
-    if remote := found.manifest.counts.get("remote_only"):
-        say(f"left out: {remote:,} archived memories that the replica alone holds")
     _warn(found.skipped)
     if args.json:
         show_json(_answer(file, found))
@@ -53,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _verified(part: Path) -> Archive:
     # Reading an archive takes modules that no other verb needs.
-    from ..store.archive import verify  # noqa: PLC0415
+    from ..restore.archive import read  # noqa: PLC0415
 
-    return verify(part)
+    return read(part)
 
 
 def _answer(file: Path, found: Archive) -> dict[str, object]:
@@ -84,8 +88,8 @@ def counted(counts: dict[str, int]) -> str:
 
 
 def kind_of(name: str) -> str:
-    """What is counted under a name of the manifest, in words for people."""
-    return _KINDS.get(name, name.replace("_", " "))
+    """The rows of a kind, in words for people."""
+    return _KINDS.get(name, name)
 
 
 def _warn(skipped: Iterable[Skipped]) -> None:

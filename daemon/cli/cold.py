@@ -6,7 +6,7 @@ from ..client import Client
 from .arguments import WrongUsage, say, stdin_once, text_of, whole
 from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .list import tell_rest
-from .memories import record, show_list, tell_elsewhere
+from .memories import record, show_list
 from .terminal import show_json
 
 TYPE_CHECKING = False
@@ -71,4 +71,3 @@ def _list(client: Client, args: argparse.Namespace) -> None:
     else:
         show_list(page["results"])
         tell_rest(len(page["results"]), page["total"], args.offset)
-    tell_elsewhere(page.get("remote"))

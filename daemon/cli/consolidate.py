@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..client import Client
 from .arguments import say, stdin_once
-from .database import add_database, check, database_of, send
+from .database import add_database, database_of, synced
 from .terminal import show_json, show_rows, visible
 
 TYPE_CHECKING = False
@@ -25,9 +25,7 @@ _LINES: Final = (
     ("pruned_nodes", "empty categories removed"),
     ("merged", "memories merged into others"),
     ("superseded", "memories marked as contradicted"),
-    ("faded", "unused memories archived"),
     ("forgotten", "long frozen memories forgotten"),
-    ("tombstones", "old tombstones dropped"),
 )
 
 
@@ -43,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "daily    take in the daily notes, then quick; prune the tree, merge what repeats\n"
         "monthly  daily; rebuild the tree, clean the archive\n"
         "full     all of it, and a report to read\n\n"
-        "All of it happens by itself: see thermocline upkeep. Interrupted, it goes on the next\n"
-        "time. thermocline tree --undo takes a rebuild of the tree back."
+        "All of it happens by itself: see thermocline upkeep. Interrupted, it begins again\n"
+        "the next time. thermocline tree --undo takes a rebuild of the tree back."
     )
 
 
@@ -56,10 +54,9 @@ def run(args: argparse.Namespace) -> int:
     if args.llm_endpoint:
         body["llm_endpoint"] = args.llm_endpoint
     with Client(args.socket, args.agent, PATIENCE_SECONDS) as client:
-        check(client, database)
         done: Consolidated = client.request("POST", "/api/consolidate", body=body)
-        if database and not args.dry_run:
-            send(client, database)
+        if not args.dry_run:
+            synced(client, database)
     if args.json:
         show_json(done)
     else:

@@ -66,29 +66,34 @@ def patience(database: Database) -> float:
     return PATIENCE_SECONDS if database else _USUAL_SECONDS
 
 
-def check(client: Client, database: Database) -> None:
-    """Have a mistake in naming the database refused, before anything is done.
+def synced(client: Client, database: Database, *, critical: bool = False) -> bool:
+    """Send now what was changed, where the agent's own replica was named; whether that was done.
 
-    Raises:
-        ApiError: it may not be named, or so it is none.
+    Another database is left alone, which is said once: replication is the configuration's.
     """
-    if database:
-        client.sync(critical=True, dry_run=True, **database)
-
-
-def send(client: Client, database: Database, *, memory_id: str | None = None) -> bool:
-    """Send a memory, or the hot state and the tree; whether the database has it.
-
-    If it has not, that is said. What was asked for is done here in any case, and is not to be
-    done again.
-    """
+    if not database:
+        return False
     try:
-        if memory_id is None:
-            return client.sync(critical=True, **database)["synced"]
-        return client.sync(memories=[memory_id], **database)["synced"]
+        if not _is_replica(client, database):
+            say(
+                "--db-url names another database than the agent's replica, and is left alone here:"
+                " set sync.url to replicate there"
+            )
+            return False
+        return client.sync(critical=critical)["synced"]
     except ClientError as error:
         say(visible(f"done here, but not in the database: {error}"))
         return False
+
+
+def _is_replica(client: Client, database: Database) -> bool:
+    own, named = client.sync_status()["url"], database["url"]
+    return bool(own) and _plain(own) == _plain(named)
+
+
+def _plain(url: str) -> str:
+    """A URL without what does not tell databases apart."""
+    return url.strip().rstrip("/").replace("libsql://", "https://", 1).lower()
 
 
 def _token_in(name: str) -> str:

@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this verb's options."""
     add_file(parser, default="-")
     parser.epilog = (
-        "Each line has a kind: memory, hot, category, key_value or merge. Merged, expired and\n"
-        "archived memories are among them.\n"
-        "example:\n  thermocline export | jq -r 'select(.kind == \"memory\") | .text'"
+        "Each line is a row: kind, id, data, and the clocks of its fields. Merged, expired and\n"
+        "archived memories are among them; fields at their default are left out.\n"
+        "example:\n  thermocline export | jq -r 'select(.kind == \"memory\") | .data.text'"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..client import Client
 from .arguments import json_of, stdin_once, text_of
-from .database import add_database, check, database_of, patience, send
+from .database import add_database, database_of, patience, synced
 from .terminal import show_json, size, visible
 
 TYPE_CHECKING = False
@@ -44,7 +44,6 @@ def run(args: argparse.Namespace) -> int:
     value = json_of(text_of(text), f"--update {key}")
     database = database_of(args)
     with Client(args.socket, args.agent, patience(database)) as client:
-        check(client, database)
         if args.update:
             updated = client.hot_update(key, value)
             told = f"updated {visible(key)}"
@@ -66,7 +65,7 @@ def _changed(
     client: Client, answer: dict[str, Any], told: str, database: Database, *, as_json: bool
 ) -> None:
     if database:
-        answer["cold_synced"] = send(client, database)
+        answer["cold_synced"] = synced(client, database, critical=True)
     if as_json:
         show_json(answer)
     else:

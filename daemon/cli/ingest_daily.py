@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..client import Client, ClientError
+from ..client import Client
 from .arguments import WrongUsage, say, stdin_once, whole
 from .consolidate import PATIENCE_SECONDS
-from .database import add_database, check, database_of
+from .database import add_database, database_of, synced
 from .memories import short
 from .terminal import show_json, show_rows, visible
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any, Final
 
-    from ..answers import Database
     from ..upkeep_answers import Ingested
 
 _AT_ONCE: Final = 100
@@ -44,10 +43,9 @@ def run(args: argparse.Namespace) -> int:
     wish = {"days": args.days, "dry_run": args.dry_run, "llm_endpoint": args.llm_endpoint}
     body = {name: value for name, value in wish.items() if value}
     with Client(args.socket, args.agent, PATIENCE_SECONDS) as client:
-        check(client, database)
         done: Ingested = client.request("POST", "/api/ingest", body=body)
-        if database:
-            _send(client, done, database)
+        if not args.dry_run:
+            synced(client, database)
     if args.json:
         show_json(done)
     else:
@@ -58,16 +56,6 @@ def run(args: argparse.Namespace) -> int:
     if "model_error" in done:
         say(visible(f"by rules, without a model: {done['model_error']}"))
     return 0
-
-
-def _send(client: Client, done: Ingested, database: Database) -> None:
-    """Send what was stored; if that fails it is said, and nothing has to be done again here."""
-    ids = [fact["id"] for fact in done["facts"] if "id" in fact]
-    try:
-        for start in range(0, len(ids), _AT_ONCE):
-            client.sync(memories=ids[start : start + _AT_ONCE], **database)
-    except ClientError as error:
-        say(visible(f"done here, but not in the database: {error}"))
 
 
 def _show(done: Ingested) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-from .arguments import say
 from .terminal import moment, show_rows, visible
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from ..answers import Memory, Remote
+    from ..answers import Memory
 
 _SHORT_ID: Final = 8
 _RECORD: Final = (
@@ -47,12 +46,6 @@ def show_list(memories: Sequence[Memory]) -> None:
         )
         for memory in memories
     )
-
-
-def tell_elsewhere(remote: Remote | None) -> None:
-    """Say on standard error that a part of the archive was not searched, and why."""
-    if remote is not None and (why := remote.get("why")):
-        say(visible(why))
 
 
 def headline(memory: Mapping[str, Any]) -> str:

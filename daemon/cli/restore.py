@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
 
 from ..client import Client
+from ..places import default_state_dir
 from .arguments import WrongUsage, number, say
 from .backup import kind_of
 from .database import token_of
@@ -18,17 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Final
 
-    from ..restoring.command import Options
-    from ..restoring.from_file import Restored
-    from ..restoring.from_replica import AgentRestored, Measured, Outcome
-    from ..status_answers import Rehearsal
+    from ..restore.join import AgentRestored, Measured, Outcome, Wish
+    from ..restore.unpack import Restored
+    from ..status_answers import Verification
 
-# A rehearsal fetches all that there is.
+# It fetches all that there is.
 _PATIENCE_SECONDS: Final = 6 * 3600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+    """Add this verb's wish."""
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", help="an archive that `thermocline backup` wrote")
     add(
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--replace", action="store_true", help="set aside what is there, under another name")
     add("--keep-going", action="store_true", help="restore what is whole, if some rows are not")
     add("--wait", metavar="SECONDS", type=number, help="give up when nothing answers for so long")
-    add("--verify", action="store_true", help="have the daemon rehearse it, and compare")
+    add("--verify", action="store_true", help="have the daemon prove that it works")
     add("--config", metavar="FILE", help="a configuration over all others")
     add(
         "--set", dest="sets", metavar="KEY=VALUE", action="append", default=[],
@@ -56,15 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Restore, or rehearse it."""
+    """Restore, or prove that it works."""
     _check(args)
     if args.verify:
         return _verify(args)
-    options = _options(args)
-    if options.file is not None:
-        return _from_file(options, as_json=args.json)
+    wish = _wish(args)
+    if wish.file is not None:
+        return _from_file(wish, as_json=args.json)
     try:
-        return _from_replica(options, args.token_file, as_json=args.json)
+        return _from_replica(wish, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
         say("interrupted; what has come is kept, and the same command goes on with it")
         raise
@@ -81,40 +82,40 @@ def _check(args: argparse.Namespace) -> None:
         raise WrongUsage("a FILE is restored without a database: leave out its options")
     elsewhere = database or args.file or args.to or args.config or args.sets
     if args.verify and (elsewhere or args.replace or args.dry_run):
-        raise WrongUsage("--verify rehearses with the daemon's own database: leave out the rest")
+        raise WrongUsage("--verify uses the daemon's own database: leave out the rest")
     if args.wait is not None and args.wait < 0:
         raise WrongUsage("--wait: expected a number of seconds, 0 or more")
 
 
-def _options(args: argparse.Namespace) -> Options:
-    from ..restoring.command import Options  # noqa: PLC0415 - the other verbs must not load it
+def _wish(args: argparse.Namespace) -> Wish:
+    from ..restore.join import Wish  # noqa: PLC0415 - the other verbs must not load it
 
-    return Options(
+    return Wish(
+        state_dir=Path(args.to or default_state_dir(os.environ)).expanduser().absolute(),
         agent=args.agent,
-        to=args.to,
-        config=args.config,
-        sets=tuple(args.sets),
-        replace=args.replace,
-        dry_run=args.dry_run,
-        file=args.file,
+        file=Path(args.file) if args.file is not None else None,
         url=args.db_url or None,
         token=token_of(args),
+        replace=args.replace,
+        dry_run=args.dry_run,
         keep_going=args.keep_going,
         give_up_seconds=args.wait,
+        config=Path(args.config).expanduser() if args.config else None,
+        sets=tuple(args.sets),
     )
 
 
-def _from_replica(options: Options, token_file: str | None, *, as_json: bool) -> int:
-    from ..restoring import command  # noqa: PLC0415 - likewise
+def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
+    from ..restore import command  # noqa: PLC0415 - likewise
 
-    if options.dry_run:
-        measured = command.measure(options)
+    if wish.dry_run:
+        measured = command.measure(wish)
         if as_json:
             show_json({"dry_run": True, "agents": [_builtins(each) for each in measured]})
         else:
             _show_measured(measured)
         return 0
-    outcome = command.from_replica(options)
+    outcome = command.from_replica(wish)
     if as_json:
         show_json(_as_json(outcome))
     else:
@@ -122,22 +123,18 @@ def _from_replica(options: Options, token_file: str | None, *, as_json: bool) ->
             show_rows(_rows(restored))
             print()
         if outcome.restored:
-            _show_next(options, outcome.restored[0], token_file)
-    for name in outcome.passed_over:
-        say(f"passed over {visible(repr(name))}: it cannot be the id of an agent")
+            _show_next(wish, token_file)
     for error in outcome.failed.values():
         say(visible(f"{error.message}" + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
     return 1 if outcome.failed else 0
 
 
-def _show_next(options: Options, restored: AgentRestored, token_file: str | None) -> None:
+def _show_next(wish: Wish, token_file: str | None) -> None:
     """Say what is to be done, now that the memory is there."""
-    from ..restoring import command  # noqa: PLC0415 - likewise
-
-    if command.is_configured(options, restored.agent):
+    if wish.url is None:
         print("next: start the daemon, with the same state folder")
         return
-    sync = {"url": options.url}
+    sync = {"url": wish.url}
     # From standard input it has no place to be named.
     if token_file not in (None, "", "-"):
         sync["token_file"] = str(Path(token_file).absolute())
@@ -145,10 +142,10 @@ def _show_next(options: Options, restored: AgentRestored, token_file: str | None
     show_json({"sync": sync}, one_line=True)
 
 
-def _from_file(options: Options, *, as_json: bool) -> int:
-    from ..restoring import command  # noqa: PLC0415 - likewise
+def _from_file(wish: Wish, *, as_json: bool) -> int:
+    from ..restore import command  # noqa: PLC0415 - likewise
 
-    restored = command.from_file(options, say)
+    restored = command.from_file(wish, say)
     if as_json:
         show_json(_builtins(restored))
     else:
@@ -162,7 +159,7 @@ def _verify(args: argparse.Namespace) -> int:
     if sys.stderr is not None and sys.stderr.isatty():
         say("fetching everything from the replica, and comparing it with the memory in use")
     with Client(args.socket, args.agent, _PATIENCE_SECONDS) as client:
-        found: Rehearsal = client.request("POST", "/api/restore", body={"verify": True})
+        found: Verification = client.request("POST", "/api/restore", body={"verify": True})
     if args.json:
         show_json(found)
     else:
@@ -172,7 +169,7 @@ def _verify(args: argparse.Namespace) -> int:
     return 0 if found["verified"] else 1
 
 
-def _told(found: Rehearsal) -> str:
+def _told(found: Verification) -> str:
     took = f"in {span(found['seconds'])}" if found["seconds"] >= 1 else "at once"
     if found["verified"]:
         return f"verified {took}: the replica gives back all {found['rows']:,} rows as they are"
@@ -184,23 +181,13 @@ def _told(found: Rehearsal) -> str:
 
 def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     yield "restored", visible(restored.agent)
-    yield "memories", f"{restored.memories:,}"
-    yield (
-        "also",
-        (
-            f"{number_of(restored.categories, 'category', 'categories')}, "
-            f"{number_of(restored.hot_entries, 'hot entry', 'hot entries')}, "
-            f"{number_of(restored.key_values, 'key-value pair', 'key-value pairs')}, "
-            f"{number_of(restored.notes, 'note', 'notes')}"
-        ),
-    )
-    deleted = f"; {restored.deletions:,} more tell of deletions" if restored.deletions else ""
-    yield "compared", f"{restored.rows:,} rows, all as the replica holds them{deleted}"
+    counts = dict(restored.counts)
+    yield "memories", f"{counts.pop('memory', 0):,}"
+    yield "also", ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
+    yield "compared", f"{restored.rows:,} rows, all as the replica holds them"
     for fault in restored.lost:
-        yield "NOT RESTORED", fault
-    yield "size", size(restored.bytes)
+        yield "NOT RESTORED", visible(fault)
     yield "took", _took(restored)
-    yield "devices", f"{restored.devices:,} known to the replica"
     yield "folder", restored.folder
     if restored.set_aside:
         yield "set aside", restored.set_aside
@@ -210,10 +197,7 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
 
 def _took(restored: AgentRestored) -> str:
     rate = restored.rows / restored.seconds if restored.seconds else 0.0
-    text = f"{restored.seconds:.1f} s, {rate:,.0f} rows a second"
-    if restored.resumed:
-        text += f"; {restored.resumed:,} rows had come before an interruption"
-    return text
+    return f"{restored.seconds:.1f} s, {rate:,.0f} rows a second"
 
 
 def _show_measured(measured: Sequence[Measured]) -> None:
@@ -222,7 +206,7 @@ def _show_measured(measured: Sequence[Measured]) -> None:
         held = number_of(each.counts.get("memory", 0), "memory", "memories")
         text = (
             f"{visible(each.agent)}: {held}"
-            f" and {number_of(others, 'other row', 'other rows')}, {size(each.bytes)}, about"
+            f" and {number_of(others, 'other row', 'other rows')}, about"
             f" {span(max(each.seconds, 1.0))}; would go to {each.folder}"
         )
         print(text + (", where a memory is: --replace sets it aside" if each.taken else ""))
@@ -230,11 +214,13 @@ def _show_measured(measured: Sequence[Measured]) -> None:
 
 def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
     yield ("would restore" if restored.dry_run else "restored"), visible(restored.agent)
-    made = moment(restored.made_at, time.time())
-    yield "backed up", f"{made}, agent {restored.archived_agent}, device {restored.device}"
-    for name, count in restored.counts.items():
-        if count:
-            yield kind_of(name), f"{count:,}"
+    archived = restored.archived
+    made = moment(archived.made_at, time.time())
+    yield "backed up", f"{made}, agent {archived.agent}, device {archived.device}"
+    for name, count in archived.counts.items():
+        yield kind_of(name), f"{count:,}"
+    if restored.refused:
+        yield "NOT RESTORED", f"{restored.refused:,} rows that make no sense to this release"
     yield "files", f"{restored.files:,}, {size(restored.size_bytes)}"
     yield "folder", restored.folder
     if restored.set_aside:
@@ -247,7 +233,6 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
     return {
         "restored": [_builtins(each) for each in outcome.restored],
         "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
-        "passed_over": outcome.passed_over,
     }
 
 

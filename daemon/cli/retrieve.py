@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 
-from ..client import ApiError, Client
+from ..client import Client
 from .arguments import WrongUsage, number, say, stdin_once, text_of, whole
-from .database import PATIENCE_SECONDS, add_database, database_of, patience
+from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
 from .explaining import show_explained, show_reasoned, show_understood
 from .fields import TYPES
 from .local_models import with_stand_in
-from .memories import headline, record, short, tell_elsewhere
+from .memories import headline, record, short
 from .store import one_text
 from .terminal import moment, show_json, show_rows, visible
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Final
 
-    from ..answers import Database
     from ..recall_answers import Found, FoundPair, Recall
 
 _PASSED_ON: Final = (
@@ -113,9 +112,7 @@ def run(args: argparse.Namespace) -> int:
 
         by_any = args.llm and not args.llm_endpoint
         recall = with_stand_in(client, search) if by_any else search({})
-        if database and len(recall["results"]) < args.limit:
-            narrowed = sorted(options.keys() & _NARROWING)
-            _add_cold(client, recall, query, args.limit, database, narrowed)
+        synced(client, database)
     by_model = recall.get("llm")
     if by_model is not None and "why" in by_model:
         say(visible(f"by keywords, without a model: {by_model['why']}"))
@@ -126,8 +123,6 @@ def run(args: argparse.Namespace) -> int:
         _show(recall, explain=args.explain)
     if not recall["results"] and not recall.get("key_values"):
         say(recall.get("why") or "nothing found")
-    else:
-        tell_elsewhere(recall.get("remote"))
     return 0
 
 
@@ -143,29 +138,6 @@ def _model_of(args: argparse.Namespace) -> dict[str, str]:
         raise WrongUsage(f"--mode {args.mode} asks no model; leave out --llm and --llm-endpoint")
     options = {"mode": args.mode or "llm"}
     return options | ({"llm_endpoint": args.llm_endpoint} if args.llm_endpoint else {})
-
-
-def _add_cold(
-    client: Client,
-    recall: Recall,
-    query: str,
-    limit: int,
-    database: Database,
-    narrowed: Sequence[str],
-) -> None:
-    """Fill the answer up from a database, which knows words and nothing else of a question."""
-    if narrowed:
-        names = ", ".join(f"--{_OPTIONS.get(name, name).replace('_', '-')}" for name in narrowed)
-        say(f"did not ask the database, which cannot be narrowed by {names}")
-        return
-    known = {found["id"] for found in recall["results"]}
-    try:
-        found = client.cold_search(query, min(limit + len(known), 100), **database)["results"]
-    except ApiError as error:
-        say(visible(f"only what is here, since the database did not answer: {error}"))
-        return
-    more = [memory for memory in found if memory["id"] not in known]
-    recall["results"] += more[: limit - len(known)]
 
 
 def _weights(text: str) -> dict[str, float]:

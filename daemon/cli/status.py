@@ -6,7 +6,7 @@ import time
 
 from ..client import Client
 from .sync import phase_of
-from .terminal import ago, moment, show_json, show_rows, size, span, visible
+from .terminal import ago, moment, number_of, show_json, show_rows, size, span, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ def _model(models: Models) -> str:
     today = models["today"]
     used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
     cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
-    states = {"spent": "budget spent: by rules", "missing": "litellm is missing: by rules"}
+    states = {
+        "failing": "failing: by rules until it answers",
+        "spent": "budget spent: by rules",
+        "missing": "litellm is missing: by rules",
+    }
     return f"{visible(names)}, {states.get(models['state'], models['state'])}; {used}{cost}"
 
 
@@ -103,10 +107,16 @@ def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
                 size(agent["database_bytes"]),
                 phase_of(agent["sync"], now),
                 _upkeep(agent["upkeep"], now),
-                "writing files" if agent["faces_pending"] else "",
+                _noted(agent),
             )
         )
     show_rows(rows)
+
+
+def _noted(agent: AgentStatus) -> str:
+    lost = agent["conflicts"]
+    conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
+    return conflicts or ("writing files" if agent["faces_pending"] else "")
 
 
 def _upkeep(brief: UpkeepBrief, now: float) -> str:
@@ -120,8 +130,7 @@ def _upkeep(brief: UpkeepBrief, now: float) -> str:
 
 
 def _cold(agent: AgentStatus) -> str:
-    elsewhere = agent["remote_only"]
-    return f"{agent['cold']:,}" + (f" ({elsewhere:,} on the replica)" if elsewhere else "")
+    return f"{agent['cold']:,}"
 
 
 def _share(used: float, limit: float) -> str:

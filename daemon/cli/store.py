@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..client import Client
 from .arguments import WrongUsage, stdin_once, text_of
-from .database import add_database, check, database_of, patience, send
+from .database import add_database, database_of, patience, synced
 from .fields import add_fields, given_fields
 from .memories import short
 from .terminal import show_json, visible
@@ -38,11 +38,10 @@ def run(args: argparse.Namespace) -> int:
     fields = given_fields(args)
     database = database_of(args)
     with Client(args.socket, args.agent, patience(database)) as client:
-        check(client, database)
         stored = client.store(text, **fields)
-        synced = bool(database) and send(client, database, memory_id=stored["id"])
+        is_synced = synced(client, database)
     if args.json:
-        show_json(_record(stored, synced=synced), one_line=True)
+        show_json(_record(stored, synced=is_synced), one_line=True)
     else:
         print("stored", short(stored["id"]), "in", visible(stored["category"]))
     return 0

@@ -15,18 +15,16 @@ if TYPE_CHECKING:
     from typing import Final
 
     from ..answers import Synced
-    from ..status_answers import Rehearsal, Standing, SyncStanding
+    from ..status_answers import Standing, SyncStanding, Verification
 
 _KINDS: Final = {
     "memory": ("memory", "memories"),
     "hot": ("hot entry", "hot entries"),
-    "tree": ("category", "categories"),
-    "kv": ("pair", "pairs"),
-    "merge": ("merge", "merges"),
-    "apart": ("parting", "partings"),
-    "use": ("count of uses", "counts of uses"),
-    "metric": ("counter", "counters"),
-    "file": ("note", "notes"),
+    "category": ("category", "categories"),
+    "pair": ("pair", "pairs"),
+    "uses": ("count of uses", "counts of uses"),
+    "metrics": ("set of counters", "sets of counters"),
+    "note": ("note", "notes"),
 }
 
 
@@ -85,17 +83,27 @@ def _rows(standing: SyncStanding, now: float) -> Iterator[tuple[str, str]]:
         yield "", standing["message"]
     if standing["hint"]:
         yield "way out", standing["hint"]
-    yield "to send", _queued(standing["queued_kinds"])
+    yield "to send", _queued(standing["outbox"])
+    if standing["lost_values"]:
+        lost = number_of(standing["lost_values"], "value", "values")
+        yield (
+            "conflicts",
+            f"{lost} lost to a later change elsewhere: thermocline history --conflicts",
+        )
+    for note in standing["notes"]:
+        yield "left out", note
+    if standing["away"]:
+        yield "away", f"not seen for 90 days: {', '.join(standing['away'])}"
     if standing["replica"] != "none":
         yield "last success", _succeeded(standing["last_success"], now)
         yield "since start", _counted(standing)
-        yield "rehearsal", _rehearsed(standing["rehearsal"], now)
+        yield "restore", _verified(standing["verification"], now)
     yield "device", f"{standing['device']['name']} ({standing['device']['id']})"
 
 
 def _place(standing: Standing) -> str:
     if standing["replica"] == "none":
-        return "none (cold.backend)"
+        return "none: set sync.url to replicate"
     if standing["replica"] == "unknown":
         unusable = "what the configuration names cannot be used"
         return unusable if standing["message"] else "not looked for yet"
@@ -111,14 +119,14 @@ def _succeeded(last: float | None, now: float) -> str:
     return "none since the daemon started" if last is None else ago(last, now)
 
 
-def _rehearsed(rehearsal: Rehearsal | None, now: float) -> str:
-    """How the last rehearsal of a restore went."""
-    if rehearsal is None:
+def _verified(last: Verification | None, now: float) -> str:
+    """How the last proof that a restore works went."""
+    if last is None:
         return "none yet"
-    when = ago(rehearsal["at"], now)
-    if rehearsal["verified"]:
-        return f"{rehearsal['rows']:,} rows could be restored {when}"
-    return f"FAILED {when}: {'; '.join(rehearsal['faults'])}"
+    when = ago(last["at"], now)
+    if last["verified"]:
+        return f"{last['rows']:,} rows could be restored {when}"
+    return f"FAILED {when}: {'; '.join(last['faults'])}"
 
 
 def _counted(standing: Standing) -> str:

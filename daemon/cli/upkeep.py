@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from ..client import Client
-from .arguments import say
 from .terminal import ago, moment, show_json, show_rows, visible
 
 TYPE_CHECKING = False
@@ -42,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
     if running := standing["running"]:
         done = f", {running['step']} is done" if running["step"] else ""
         print(f"running: {running['mode']}, begun {ago(running['since'], now)}{visible(done)}")
-    if standing["unfinished"]:
-        say(f"{visible(standing['unfinished'])} was broken off, and goes on soon")
     return 0
 
 
@@ -57,12 +54,12 @@ def _when(seconds: float | None) -> str:
 
 
 def _row(schedule: Schedule, now: float) -> tuple[str, ...]:
-    seconds = schedule["seconds"]
+    seconds, every = schedule["seconds"], schedule["every"]
     took = "" if seconds is None else f"took {seconds:.1f} s"
     return (
         schedule["name"],
-        schedule["cron"] or "",
+        schedule["cron"] or ("" if every is None else f"every {every / 86_400:g} days"),
         moment(schedule["last"], now),
-        "by hand" if schedule["cron"] is None else _when(schedule["next"]),
+        "by hand" if schedule["next"] is None else _when(schedule["next"]),
         f"FAILED: {schedule['error']}" if schedule["error"] else took,
     )

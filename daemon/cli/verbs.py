@@ -16,6 +16,8 @@ VERBS: Final = {
     "forget": "delete memories for good",
     "merge": "retire a memory into another that says the same",
     "unmerge": "bring a merged memory back",
+    "history": "show the versions that a memory had, and what lost a conflict",
+    "undo": "put back what a memory said before, or what a writer changed",
     "tidy": "merge what repeats, mark what is contradicted, archive what has faded",
     "consolidate": "do the upkeep now: score, archive, take in notes, prune, merge, rebuild",
     "ingest-daily": "remember what the daily notes say",
@@ -28,7 +30,8 @@ VERBS: Final = {
     "distill": "condense a text to what is worth remembering",
     "extract-metadata": "show the URLs, commands and paths in a file",
     "backup": "save all of an agent's memory in one file",
-    "restore": "bring memories back from the cloud or a file, or rehearse it",
+    "restore": "bring memories back from the cloud or a file, or prove that it works",
+    "import": "take in a state file, a folder, MEMORY.md, or a database of EvoClaw's",
     "export": "write everything that is remembered as lines of JSON",
     "metrics": "show counters and sizes",
     "agents": "list the agents that have a memory",
@@ -42,6 +45,11 @@ VERBS: Final = {
 }
 
 
+# No module can have these names.
+_KEYWORDS: Final = ("import",)
+
+
 def module_of(verb: str) -> str:
     """The module of a verb, relative to this package."""
-    return "." + verb.replace("-", "_")
+    name = verb.replace("-", "_")
+    return f".{name}_" if name in _KEYWORDS else f".{name}"

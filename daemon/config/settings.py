@@ -70,7 +70,6 @@ class Cold(msgspec.Struct, frozen=True, kw_only=True):
 
     backend: Literal["turso", "file", "none"]
     retention_years: Annotated[float, Meta(ge=0, le=1_000)]
-    local_max_mb: Annotated[float, Meta(ge=0, le=10_000_000)]
 
 
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +181,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents are held open, and when their state files are written and looked at."""
+    """How agents are held open, when their files are written, and how much history is kept."""
 
     idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)]
     max_open_agents: Count
@@ -190,6 +189,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)]
     face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)]
     cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)]
+    history_mb: Annotated[float, Meta(ge=0, le=100_000)]
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,1 +1,1 @@
-"""The agent's workspace: the notes and logs in its `memory/`, in step with the database."""
+"""The workspace on disk: walking it, and keeping its notes in step with the database."""

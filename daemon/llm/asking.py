@@ -32,6 +32,9 @@ _SHOWN: Final = 4_000
 # A model that thinks aloud may need most of its tokens for that.
 _MORE: Final = 4
 _MISSING_SECONDS: Final = 60.0
+# Codes of questions that found the model in order.
+_NO_FAULT: Final = ("off", "refused", "spent")
+_WORTH_ASKING: Final = ("ready", "failing")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 
 
@@ -90,10 +93,11 @@ class LiveModel:
         self._setup = Setup()
         self._missing_until = 0.0
         self._blamed: Plan | None = None
+        self._failed: Plan | None = None
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
-        return bool(self._plan().models_for(purpose)) and self._state() == "ready"
+        return bool(self._plan().models_for(purpose)) and self._state() in _WORTH_ASKING
 
     async def ask(
         self,
@@ -114,10 +118,16 @@ class LiveModel:
         except (CallFailed, Unreadable, TimeoutError) as error:
             code, shown = self._explained(error, self._clock() - began)
             usage.failed(asked.purpose, code)
+            # A deadline of the caller's own says nothing of the model.
+            hasty = code == "timeout" and deadline is not None
+            if endpoint is None and not hasty and code not in _NO_FAULT:
+                self._failed = self._plan()
             raise shown from error
         finally:
             if bill.tokens_in and endpoint is None:
                 await self._meter.save()
+        if endpoint is None and not reply.cached:
+            self._failed = None
         seconds = self._clock() - began
         usage.answered(asked.purpose, None if reply.cached else seconds, repaired=reply.repaired)
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
@@ -149,18 +159,20 @@ class LiveModel:
     def _clear_outdated(self, plan: Plan) -> None:
         """Nobody may ask a model for long after a new day, or another configuration."""
         if self._meter.budget.why_spent() is None:
-            self._problems.clear("model_budget_spent", "llm")
+            self._problems.clear("model_budget_spent", "/llm")
         if self._blamed is not None and self._blamed != plan:
             self._blamed = None
             for code in ("model_failing", "model_keys", "model_keys_open"):
-                self._problems.clear(code, "llm")
+                self._problems.clear(code, "/llm")
 
     def _state(self) -> State:
         if self._plan().main is None:
             return "off"
         if self._clock() < self._missing_until:
             return "missing"
-        return "spent" if self._meter.budget.why_spent() else "ready"
+        if self._meter.budget.why_spent():
+            return "spent"
+        return "failing" if self._failed == self._plan() else "ready"
 
     async def _reply(
         self, asked: Asked, kind: type[T], deadline: float | None, endpoint: str | None, bill: Bill
@@ -209,12 +221,12 @@ class LiveModel:
             failed = CallFailed("unauthorized", error.message)
             self._blame("model_keys", failed.message, failed.hint)
             raise failed from error
-        self._problems.clear("model_keys", "llm")
+        self._problems.clear("model_keys", "/llm")
         if exposed:
             text = f"every user of this device can read the models' keys in {exposed}"
             self._blame("model_keys_open", text, f"chmod o= {exposed}")
         else:
-            self._problems.clear("model_keys_open", "llm")
+            self._problems.clear("model_keys_open", "/llm")
         return keys
 
     async def _usable(self, question: _Question, kind: type[T]) -> tuple[str, T, bool]:
@@ -257,7 +269,7 @@ class LiveModel:
             self._tell(error, question)
             raise
         if endpoint is None:
-            self._problems.clear("model_failing", "llm")
+            self._problems.clear("model_failing", "/llm")
         return answer
 
     def _cleared(self, asked: Asked) -> tuple[Asked, dict[str, int]]:
@@ -283,7 +295,7 @@ class LiveModel:
     def _blame(self, code: str, text: str, hint: str | None) -> None:
         """Report a fault of the configuration as it is now."""
         self._blamed = self._plan()
-        self._problems.report(code, "llm", text, hint or "", lasting=False)
+        self._problems.report(code, "/llm", text, hint or "", lasting=False)
 
     def _explained(self, error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
         """In a word for the statistics, and as an error for the caller."""

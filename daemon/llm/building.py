@@ -90,4 +90,4 @@ def _load(budget: Budget, around: Around) -> None:
             return
         why = f"{path} was damaged; it was set aside as {aside.name}"
     text = f"{why}; what models cost today is counted from here on"
-    around.problems.report("model_usage_lost", "llm", text, lasting=False)
+    around.problems.report("model_usage_lost", "/llm", text, lasting=False)

@@ -74,11 +74,11 @@ class Meter:
         """
         why = self.budget.why_spent()
         if why is None:
-            self._problems.clear("model_budget_spent", "llm")
+            self._problems.clear("model_budget_spent", "/llm")
             return
         spent = CallFailed("spent", f"the models' budget for {self.budget.day} is spent: {why}")
         self._problems.report(
-            "model_budget_spent", "llm", spent.message, spent.hint or "", lasting=False
+            "model_budget_spent", "/llm", spent.message, spent.hint or "", lasting=False
         )
         raise spent
 
@@ -117,9 +117,9 @@ class Meter:
                 await asyncio.to_thread(self.budget.save)
             except (OSError, ThermoclineError) as error:
                 text = f"cannot write down what models cost: {error}"
-                self._problems.report("model_budget_unsaved", "llm", text, lasting=False)
+                self._problems.report("model_budget_unsaved", "/llm", text, lasting=False)
             else:
-                self._problems.clear("model_budget_unsaved", "llm")
+                self._problems.clear("model_budget_unsaved", "/llm")
 
 
 def tokens_of(messages: tuple[Message, ...]) -> int:

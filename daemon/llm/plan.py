@@ -53,7 +53,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.timeouts.get(purpose, 30.0)
 
 
-State = Literal["off", "ready", "spent", "missing"]
+State = Literal["off", "ready", "failing", "spent", "missing"]
 
 
 class CacheState(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class ModelStatus(msgspec.Struct, frozen=True):
 
     Attributes:
         state: `off` when none is configured, `spent` when the day's budget is, `missing` when
-            litellm is not installed.
+            litellm is not installed, `failing` when the latest call failed.
         models: those configured, by purpose.
         resting: those left alone for a while after they failed, and why.
         day: the one that `today` and `limits` are for.

@@ -43,6 +43,16 @@ def parse_expiry(value: float | str | None, now: float, *, field: str = "expires
     return moment
 
 
+def parse_since(value: float | str, now: float, *, field: str = "since") -> float:
+    """The moment that `value` stands for: a duration before `now` ("2h", "7d"), or a time.
+
+    Raises:
+        InvalidInput: it is malformed.
+    """
+    seconds = _duration(value) if isinstance(value, str) else None
+    return check_time(value, field=field) if seconds is None else max(0.0, now - seconds)
+
+
 def _duration(text: str) -> float | None:
     """The seconds of a duration, or None where `text` is none."""
     text = text.strip()

@@ -43,9 +43,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         superseded_by: the id of a newer memory that contradicts it; both stay.
         archived_at: when it left the warm memories for the cold archive, else None.
         writer: the user who stored it over the socket, as `uid:1000`, else the importer.
-        clock, device: its version; the higher pair wins wherever two differ.
-        filed_clock, filed_device: the version of where it is filed, which is its category, the
-            original one, and whether it is archived.
     """
 
     id: str
@@ -73,43 +70,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     superseded_by: str | None = None
     archived_at: float | None = None
     writer: str = ""
-    clock: int = 0
-    device: str = ""
-    filed_clock: int = 0
-    filed_device: str = ""
-
-    @property
-    def said(self) -> tuple[int, str]:
-        """The version of what it says."""
-        return self.clock, self.device
-
-    @property
-    def put(self) -> tuple[int, str]:
-        """The version of where it is filed."""
-        return self.filed_clock, self.filed_device
 
     def expired(self, now: float) -> bool:
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
         return self.expires_at is not None and self.expires_at <= now
-
-
-def joined(one: Memory, other: Memory) -> Memory:
-    """One memory out of two versions of it: the later text, filed where it was filed later.
-
-    Uses are taken from the one that counts more of them.
-    """
-    if (other.clock, other.device) > (one.clock, one.device):
-        one, other = other, one
-    accesses = max(one.access_count, other.access_count)
-    last = max(one.last_accessed_at or 0.0, other.last_accessed_at or 0.0) or None
-    filed = max(one, other, key=lambda memory: (memory.filed_clock, memory.filed_device))
-    return msgspec.structs.replace(
-        one,
-        access_count=accesses,
-        last_accessed_at=last,
-        category=filed.category,
-        original_category=filed.original_category,
-        archived_at=filed.archived_at,
-        filed_clock=filed.filed_clock,
-        filed_device=filed.filed_device,
-    )

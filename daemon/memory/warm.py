@@ -28,8 +28,6 @@ _FURTHER: Final = {
     "merged_into": None,
     "superseded_by": None,
     "writer": "",
-    "clock": 0,
-    "device": "",
 }
 _SCORE_DECIMALS: Final = 6
 _LONGEST_TIER: Final = "frozen"
@@ -147,7 +145,4 @@ def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:
         value_of = getattr(memory, name)
         if value_of != default:
             fields[name] = list(value_of) if name == "tags" else value_of
-    filed = (memory.filed_clock, memory.filed_device)
-    if filed != (memory.clock, memory.device) and (memory.clock or memory.filed_clock):
-        fields["filed_clock"], fields["filed_device"] = filed
     return fields

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from ..memory.indexing import index_text
-from ..store.key_values import Pair
+from ..store.key_values import Pair, newest
 from .query import Query
 
 # Tiny Claw gives a pair at most half of what a memory can have.
@@ -29,14 +29,11 @@ class PairHit(msgspec.Struct, frozen=True):
 
 def search(db: sqlite3.Connection, query: Query, limit: int) -> tuple[list[PairHit], int]:
     """The pairs with most of the query's words, and how many pairs were looked at."""
-    rows = db.execute(
-        "SELECT key, value, created_at, updated_at FROM kv ORDER BY updated_at DESC LIMIT ?",
-        (_LOOKED_AT,),
-    ).fetchall()
+    pairs = newest(db, _LOOKED_AT)
     asked = dict.fromkeys((*query.words, *query.name_words))
-    hits = [hit for row in rows if (hit := _judge(Pair(*row), tuple(asked)))]
+    hits = [hit for pair in pairs if (hit := _judge(pair, tuple(asked)))]
     hits.sort(key=lambda hit: (-hit.relevance, -hit.pair.updated_at))
-    return hits[:limit], len(rows)
+    return hits[:limit], len(pairs)
 
 
 def _judge(pair: Pair, asked: tuple[str, ...]) -> PairHit | None:

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ..memory.ageing import aged
 from ..memory.scoring import DAY, Scoring, score
 from .pool import Entry, Pool
 from .presets import scalyclaw, tinyclaw
@@ -113,7 +114,8 @@ def rank_by_tree(
 
 def _tinyclaw(entry: Entry, match: float, now: float) -> Ranked | None:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
-    parts = tinyclaw(match, max(0.0, now - used) / DAY, entry.access_count, entry.importance)
+    days = max(0.0, now - used) / DAY
+    parts = tinyclaw(match, days, entry.access_count, aged(entry.importance, days))
     return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -13,10 +12,9 @@ import msgspec
 from ..memory.records import Memory
 from ..memory.scoring import Scoring
 from ..store import tree_rows
-from ..store.rows import SELECT, from_row
+from ..store.memory_table import SELECT, from_row
 from ..store.selecting import Filters, teach_score, where
 from . import key_values, question, tree_search
-from .guests import Guests, joined, together
 from .key_values import PairHit
 from .people import Roster, roster
 from .pool import Pool, gather, texts
@@ -97,26 +95,14 @@ class Answer(msgspec.Struct, frozen=True):
     why: str
 
 
-def recall(
-    db: sqlite3.Connection, request: Request, tuning: Tuning, guests: Sequence[Memory] = ()
-) -> Answer:
+def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """The memories that answer, out of one snapshot of the database.
 
     Args:
         db: a reader.
         request: what is asked.
         tuning: how wide to search.
-        guests: memories that are not in the database, and are searched and ranked with the rest.
     """
-    if not guests:
-        return _recall(db, request, tuning, None)
-    with closing(Guests(guests)) as visiting:
-        return _recall(db, request, tuning, visiting)
-
-
-def _recall(
-    db: sqlite3.Connection, request: Request, tuning: Tuning, guests: Guests | None
-) -> Answer:
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
     query = parse(request.text, request.now, request.local, _people(db))
@@ -125,49 +111,23 @@ def _recall(
     postings = look_up(db, query, common_share=tuning.common_word_share, newest=tuning.candidates)
     pool = _pool(db, query, postings, paths, request, tuning)
     memories = sum(tree_rows.totals(db))
-    if guests is not None:
-        size = memories + len(guests.by_row)
-        postings, pool = _with_guests(guests, query, postings, pool, paths, request, size)
     signals = measure(
         query,
         question.read(request.text, query),
         postings,
         pool,
         _worth(paths),
-        lambda rows: _texts(db, guests, rows),
+        lambda rows: texts(db, rows),
         reasoned={found.path: found.relevance for found in request.reasoned},
     )
     ranked = _ranked(pool, signals, paths, request)
-    hits = _hits(db, ranked, pool, signals, postings, paths, request, guests)
+    hits = _hits(db, ranked, pool, signals, postings, paths, request)
     pairs: list[PairHit] = []
     looked_at = 0
     if request.mode != "tree" and request.filters == Filters() and not query.empty:
         pairs, looked_at = key_values.search(db, query, request.limit)
     why = "" if hits or pairs else _why(db, request, query, postings, memories)
     return Answer(hits, tuple(pairs), memories, looked_at, query, postings.common, paths, why)
-
-
-def _with_guests(
-    guests: Guests,
-    query: Query,
-    postings: Postings,
-    pool: Pool,
-    paths: Sequence[TreeHit],
-    request: Request,
-    size: int,
-) -> tuple[Postings, Pool]:
-    if request.filters.tier is not None:
-        teach_score(guests.db, request.now, request.scoring)
-    wide = Tuning(candidates=len(guests.by_row), common_word_share=1.0)
-    theirs = look_up(guests.db, query, common_share=1.0, newest=wide.candidates)
-    invited = _pool(guests.db, query, theirs, paths, request, wide)
-    return joined(postings, theirs, size), together(pool, invited)
-
-
-def _texts(db: sqlite3.Connection, guests: Guests | None, rows: Iterable[int]) -> dict[int, str]:
-    rows = list(rows)
-    found = texts(db, rows)
-    return found if guests is None else found | texts(guests.db, rows)
 
 
 def _people(db: sqlite3.Connection) -> Roster:
@@ -240,7 +200,6 @@ def _hits(
     postings: Postings,
     paths: Sequence[TreeHit],
     request: Request,
-    guests: Guests | None,
 ) -> tuple[Hit, ...]:
     hits: list[Hit] = []
     tokens = 0
@@ -249,15 +208,14 @@ def _hits(
         tokens += -(-entry.length // 4)
         if request.max_tokens is not None and tokens > request.max_tokens and hits:
             break
-        memory = guests.by_row.get(entry.row) if guests is not None else None
         words = tuple(p.word for p in postings.rare if entry.row in p.rows or entry.row in p.kin)
         path = next((p.path for p in paths if _within(entry.category, p.path)), "")
         reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
         hits.append(
             Hit(
-                memory=memory or _memory(db, entry.row),
+                memory=_memory(db, entry.row),
                 ranked=found,
-                method=_method(words, path, reasoned) if memory is None else "cold-remote",
+                method=_method(words, path, reasoned),
                 words=words,
                 signals=_parts(signals, found.at),
                 lenders=_lenders(db, pool, signals, found.at),

@@ -14,7 +14,6 @@ from ..config.kinds import RemoteUrl
 from ..config.settings import Settings
 from ..errors import ConfigInvalid
 
-REPLICA_FILE: Final = "replica.db"
 CREDENTIALS_FILE: Final = "turso-credentials.json"
 # The source of an account that a caller names.
 OF_A_CALL: Final = "the call"
@@ -96,7 +95,7 @@ def account_of(
     folder: Path,
     workspace: Path | None = None,
 ) -> Account | None:
-    """The replica of an agent; None where the configuration wants none. Blocking.
+    """The replica of an agent; None where nothing names one. Blocking.
 
     Args:
         settings: the configuration.
@@ -110,13 +109,10 @@ def account_of(
     """
     if settings.cold.backend == "none":
         return None
-    beside = Account(f"file:{folder.absolute() / REPLICA_FILE}", None, "cold.backend")
-    if settings.cold.backend == "file":
-        return beside
     found = _credentials(folder, workspace)
     named = _named(settings, agent, found)
     if named is None:
-        return beside
+        return None
     url, source = named
     if url.startswith("file:"):
         return Account(url, None, source)
@@ -146,7 +142,7 @@ def read_token(path: Path) -> Secret:
     try:
         text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no plain text"
+        reason = getattr(error, "strerror", None) or "it is not plain text"
         hint = "put the token into it, or name another file in sync.token_file"
         if isinstance(error, PermissionError):
             hint = "let the user of this process read it"

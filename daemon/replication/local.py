@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-from thermocline.sync import Link, Mark, Merged, Outgoing, Row
+from thermocline.sync import Applied, Link, Pending, Received
 
-from ..store import critical, incoming, link, mending, outgoing
+from ..store import apply, outbox
 from ..store.agents import Agents
 from ..store.transaction import Transaction
 
-# Beyond this others would wait for the writer for more than some hundredths of a second.
-_SWEPT_AT_ONCE: Final = 256
-_MERGED_AT_ONCE: Final = 64
+T = TypeVar("T")
+# With more in one transaction, other writers would wait for some hundredths of a second.
+_AT_ONCE: Final = 256
 
 
 class AgentLocal:
-    """The rows of one agent, opened for as long as each call takes.
+    """The rows of one agent, opened for as long as each call takes; as for `Local`.
 
     Every method raises `ThermoclineError` where the memory cannot be opened, read or written.
     """
@@ -29,73 +30,59 @@ class AgentLocal:
 
     async def link(self) -> Link:
         """How far the replica was followed."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            return await store.read(link.load)
+        return await self._read(outbox.link)
 
-    async def relink(self, to: Link) -> None:
+    async def pending(
+        self, kinds: frozenset[str] | None, limit: int, max_bytes: int
+    ) -> list[Pending]:
+        """Rows that the replica does not have."""
+        read = partial(outbox.pending, kinds=kinds, limit=limit, max_bytes=max_bytes)
+        return await self._read(read)
+
+    async def taken(self, rows: Sequence[Pending], link: Link) -> None:
+        """The replica has these versions now."""
+        await self._write(partial(outbox.taken, rows=rows, link=link))
+
+    async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
+        """Merge what the replica has. An interruption leads back to where all of it begins."""
+        total = Applied()
+        while len(rows) > _AT_ONCE:
+            part, rows = rows[:_AT_ONCE], rows[_AT_ONCE:]
+            total = _sum(total, await self._write(partial(apply.apply, came=part)))
+
+        def last(tx: Transaction) -> Applied:
+            applied = apply.apply(tx, rows)
+            outbox.follow(tx, link)
+            return applied
+
+        return _sum(total, await self._write(last))
+
+    async def gone(self, rows: Sequence[Pending]) -> None:
+        """The replica no longer has these rows."""
+        await self._write(partial(outbox.gone, rows=rows))
+
+    async def set_aside(self, row: Pending, reason: str) -> None:
+        """The replica cannot take this version."""
+        await self._write(partial(outbox.set_aside, row=row, reason=reason))
+
+    async def offer_all(self, link: Link) -> None:
         """Begin with another replica."""
+        await self._write(partial(outbox.offer_all, link=link))
+
+    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            await store.write(partial(link.relink, link=to))
+            return await store.read(read)
 
-    async def outgoing(self, kinds: frozenset[str] | None, limit: int) -> list[Outgoing]:
-        """What the replica still has to hear."""
+    async def _write(self, write: Callable[[Transaction], T]) -> T:
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            return await store.read(partial(outgoing.read, kinds=kinds, limit=limit))
-
-    async def sent(self, marks: Sequence[Mark], seq: int, to: Link) -> None:
-        """The replica has heard of these rows."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            await store.write(partial(link.sent, marks=marks, seq=seq, link=to))
-
-    async def merge(self, rows: Sequence[Row], to: Link) -> Merged:
-        """Take over what is newer in `rows`."""
-        changed = refused = 0
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            while len(rows) > _MERGED_AT_ONCE:
-                group, rows = rows[:_MERGED_AT_ONCE], rows[_MERGED_AT_ONCE:]
-                merged = await store.write(partial(_merge_some, rows=group))
-                changed, refused = changed + merged.changed, refused + merged.refused
-            merged = await store.write(partial(incoming.merge, rows=rows, to=to))
-            return Merged(changed + merged.changed, refused + merged.refused)
-
-    async def forget_before(self, seq: int) -> None:
-        """Drop the tombstones that every device has received."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            await store.write(partial(link.forget_before, seq=seq))
-
-    async def sweep(self, keep: frozenset[tuple[str, str]]) -> int:
-        """Remove what was deleted elsewhere so long ago that no trace of it is left."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            gone = await store.read(partial(link.sweep, keep=keep))
-            removed = 0
-            for start in range(0, len(gone), _SWEPT_AT_ONCE):
-                group = gone[start : start + _SWEPT_AT_ONCE]
-                removed += await store.write(partial(_remove, gone=group))
-            return removed
-
-    async def critical(self) -> str:
-        """The hot state and the tree in EvoClaw's shape."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            return await store.read(partial(critical.document, now=store.now, rules=store.rules))
-
-    async def adopt_critical(self, data: str) -> bool:
-        """Add what another tool's hot state and tree have and ours has not."""
-        async with self._agents.use(self._agent, create=False, quietly=True) as store:
-            return await store.write(partial(critical.adopt, data=data))
+            return await store.write(write)
 
 
-def _merge_some(tx: Transaction, rows: Sequence[Row]) -> Merged:
-    """Merge a part of what came: an interruption leads back to where all of it begins."""
-    return incoming.merge(tx, rows, link.load(tx.db))
-
-
-def _remove(tx: Transaction, gone: Sequence[tuple[str, str]]) -> int:
-    """Remove what nobody has changed since it was looked at."""
-    removed = [one for one in gone if not link.awaited(tx.db, *one)]
-    for kind, key in removed:
-        incoming.remove(tx, kind, key)
-    if removed:
-        mending.swept(tx)
-        # The state files show a version that is not to be taken for this one.
-        tx.version()
-    return len(removed)
+def _sum(one: Applied, two: Applied) -> Applied:
+    return Applied(
+        one.changed + two.changed,
+        one.refused + two.refused,
+        one.conflicts + two.conflicts,
+        one.copied or two.copied,
+        tuple(sorted({*one.ahead, *two.ahead})),
+    )

@@ -1,4 +1,4 @@
-"""The replication of all agents: begun when a memory is opened, ended when it owes nothing."""
+"""The replication of all agents: one loop for each that is open, or has something to send."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from thermocline.sync import (
     Device,
+    Local,
     Remote,
     Replica,
     SchemaMissing,
@@ -25,77 +26,100 @@ from thermocline.sync import (
 )
 
 from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
+from ..memory.checks import is_agent
 from ..problems import Problems
-from ..store import link
+from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.owing import owes
 from .account import Account
-from .following import Following, Standing
-from .local import AgentLocal
+from .database import Database
+from .loop import Loop, ReplicationStatus
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
+# How long what was read of the configuration's files counts.
+_ACCOUNT_SECONDS: Final = 30.0
+_LOCKED_OUT_SECONDS: Final = 5.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
+_COPIED: Final = "device_copied"
 
-FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 
 
+class FindAccount(Protocol):
+    """Finds the account of an agent; runs on a thread."""
+
+    def __call__(self, agent: str, folder: Path, workspace: Path | None) -> Account | None:
+        """The account; None: the agent is not replicated."""
+
+
 class Plan(msgspec.Struct, frozen=True):
-    """When replicas are told and asked."""
+    """When to act, by the configuration in force. Another plan means another configuration."""
 
     timing: Timing
     shutdown_seconds: float
+    configuration: object = None
 
 
 class Replicas:
-    """Follows each open agent's replica, and those of closed agents that still owe it something.
+    """Replicates each open agent, and closed ones that have something to send.
+
+    Agents that other devices have stored in the same database are opened here by themselves.
 
     Args:
         agents: the memories.
-        account: finds an agent's account; called on a thread, again and again, so that what
-            somebody has mended is noticed.
+        account: finds an agent's account.
         connect: opens a remote.
+        local: an agent's rows, as the replicator sees them.
         device: this device.
+        rename: gives this device another id, once it is clear that its folder was copied.
         plan: when to act.
         waiting: when to try again.
-        problems: where what a person has to mend is told.
+        problems: where what a person has to know is reported.
+        home: the agent whose account names the database that is looked through for others.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the collaborators of the composition root
         self,
         agents: Agents,
         *,
         account: FindAccount,
         connect: Connect,
+        local: Callable[[str], Local],
         device: Device,
+        rename: Callable[[], Awaitable[Device]],
         plan: Callable[[], Plan],
         waiting: Waiting,
         problems: Problems,
+        home: str = "default",
     ) -> None:
         self._agents = agents
-        self._account = account
+        self._find = account
         self._connect = connect
+        self._local = local
         self._device = device
+        self._rename = rename
         self._plan = plan
         self._waiting = waiting
         self._problems = problems
-        self._following: dict[str, Following] = {}
-        # How it stood when an agent was followed the last time: what is counted goes on.
-        self._before: dict[str, Standing] = {}
-        self._remotes: dict[Account, Remote] = {}
+        self._home = home
+        self._loops: dict[str, Loop] = {}
+        # How the last loop of an agent went: what is counted goes on.
+        self._before: dict[str, ReplicationStatus] = {}
+        self._databases: dict[Account, Database] = {}
         self._starting = asyncio.Lock()
+        # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
+        self._accounts: dict[str, tuple[float, object, Account | None]] = {}
         # Of agents whose account cannot be used: why.
-        self._accountless: dict[str, ThermoclineError] = {}
-        # Agents that the configuration gave no replica, when it was asked last.
-        self._without: set[str] = set()
-        # What is ending, though perhaps nobody waits for it any more.
-        self._ending: set[asyncio.Task[None]] = set()
+        self._unusable: dict[str, ThermoclineError] = {}
+        # Agents that were here: one whose folder is removed is not begun again.
+        self._known: set[str] = set()
+        self._discovered_at = float("-inf")
+        self._discovering: asyncio.Task[None] | None = None
 
     @property
     def device(self) -> Device:
@@ -104,64 +128,61 @@ class Replicas:
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
         """An agent's rows of these kinds have changed."""
-        following = self._following.get(agent)
-        if following is not None:
-            following.changed(kinds)
+        loop = self._loops.get(agent)
+        if loop is not None:
+            loop.changed(kinds)
 
     async def run(self) -> None:
         """Begin and end what has to be, until cancelled."""
         names = await asyncio.to_thread(self._agents.names)
-        self._owing = await asyncio.to_thread(owes, self._agents.place, names)
+        self._known.update(names)
+        self._owing = await asyncio.to_thread(self._with_outbox, names)
         while True:
-            for agent in sorted(self._agents.open_stores().keys() | self._owing):
+            open_agents = self._agents.open_stores().keys()
+            self._known |= open_agents
+            for agent in sorted(open_agents | self._owing):
                 await self.look_after(agent)
-            for agent, following in list(self._following.items()):
-                if following.ended:
-                    await self._end(following)
+            for agent, loop in list(self._loops.items()):
+                if loop.ended:
+                    await self._end(loop)
                 elif agent not in self._agents.open_stores():
-                    await self._finish(following)
+                    await self._finish(loop)
+            if any(loop.copied for loop in self._loops.values()):
+                await self._take_other_id()
+            self._discover_soon()
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look_after(self, agent: str) -> None:
-        """Follow the agent's replica by the account in force; report an account that is none."""
+        """Replicate the agent by the account in force; report an account that is not usable."""
         try:
-            following = await self._start(agent)
+            loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
-            self._accountless[agent] = error
+            self._unusable[agent] = error
             self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
-            self._accountless.pop(agent, None)
+            self._unusable.pop(agent, None)
             self._problems.clear(_ACCOUNT_PROBLEM, agent)
-            self._tell_exposed(agent, following)
+            self._tell_exposed(agent, loop)
+            if loop is None:
+                self._owing.discard(agent)
 
-    async def sync(self, agent: str, *, critical_only: bool = False) -> Tally:
-        """Send and receive everything, or the critical state alone, now.
+    async def sync(self, agent: str, *, urgent_only: bool = False) -> Tally:
+        """Receive everything, and send everything or the critical state alone, now.
 
         Raises:
-            NotFound: the configuration gives the agent no replica.
+            NotFound: the agent is not replicated.
             ThermoclineError: the memory cannot be used, or the replica cannot be reached.
         """
-        following = await self.following(agent)
+        loop = await self._needed(agent)
         try:
-            return await following.replicator.sync(urgent_only=critical_only)
+            tally = await loop.replicator.sync(urgent_only=urgent_only)
         except SyncError as error:
-            raise as_ours(error, following.account) from error
-
-    async def following(self, agent: str) -> Following:
-        """What follows the agent's replica.
-
-        Raises:
-            NotFound: the configuration gives the agent no replica.
-            ThermoclineError: the account is no account.
-        """
-        following = await self._start(agent)
-        if following is None:
-            raise NotFound(
-                f"'{agent}' has no replica: cold.backend is none",
-                hint="set cold.backend to turso or file",
-            )
-        return following
+            raise as_ours(error, loop.account) from error
+        if tally.copied:
+            await self._take_other_id()
+            return await self.sync(agent, urgent_only=urgent_only)
+        return tally
 
     async def account(self, agent: str) -> Account | None:
         """Where the configuration in force puts the agent's replica; None: nowhere.
@@ -169,82 +190,167 @@ class Replicas:
         Raises:
             ConfigInvalid: a named file cannot be read, or holds no credentials.
         """
-        return await asyncio.to_thread(self._account, agent, *self._agents.place(agent))
+        found = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
+        self._accounts[agent] = (time.monotonic(), self._plan().configuration, found)
+        return found
 
     async def ask(self, agent: str, question: Question[T]) -> T:
         """Ask the agent's replica something, now.
 
         Raises:
-            NotFound: the configuration gives the agent no replica.
-            ThermoclineError: the account is no account, or the replica does not answer.
+            NotFound: the agent is not replicated.
+            ThermoclineError: the account is not usable, or the replica does not answer.
         """
-        following = await self.following(agent)
+        loop = await self._needed(agent)
         try:
-            return await answer(following.replica, question, time.time())
+            return await answer(loop.replica, question, time.time())
         except SyncError as error:
-            raise as_ours(error, following.account) from error
+            raise as_ours(error, loop.account) from error
 
-    def standing(self, agent: str) -> Standing:
-        """How an agent's replication stands."""
-        standing, error = self._standing(agent), self._accountless.get(agent)
-        if error is None or standing.error:
-            return standing
+    def status(self, agent: str) -> ReplicationStatus:
+        """How an agent's replication goes, as far as that is known without its memory."""
+        status, error = self._status(agent), self._unusable.get(agent)
+        if error is None or status.error:
+            return status
         return msgspec.structs.replace(
-            standing, error=error.code, message=error.message, hint=error.hint or ""
+            status, error=error.code, message=error.message, hint=error.hint or ""
+        )
+
+    async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
+        """How an open agent's replication goes, with its outbox.
+
+        Raises:
+            ThermoclineError: its memory cannot be read.
+        """
+        queued, aside = await store.read(lambda db: (outbox.queued(db), outbox.refused(db)))
+        status = self.status(agent)
+        reasons = tuple(f"{kind} {key[:100]}: {reason}" for kind, key, reason in aside[:10])
+        return msgspec.structs.replace(
+            status,
+            queued=sum(queued.values()),
+            outbox=queued,
+            set_aside=len(aside),
+            notes=tuple(dict.fromkeys((*status.notes, *reasons))),
         )
 
     async def close(self, most_seconds: float = math.inf) -> None:
         """Send what is left, as far as the time allows, and end."""
         seconds = min(self._plan().shutdown_seconds, most_seconds)
-        owing = {agent for agent, following in self._following.items() if following.owing}
+        if self._discovering is not None:
+            self._discovering.cancel()
+            await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
         stores = self._agents.open_stores()
+        owing = {agent for agent, loop in self._loops.items() if loop.owing}
         last = [
             asyncio.create_task(self._last(agent, stores.get(agent)))
             for agent in owing | stores.keys()
         ]
         if last:
-            await asyncio.wait(last, timeout=seconds)
-        for task in last:
-            task.cancel()
-        await asyncio.gather(*last, return_exceptions=True)
-        for following in list(self._following.values()):
-            await self._end(following)
-        await asyncio.gather(*self._ending)
-        await asyncio.gather(*(remote.close() for remote in self._remotes.values()))
+            _, late = await asyncio.wait(last, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await asyncio.gather(*map(self._end, list(self._loops.values())))
+        await asyncio.gather(*(database.close() for database in self._databases.values()))
+        self._databases.clear()
 
     async def _last(self, agent: str, store: AgentStore | None) -> None:
         try:
-            # One that was opened a moment ago is not followed yet.
-            following = await self._start(agent)
-            if following is None:
+            # An agent that was opened a moment ago has no loop yet.
+            loop = await self._start(agent)
+            if loop is None:
                 return
-            queued = await store.read(link.queued) if store is not None else {}
-            if following.owing or queued:
-                await following.replicator.sync()
+            queued = await store.read(outbox.queued) if store is not None else {}
+            if loop.owing or queued:
+                await loop.replicator.sync()
         except (SyncError, ThermoclineError) as error:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
-    async def _finish(self, following: Following) -> None:
+    async def _finish(self, loop: Loop) -> None:
         """Of a memory that was closed, send what is left at once, and then end."""
-        if not following.owing:
-            await self._end(following)
-        elif following.replicator.state.phase == "idle":
-            following.replicator.mended()
+        if not loop.owing:
+            await self._end(loop)
+        elif loop.replicator.state.phase == "idle":
+            loop.replicator.wake()
 
-    def _standing(self, agent: str) -> Standing:
-        following, before = self._following.get(agent), self._before.get(agent)
-        if following is not None:
-            found = following.standing()
+    def _discover_soon(self) -> None:
+        """A database that does not answer keeps nothing else from being looked after."""
+        now = asyncio.get_running_loop().time()
+        running = self._discovering is not None and not self._discovering.done()
+        if not running and now - self._discovered_at >= self._plan().timing.poll_seconds:
+            self._discovered_at = now
+            self._discovering = asyncio.create_task(self._discover(), name="discovery of agents")
+
+    async def _discover(self) -> None:
+        """Open the agents that other devices have stored in the databases in use."""
+        seconds = self._plan().timing.poll_seconds
+        try:
+            found = await self._account(self._home)
+            if found is not None:
+                await self._database(found)
+        except ThermoclineError as error:
+            self._problems.report(_ACCOUNT_PROBLEM, self._home, error.message, error.hint or "")
+        for database in list(self._databases.values()):
+            try:
+                names = set(await database.polls.look(seconds))
+            except SyncError:
+                # The loops report what is wrong with it.
+                continue
+            for agent in sorted(filter(is_agent, names - self._known)):
+                await self._join(agent, database)
+
+    async def _join(self, agent: str, database: Database) -> None:
+        """Begin the memory of an agent that another device has, if this is its database."""
+        try:
+            if await self.account(agent) != database.account:
+                return
+            if not await Replica(database.remote, agent).counts():
+                # It was forgotten: deletions are all that is left of it.
+                self._known.add(agent)
+                return
+            async with self._agents.use(agent, create=True, quietly=True):
+                self._known.add(agent)
+            _log.info("found the agent '%s'", agent, extra={"action": "agent_found"})
+            await self.look_after(agent)
+        except (SyncError, ThermoclineError) as error:
+            _log.info("cannot open '%s': %s", agent, error, extra={"action": "agent_not_opened"})
+
+    async def _take_other_id(self) -> None:
+        """Another device has this one's id, since its folder was copied."""
+        async with self._starting:
+            copied = [loop for loop in self._loops.values() if loop.copied]
+            if not copied:
+                return
+            await asyncio.gather(*map(self._end, list(self._loops.values())))
+            before = self._device.id
+            self._device = await self._rename()
+        self._problems.report(
+            _COPIED,
+            before,
+            f"changes bear the id {before} that are not known here, as after copying the folder:"
+            f" this device is {self._device.id} now",
+            lasting=False,
+        )
+
+    def _with_outbox(self, names: list[str]) -> set[str]:
+        return {name for name in names if outbox.is_waiting(self._agents.place(name)[0])}
+
+    def _status(self, agent: str) -> ReplicationStatus:
+        loop, before = self._loops.get(agent), self._before.get(agent)
+        if loop is not None:
+            found = loop.status()
             return found if before is None else found.after(before)
-        if agent in self._accountless:
-            return Standing(replica="unknown", phase="stopped")
-        return Standing(replica="none" if agent in self._without else "unknown")
+        if agent in self._unusable:
+            return ReplicationStatus(replica="unknown", phase="stopped")
+        known = self._accounts.get(agent)
+        is_none = known is not None and known[2] is None
+        return ReplicationStatus(replica="none" if is_none else "unknown")
 
-    def _tell_exposed(self, agent: str, following: Following | None) -> None:
-        if following is None or not following.account.exposed:
+    def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
+        if loop is None or not loop.account.exposed:
             self._problems.clear(_EXPOSED, agent)
             return
-        path = following.account.token_file
+        path = loop.account.token_file
         self._problems.report(
             _EXPOSED,
             agent,
@@ -253,60 +359,89 @@ class Replicas:
             lasting=False,
         )
 
-    async def _start(self, agent: str) -> Following | None:
-        """Follow the agent's replica by the configuration in force, if there is one."""
-        account = await self.account(agent)
-        async with self._starting:
-            following, timing = self._following.get(agent), self._plan().timing
-            if following is not None:
-                if (following.account, following.timing) == (account, timing):
-                    return following
-                await self._end(following)
-            if account is None:
-                self._without.add(agent)
-                return None
-            self._without.discard(agent)
-            return await self._follow(agent, account, timing)
+    async def _needed(self, agent: str) -> Loop:
+        self._accounts.pop(agent, None)
+        loop = await self._start(agent)
+        if loop is None:
+            raise NotFound(
+                f"'{agent}' is not replicated: no replica is configured",
+                hint="set sync.url to libsql://…, https://… or file:/path/on/another/disk",
+            )
+        return loop
 
-    async def _follow(self, agent: str, account: Account, timing: Timing) -> Following:
-        if account not in self._remotes:
+    async def _account(self, agent: str) -> Account | None:
+        """The agent's account, as it was read a while ago."""
+        known = self._accounts.get(agent)
+        if known is not None:
+            at, configuration, found = known
+            loop = self._loops.get(agent)
+            locked_out = agent in self._unusable or (loop is not None and loop.locked_out)
+            fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
+            if configuration is self._plan().configuration and time.monotonic() - at < fresh:
+                error = self._unusable.get(agent)
+                if error is not None:
+                    raise error
+                return found
+        try:
+            found = await self.account(agent)
+        except ThermoclineError as error:
+            # It is not read again at once.
+            self._unusable[agent] = error
+            self._accounts[agent] = (time.monotonic(), self._plan().configuration, None)
+            raise
+        self._unusable.pop(agent, None)
+        return found
+
+    async def _start(self, agent: str) -> Loop | None:
+        """Replicate the agent by the configuration in force, if it names a replica."""
+        account, timing = await self._account(agent), self._plan().timing
+        async with self._starting:
+            loop = self._loops.get(agent)
+            if loop is not None:
+                if (loop.account, loop.timing) == (account, timing):
+                    return loop
+                await self._end(loop)
+            if account is None:
+                return None
+            self._loops[agent] = loop = Loop(
+                agent,
+                await self._database(account),
+                self._local(agent),
+                self._device,
+                timing=timing,
+                waiting=self._waiting,
+                problems=self._problems,
+            )
+            return loop
+
+    async def _database(self, account: Account) -> Database:
+        if account not in self._databases:
             try:
-                self._remotes[account] = await self._connect(account)
+                remote = await self._connect(account)
             except SyncError as error:
                 raise as_ours(error, account) from error
-        following = Following(
-            agent,
-            account,
-            self._remotes[account],
-            AgentLocal(self._agents, agent),
-            self._device,
-            timing=timing,
-            waiting=self._waiting,
-            problems=self._problems,
-        )
-        self._following[agent] = following
-        return following
+            self._databases.setdefault(account, Database(account, remote))
+        return self._databases[account]
 
-    async def _end(self, following: Following) -> None:
+    async def _end(self, loop: Loop) -> None:
         """End it, also where whoever wants it to gives up meanwhile."""
-        ending = asyncio.create_task(self._end_now(following))
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
-        await asyncio.shield(ending)
+        await asyncio.shield(self._end_now(loop))
 
-    async def _end_now(self, following: Following) -> None:
-        """End it, unless somebody has meanwhile, and perhaps begun another in its place."""
-        agent = following.agent
-        if self._following.get(agent) is not following:
+    async def _end_now(self, loop: Loop) -> None:
+        """End it, unless that was done meanwhile, and perhaps another begun in its place."""
+        agent = loop.agent
+        if self._loops.get(agent) is not loop:
             return
-        self._before[agent] = self._standing(agent)
-        del self._following[agent]
+        self._before[agent] = self._status(agent)
+        del self._loops[agent]
         self._owing.discard(agent)
-        await following.end()
-        if all(other.account != following.account for other in self._following.values()):
-            remote = self._remotes.pop(following.account, None)
-            if remote is not None:
-                await remote.close()
+        await loop.end()
+        home = self._accounts.get(self._home)
+        used = [other.account for other in self._loops.values()] + ([home[2]] if home else [])
+        if loop.account not in used:
+            database = self._databases.pop(loop.account, None)
+            if database is not None:
+                await database.close()
 
 
 async def answer(replica: Replica, question: Question[T], now: float) -> T:

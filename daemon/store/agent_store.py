@@ -10,19 +10,22 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import memories, remote_rows
+from . import history, memories
 from .database import FILE_NAME, connect_standby, quick_check
-from .engine import Engine, Surroundings, copy_database, readers_of, start_engine
+from .engine import CHECKED, Engine, Surroundings, copy_database, readers_of, start_engine
 from .opening import Place
 from .refusal import Refusal
 from .settling import is_due, settle_anew
 from .transaction import Face, Rules, Transaction
-from .uses import UseCounter
+from .use_counter import UseCounter
 from .writer import Committed, Operation
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _FADING_SECONDS: Final = 3600.0
+# What a value of a wrong type causes in code that trusts the schema.
+_ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
+_PRUNING_SECONDS: Final = 86_400.0
 
 
 class AgentStore:
@@ -47,9 +50,8 @@ class AgentStore:
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
-        self._elsewhere: int | None = None
-        self._changes_elsewhere = 0
         self.last_used = self._shown = time.monotonic()
+        self._pruned = float("-inf")
         self.in_use = 0
 
     @property
@@ -100,16 +102,6 @@ class AgentStore:
                     pass
         return await self._mended(lambda engine: engine.readers.run(read))
 
-    async def elsewhere(self) -> int:
-        """How many memories the replica alone holds; asked of the database only when it changes."""
-        if self._elsewhere is None:
-            changes = self._changes_elsewhere
-            found = await self.read(remote_rows.count)
-            if changes != self._changes_elsewhere:
-                return found
-            self._elsewhere = found
-        return self._elsewhere
-
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit.
 
@@ -152,6 +144,9 @@ class AgentStore:
             self._kept = rules
         while await self.read(memories.remembers_words):
             await self.write(memories.forget_words)
+        if time.monotonic() - self._pruned > _PRUNING_SECONDS:
+            self._pruned = time.monotonic()
+            await self.write(lambda tx: history.prune(tx, rules.history_max_bytes))
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))
@@ -183,10 +178,10 @@ class AgentStore:
             damaged=self._mend_soon,
             damage=damage,
         )
-        self._forget_elsewhere()
-        self._checking = asyncio.get_running_loop().create_task(
-            self._check(engine), name=f"check of {self.place.agent}"
-        )
+        if engine.doubtful:
+            self._checking = asyncio.get_running_loop().create_task(
+                self._check(engine), name=f"check of {self.place.agent}"
+            )
         return engine
 
     def _committed(self, committed: Committed) -> None:
@@ -195,22 +190,16 @@ class AgentStore:
         engine = self._engine
         if engine is not None and committed.faces:
             engine.faces.want(committed.faces)
-        if committed.elsewhere:
-            self._forget_elsewhere()
         if committed.outgoing:
             self._around.outgoing(self.place.agent, committed.outgoing)
         for event in committed.events:
             self._around.publish(self.place.agent, event)
 
-    def _forget_elsewhere(self) -> None:
-        self._elsewhere = None
-        self._changes_elsewhere += 1
-
     async def _check(self, engine: Engine) -> None:
         """Read the whole database once, so that damage is found before it is needed."""
-        loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._around.threads, quick_check, self.place.database)
+            await asyncio.to_thread(quick_check, self.place.database)
+            await engine.writer.submit(_note_check, durable=False)
         except StoreDamaged as error:
             # Of this engine alone: another call may have met the damage, and mended it.
             await self._mend_behind(engine, error)
@@ -240,12 +229,23 @@ class AgentStore:
             return await use(engine)
         except StoreDamaged as error:
             await self._repair(engine, error)
+        except _ODD as error:
+            # A value that cannot be there: either a fault of ours, or of the disk.
+            await self._repair(engine, await self._damage_behind(error))
         except ShuttingDown:
             # Closed under way because another call met damage; that one mends it.
             async with self._repairing:
                 if self._engine is engine:
                     raise
         return await use(await self._ready())
+
+    async def _damage_behind(self, error: Exception) -> StoreDamaged:
+        """The damage that an error comes from; where there is none, the error is raised again."""
+        try:
+            await asyncio.to_thread(quick_check, self.place.database)
+        except StoreDamaged as damage:
+            return damage
+        raise error
 
     async def _ready(self) -> Engine:
         """The engine; started again, if a repair failed or is on its way."""
@@ -293,9 +293,11 @@ class AgentStore:
         copy = self.place.database.with_name(f"{FILE_NAME}.building")
         async with self._repairing:
             engine = self._running()
+            # Only when nobody can write any more does the copy have everything. If it fails, the
+            # open handle is the only one, and stays.
+            await engine.writer.close(lambda db: copy_database(db, copy))
             self._engine = None
-            # Only when nobody can write any more does the copy have everything.
-            await engine.stop(lambda db: copy_database(db, copy))
+            await engine.stop()
             await asyncio.to_thread(copy.replace, self.place.database)
             self._engine = await self._start()
         self._around.problems.report(
@@ -310,6 +312,10 @@ class AgentStore:
         if self._engine is None:
             raise ThermoclineError(f"the memory of '{self.place.agent}' is closed")
         return self._engine
+
+
+def _note_check(tx: Transaction) -> None:
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(tx.now)))
 
 
 def _probe(tx: Transaction) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -14,15 +15,16 @@ import msgspec
 
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent, is_agent
+from . import atomic
 from .agent_store import AgentStore
 from .database import translate_os
 from .engine import Surroundings
 from .opening import Place, has_database
-from .schema import MIGRATIONS
-from .sources import present, roots
 
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
+# Behind the name of a folder that is being removed; no agent can be called so.
+_FORGOTTEN: Final = ".forgotten"
 
 
 class Keeping(msgspec.Struct, frozen=True):
@@ -30,8 +32,6 @@ class Keeping(msgspec.Struct, frozen=True):
 
     idle_close_seconds: float
     max_open_agents: int
-    look_seconds: float
-    tend_seconds: float = 60.0
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -49,7 +49,6 @@ class Agents:
     Args:
         state_dir: the folder whose `agents/` holds a folder for each.
         workspaces: folders elsewhere, by agent.
-        device: this device's id.
         cache_kb: the page cache of each database connection.
         around: what the stores share.
         keeping: gives how long they stay open.
@@ -60,14 +59,12 @@ class Agents:
         state_dir: Path,
         *,
         workspaces: dict[str, Path],
-        device: str,
         cache_kb: int,
         around: Surroundings,
         keeping: Callable[[], Keeping],
     ) -> None:
         self._folder = state_dir / "agents"
         self._workspaces = workspaces
-        self._device = device
         self._cache_kb = cache_kb
         self._around = around
         self._keeping = keeping
@@ -75,7 +72,6 @@ class Agents:
         self._opening: dict[str, asyncio.Lock] = {}
         self._uses: dict[str, int] = {}
         self._closed = False
-        self._tended = time.monotonic()
 
     @contextlib.asynccontextmanager
     async def use(
@@ -132,24 +128,41 @@ class Agents:
         folder = self._folder / agent
         return Summary(agent, agent in self._open, memories, _size(folder))
 
-    async def run(self) -> None:
-        """Look after the open stores until cancelled: hand edits, time passing, idleness."""
-        while True:
-            keeping = self._keeping()
-            await asyncio.sleep(keeping.look_seconds)
-            tending = time.monotonic() - self._tended > keeping.tend_seconds
-            if tending:
-                self._tended = time.monotonic()
-            for agent, store in self.open_stores().items():
-                try:
-                    await self._look_after(agent, store, tending=tending)
-                except (ThermoclineError, OSError) as error:
-                    self._around.problems.report(
-                        "agent_trouble", agent, f"cannot look after '{agent}': {error}"
-                    )
-                else:
-                    self._around.problems.clear("agent_trouble", agent)
-            await self._close_idle(keeping)
+    async def close_idle(self) -> None:
+        """Close the agents that nobody uses, and those whose folder was removed."""
+        for agent, store in self.open_stores().items():
+            if not store.place.folder.exists():
+                await self._close(agent, unless_used=True)
+        await self._close_idle(self._keeping())
+        # Nobody waits for a lock that is free.
+        self._opening = {
+            agent: lock
+            for agent, lock in self._opening.items()
+            if lock.locked() or agent in self._open
+        }
+
+    def finish_forgetting(self) -> None:
+        """Remove what a crash kept from being removed. Blocking."""
+        for left in self._folder.glob(f"*{_FORGOTTEN}"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    async def forget(self, agent: str) -> None:
+        """Close an agent and remove its folder. After a crash it is there whole, or not at all.
+
+        Raises:
+            ThermoclineError: the folder cannot be removed.
+        """
+        folder = self._folder / agent
+        async with self._opening.setdefault(agent, asyncio.Lock()):
+            store = self._open.pop(agent, None)
+            if store is not None:
+                await store.close()
+            self._uses.pop(agent, None)
+            try:
+                await asyncio.to_thread(_remove, folder)
+            except OSError as error:
+                raise translate_os(error, folder) from error
+            _log.info("forgot the agent '%s'", agent, extra={"action": "agent_forgotten"})
 
     async def close(self) -> None:
         """Close every store: what was acknowledged is on the disk and in the files."""
@@ -182,7 +195,7 @@ class Agents:
         folder = self._folder / agent
         if has_database(folder) or agent in self._workspaces:
             return True
-        return folder.is_dir() and present(roots(folder, agent, None))
+        return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
 
     async def _get(self, agent: str) -> AgentStore:
         if self._closed:
@@ -203,33 +216,18 @@ class Agents:
         return store
 
     async def _start(self, agent: str) -> AgentStore:
-        place = Place(
-            agent=agent,
-            folder=self._folder / agent,
-            workspace=self._workspaces.get(agent),
-            device=self._device,
-            cache_kb=self._cache_kb,
-            migrations=MIGRATIONS,
-        )
-        store = AgentStore(place, self._around)
+        store = AgentStore(self._place_of(agent), self._around)
         await store.open()
         _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
         return store
 
-    async def _look_after(self, agent: str, store: AgentStore, *, tending: bool) -> None:
-        if not store.place.folder.exists():
-            # Its owner removed the folder: the agent is forgotten.
-            await self._close(agent, unless_used=True)
-            return
-        if self._open.get(agent) is not store:
-            return
-        store.in_use += 1
-        try:
-            await store.look()
-            if tending:
-                await store.tend()
-        finally:
-            store.in_use -= 1
+    def _place_of(self, agent: str) -> Place:
+        return Place(
+            agent=agent,
+            folder=self._folder / agent,
+            workspace=self._workspaces.get(agent),
+            cache_kb=self._cache_kb,
+        )
 
     async def _close_idle(self, keeping: Keeping, room_for: int = 0) -> None:
         now = time.monotonic()
@@ -250,6 +248,16 @@ class Agents:
             del self._open[agent]
             await store.close()
             _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder: in one step for everybody who looks for it, and then for good."""
+    gone = folder.with_name(folder.name + _FORGOTTEN)
+    if gone.exists():
+        shutil.rmtree(gone)
+    folder.rename(gone)
+    atomic.sync_folder(folder.parent)
+    shutil.rmtree(gone)
 
 
 def _size(folder: Path) -> int:

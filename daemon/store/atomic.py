@@ -1,15 +1,121 @@
-"""Writing a file so that a reader, or a power cut, meets the old one or the new one whole."""
+"""Reading and replacing files in folders that others may write to.
+
+A link is never followed, a pipe never waited for, and nothing is written into a file that exists.
+A reader, and a power cut, find the old file or the new one, whole.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import secrets
 import shutil
 import stat
-import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
-from ..errors import Conflict
+from ..errors import Conflict, TooLarge
+
+_ANY_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER: Final = _ANY_FOLDER | os.O_NOFOLLOW
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LARGEST_COPY: Final = 33_554_432
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Replacement:
+    """New content for a file, under a random name beside it until `finish`.
+
+    The content is durable after `sync`, and takes the file's name whole. `discard` removes what
+    was not finished.
+
+    Args:
+        path: the file.
+        content: what it is to hold.
+        mode: its permissions.
+        owner: user and group, if they are not this process's.
+        modified_at: seconds since the epoch, if not now.
+        folder: an open folder that the file is in; the one that `path` names without it.
+
+    Raises:
+        Conflict: the owner cannot be set.
+        OSError: the disk refused; nothing is left behind.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        content: bytes,
+        mode: int = 0o600,
+        owner: tuple[int, int] | None = None,
+        *,
+        modified_at: float | None = None,
+        folder: int | None = None,
+    ) -> None:
+        self.path = path
+        self._temporary = f"{_prefix(path.name)}{secrets.token_hex(4)}.tmp"
+        self._folder = os.open(path.parent, _ANY_FOLDER) if folder is None else os.dup(folder)
+        try:
+            handle = os.open(self._temporary, _NEW, 0o600, dir_fd=self._folder)
+            try:
+                with os.fdopen(handle, "wb", closefd=False) as file:
+                    file.write(content)
+                if owner is not None:
+                    _set_owner(handle, path, owner)
+                os.fchmod(handle, mode)
+                if modified_at is not None:
+                    os.utime(handle, (modified_at, modified_at))
+            finally:
+                self._found = os.fstat(handle)
+                os.close(handle)
+        except BaseException:
+            self.discard()
+            raise
+
+    def finish(self) -> os.stat_result:
+        """Take the name; return how the file stands."""
+        names = (self._temporary, self.path.name)
+        os.replace(*names, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.close(self._folder)
+        return self._found
+
+    def discard(self) -> None:
+        """Remove the unfinished file."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._temporary, dir_fd=self._folder)
+        os.close(self._folder)
+
+    def sync_alone(self) -> None:
+        """Write this file's content to the disk."""
+        handle = os.open(self._temporary, _READ, dir_fd=self._folder)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def sync_filesystem(self) -> None:
+        """Write all of the file system to the disk that the file is on: one write barrier."""
+        _sync_filesystem(self._folder)
+
+    @property
+    def device(self) -> int:
+        """The file system's number."""
+        return self._found.st_dev
+
+
+def sync(replacements: Iterable[Replacement]) -> None:
+    """Make the content of several files durable, with one sync for each file system.
+
+    What was written before to other files there, such as a database's log, is durable with it.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    by_device = {one.device: one for one in replacements}
+    for one in by_device.values():
+        one.sync_filesystem()
 
 
 def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
@@ -18,30 +124,77 @@ def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
     When it returns, the content and the name are on the disk. When it raises, or the machine
     stops half-way, `path` is as it was.
 
-    Returns:
-        What the written file itself says of its time, size and inode, whatever stands under its
-        name by now.
-
     Raises:
         Conflict: `path` is a folder, a link or a device.
         OSError: the disk refused; the temporary file is gone again.
     """
     if _is_special(path):
         raise Conflict(f"cannot replace {path}: it is not a regular file", hint="move it away")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    new = Replacement(path, content, mode)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-            written = os.fstat(file.fileno())
-        Path(name).replace(path)
+        new.sync_alone()
+        found = new.finish()
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        new.discard()
         raise
     sync_folder(path.parent)
-    return written
+    return found
+
+
+def read(
+    path: Path, limit: int, *, below: Path | None = None, alone: bool = False
+) -> tuple[bytes, os.stat_result]:
+    """The content of a regular file, and how it stood when it was opened.
+
+    Args:
+        path: the file.
+        limit: bytes; a larger file is not read.
+        below: a folder above it from which on no part of the path may be a link.
+        alone: whether a file that has other names as well (hard links) is refused.
+
+    Raises:
+        FileNotFoundError: nothing has the name.
+        Conflict: it is no regular file, or a link is on the way.
+        TooLarge: it is larger than the limit.
+        OSError: it cannot be read.
+    """
+    top = path.parent if below is None else below
+    folder = os.open(top, _FOLDER if below is not None else _ANY_FOLDER)
+    try:
+        for part in path.parent.relative_to(top).parts:
+            inner = _open(part, folder, path, inner=True)
+            os.close(folder)
+            folder = inner
+        handle = _open(path.name, folder, path, inner=False)
+    finally:
+        os.close(folder)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise Conflict(f"cannot read {path}: it is not a regular file")
+        if alone and found.st_nlink > 1:
+            raise Conflict(f"cannot use {path}: it has {found.st_nlink} names (hard links)")
+        content = file.read(limit + 1) if found.st_size <= limit else b""
+    if found.st_size > limit or len(content) > limit:
+        raise TooLarge(f"cannot read {path}: it has more than {limit:,} bytes")
+    return content, found
+
+
+def make_folder(path: Path, mode: int = 0o700) -> None:
+    """Make a folder and those above it, durably: the parent of each one made is synced.
+
+    Raises:
+        OSError: the disk refused, or something else has the name.
+    """
+    if path.is_dir():
+        return
+    if path.parent != path:
+        make_folder(path.parent, mode)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=mode)
+        sync_folder(path.parent)
+    if not path.is_dir():
+        raise NotADirectoryError(20, "something else than a folder has the name", str(path))
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
@@ -51,7 +204,16 @@ def remove_unfinished(folder: Path, name: str = "*") -> None:
     """
     with contextlib.suppress(OSError):
         for path in folder.glob(f".{name}.????????.tmp"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def remove_unfinished_in(folder: int, name: str) -> None:
+    """Remove what a writer of the file `name` in an open folder left when it was killed."""
+    for left in os.listdir(folder):
+        if left.startswith(_prefix(name)) and left.endswith(".tmp"):
+            with contextlib.suppress(OSError):
+                os.unlink(left, dir_fd=folder)
 
 
 def sync_folder(folder: Path) -> None:
@@ -63,11 +225,25 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make all files and names below `folder` durable."""
+    for top, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            path = Path(top, name)
+            if not path.is_symlink() and path.is_file():
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+        sync_folder(Path(top))
+
+
 def keep_copy(path: Path, copy: Path) -> None:
-    """Copy `path`, durably, with its times. What cannot be read is moved instead."""
+    """Copy `path`, durably, with its times. What cannot be read, or is huge, is moved instead."""
     try:
-        write(copy, path.read_bytes())
-    except PermissionError:
+        write(copy, read(path, _LARGEST_COPY)[0])
+    except (Conflict, PermissionError, TooLarge):
         path.rename(copy)
     else:
         shutil.copystat(path, copy)
@@ -81,7 +257,7 @@ def remove(path: Path) -> None:
 
 
 def set_aside(path: Path, word: str, stamp: str) -> Path:
-    """Rename `path` to its `free_name` and return that."""
+    """Rename `path`, whatever it is, to its `free_name` and return that."""
     aside = free_name(path, word, stamp)
     path.rename(aside)
     sync_folder(path.parent)
@@ -92,10 +268,25 @@ def free_name(path: Path, word: str, stamp: str) -> Path:
     """`<name>.<word>-<stamp>` beside `path`, numbered if that is taken."""
     free = path.with_name(f"{path.name}.{word}-{stamp}")
     number = 1
-    while free.exists():
+    while os.path.lexists(free):
         number += 1
         free = path.with_name(f"{path.name}.{word}-{stamp}-{number}")
     return free
+
+
+def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:
+    """Open a folder on the way to `path`, or the file itself."""
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if stat.S_ISLNK(found):
+        raise Conflict(f"cannot read {path}: '{name}' is a link")
+    if not (stat.S_ISDIR(found) if inner else stat.S_ISREG(found)):
+        raise Conflict(f"cannot read {path}: '{name}' is not a {'folder' if inner else 'file'}")
+    return os.open(name, _FOLDER if inner else _READ, dir_fd=folder)
+
+
+def _prefix(name: str) -> str:
+    """What the unfinished names of a file begin with; shorter than any disk's limit."""
+    return f".{name.encode()[:200].decode(errors='ignore')}."
 
 
 def _is_special(path: Path) -> bool:
@@ -103,3 +294,22 @@ def _is_special(path: Path) -> bool:
         return not stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:
         return False
+
+
+def _set_owner(handle: int, path: Path, owner: tuple[int, int]) -> None:
+    made = os.fstat(handle)
+    if (made.st_uid, made.st_gid) == owner:
+        return
+    try:
+        os.fchown(handle, *owner)
+    except PermissionError as error:
+        raise Conflict(f"cannot replace {path}: its owner cannot be kept") from error
+
+
+def _sync_filesystem(handle: int) -> None:
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        os.sync()
+    elif syncfs(handle):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

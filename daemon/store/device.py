@@ -10,22 +10,37 @@ from pathlib import Path
 from . import atomic
 
 
-def device_id(state_dir: Path) -> str:
-    """The id in `<state-dir>/device.json`; made, durably, if there is none.
+class DeviceId:
+    """The id of this device, in `<state-dir>/device.json`; made, durably, if there is none.
 
-    A damaged file is set aside and a new id made: versions stay ordered by their clock, and
-    the old id only names where older rows came from.
+    A damaged file is set aside and a new id made: stamps stay ordered by their clock, and the old
+    id only names where older changes came from.
+
+    Args:
+        state_dir: the folder, which exists.
     """
-    path = state_dir / "device.json"
-    if path.exists():
-        found = _read(path)
-        if found:
-            return found
-        atomic.set_aside(path, "corrupt", time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
-    atomic.remove_unfinished(state_dir, path.name)
-    made = secrets.token_hex(6)
-    atomic.write(path, json.dumps({"device": made, "created_at": int(time.time())}).encode())
-    return made
+
+    def __init__(self, state_dir: Path) -> None:
+        self._path = state_dir / "device.json"
+        self.id = self._found() or self.renew()
+
+    def renew(self) -> str:
+        """Take another id, since this one is in use on another device. Blocking."""
+        atomic.remove_unfinished(self._path.parent, self._path.name)
+        made = secrets.token_hex(6)
+        content = {"device": made, "created_at": int(time.time())}
+        atomic.write(self._path, json.dumps(content).encode())
+        self.id = made
+        return made
+
+    def _found(self) -> str | None:
+        if not self._path.exists():
+            return None
+        found = _read(self._path)
+        if found is None:
+            stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+            atomic.set_aside(self._path, "corrupt", stamp)
+        return found
 
 
 def _read(path: Path) -> str | None:

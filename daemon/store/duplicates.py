@@ -9,7 +9,7 @@ from typing import Final
 from ..memory.indexing import index_text
 from ..memory.records import Memory
 from ..memory.similarity import exact_key
-from .rows import SELECT, from_row
+from .memory_table import SELECT, from_row
 
 # The words of so many characters tell a text from most others; the rest is compared in full.
 _BEGINNING: Final = 400

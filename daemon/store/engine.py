@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -15,18 +16,20 @@ from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
 from ..problems import Problems
-from . import faces
 from .database import connect_reader, translate, translate_os
-from .face_files import FaceFiles
-from .face_writer import FaceWriter, announced
-from .opening import Place, open_database
+from .device import DeviceId
+from .documents import FILES
+from .memory_table import is_index_current, rebuild_index
+from .opening import Importer, Opener, Place
 from .readers import Readers
-from .settling import settle
+from .settling import read_clock, settle
+from .state_files import StateFiles
 from .transaction import Event, Rules, Transaction
 from .writer import Committed, Writer
 
-# What the database notes of the state files: digests, the version, what was about to be written.
-_Noted: TypeAlias = tuple[dict[str, str], int, dict[str, list[str]]]
+# When the whole database was read last and found sound, in the table `meta`.
+CHECKED: Final = "checked_at"
+_WEEK: Final = 604_800.0
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -38,17 +41,26 @@ class Surroundings(msgspec.Struct, frozen=True):
     publish: Callable[[str, Event], None]
     outgoing: Callable[[str, frozenset[str]], None]
     rules: Callable[[], Rules]
+    importer: Importer
+    device: DeviceId
     readers: int
     face_delay_seconds: Callable[[], float]
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """The parts that are replaced together when a database is rebuilt."""
+    """The parts that are replaced together when a database is rebuilt.
+
+    Attributes:
+        doubtful: whether the database should be read as a whole: it was not closed in order, or
+            nobody has done so for a week.
+    """
 
     writer: Writer
     readers: Readers
-    faces: FaceWriter
+    faces: StateFiles
     writing: asyncio.Task[None]
+    doubtful: bool
+    indexing: asyncio.Task[None] | None
 
     async def end_tasks(self) -> None:
         """Write no state file any more, but for one that is on its way."""
@@ -63,8 +75,12 @@ class Engine(msgspec.Struct, frozen=True):
         """
         await self.end_tasks()
         await self.faces.finish()
-        await self.writer.close(last)
+        # The connection that is closed last moves the log into the database: one that may write.
         await asyncio.to_thread(self.readers.close)
+        await self.writer.close(last)
+        if self.indexing is not None:
+            # A failure shows again when the memory is opened next.
+            await asyncio.gather(self.indexing, return_exceptions=True)
 
 
 async def start_engine(
@@ -87,29 +103,26 @@ async def start_engine(
     Raises:
         ThermoclineError: it cannot be opened.
     """
-    db, (digests, clock, writing) = await asyncio.to_thread(_opened, place, around, damage)
-    ticking = HybridClock(around.now, clock)
+    opened = await asyncio.to_thread(_opened, place, around, damage)
+    clock = HybridClock(around.now, opened.highest, opened.issued)
     loop = asyncio.get_running_loop()
     writer = Writer(
         place.database,
-        db,
+        opened.db,
         begin=lambda db: Transaction(
-            db,
-            now=around.now(),
-            device=place.device,
-            rules=around.rules(),
-            tick=ticking.tick,
-            observe=ticking.observe,
+            db, now=around.now(), device=around.device.id, rules=around.rules(), clock=clock
         ),
         settle=settle,
         committed=committed,
         loop=loop,
     )
+    # Before any other write: those take words out of the index.
+    indexing = None if opened.indexed else loop.create_task(writer.submit(rebuild_index))
     readers = readers_of(place, around, connect_reader)
-    files = FaceFiles(place.folder, {faces.MARKDOWN_FILE: place.markdown}, digests, writing)
-    keeper = FaceWriter(
+    files = StateFiles(
         place.agent,
-        files,
+        place.folder,
+        place.markdown,
         writer=writer,
         readers=readers,
         rules=around.rules,
@@ -117,12 +130,12 @@ async def start_engine(
         problems=around.problems,
         damaged=damaged,
     )
-    keeper.want(faces.FILES)
+    files.want(FILES)
     around.problems.clear("rebuild_failed", place.agent)
     task = loop.create_task(
-        keeper.run(around.face_delay_seconds), name=f"state files of {place.agent}"
+        files.run(around.face_delay_seconds), name=f"state files of {place.agent}"
     )
-    return Engine(writer, readers, keeper, task)
+    return Engine(writer, readers, files, task, opened.doubtful, indexing)
 
 
 def readers_of(
@@ -148,9 +161,17 @@ def copy_database(db: sqlite3.Connection, path: Path) -> None:
         target.close()
 
 
-def _opened(
-    place: Place, around: Surroundings, damage: StoreDamaged | None
-) -> tuple[sqlite3.Connection, _Noted]:
+class _Opened(msgspec.Struct, frozen=True):
+    """A database that was opened, its clock, whether to check it, whether its index is ours."""
+
+    db: sqlite3.Connection
+    highest: int
+    issued: int
+    doubtful: bool
+    indexed: bool
+
+
+def _opened(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
     """Open; damage that shows as early as here is mended at once. Blocking."""
     try:
         return _opened_once(place, around, damage)
@@ -160,16 +181,20 @@ def _opened(
         return _opened_once(place, around, error)
 
 
-def _opened_once(
-    place: Place, around: Surroundings, damage: StoreDamaged | None
-) -> tuple[sqlite3.Connection, _Noted]:
+def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
+    # SQLite removes the log of a database that was closed in order.
+    log = place.database.with_name(f"{place.database.name}-wal")
+    unclean = log.exists() and log.stat().st_size > 0
+    opener = Opener(around.importer, around.device, around.rules, around.now, around.problems)
     try:
-        db = open_database(place, around.rules(), around.now, around.problems, damage)
+        db = opener.open(place, damage)
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
-        digests = dict(db.execute("SELECT name, digest FROM faces").fetchall())
-        return db, (digests, faces.version(db), announced(db))
+        checked = db.execute("SELECT value FROM meta WHERE key = ?", (CHECKED,)).fetchone()
+        age = around.now() - float(checked[0]) if checked else math.inf
+        doubtful = unclean or not 0 <= age < _WEEK
+        return _Opened(db, *read_clock(db), doubtful, is_index_current(db))
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

@@ -9,18 +9,28 @@ from typing import Any, Final
 
 import msgspec
 
+from thermocline.sync import Row
+
+from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import HOT, score_of
-from . import memories, memory_rows
-from .rows import SELECT, from_row
+from . import memories, memory_rows, rows
+from .kind import Kind
+from .memory_table import SELECT, from_row
 from .transaction import Rules, Transaction
 
-KIND: Final = "hot"
 # A hot state of 5 KB holds about thirty promoted memories at the very most.
 _PROMOTED_AT_MOST: Final = 40
+
+
+class HotEntry(msgspec.Struct, frozen=True):
+    """What the row of an entry says."""
+
+    value: Any
+    position: int = 0
 
 
 def load(db: sqlite3.Connection) -> HotState:
@@ -30,16 +40,12 @@ def load(db: sqlite3.Connection) -> HotState:
 
 def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
     """Its rows, by section and key."""
-    rows = db.execute("SELECT section, key, value, position FROM hot")
-    return {
-        (section, key): Entry(value=msgspec.json.decode(value), position=position)
-        for section, key, value, position in rows
-    }
-
-
-def clocks(db: sqlite3.Connection) -> dict[EntryKey, int]:
-    """The version of each row."""
-    return {(s, k): clock for s, k, clock in db.execute("SELECT section, key, clock FROM hot")}
+    found: dict[EntryKey, Entry] = {}
+    for name, data in rows.live_rows(db, KIND):
+        section, _, key = name.partition("/")
+        saved = msgspec.json.decode(data, type=HotEntry)
+        found[section, key] = Entry(value=saved.value, position=saved.position)
+    return found
 
 
 def save(tx: Transaction, state: HotState) -> HotState:
@@ -49,16 +55,10 @@ def save(tx: Transaction, state: HotState) -> HotState:
         _remember(tx, displaced)
     changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
     for (section, key), entry in changes.changed.items():
-        clock = tx.version()
-        tx.db.execute(
-            "INSERT OR REPLACE INTO hot VALUES (?, ?, ?, ?, ?, ?)",
-            (section, key, _json(entry.value), entry.position, clock, tx.device),
-        )
-        tx.alive(KIND, _id(section, key))
-        tx.changed(KIND, _id(section, key), clock)
+        data = {"value": entry.value, "position": entry.position}
+        rows.write(tx, KIND, f"{section}/{key}", data)
     for section, key in changes.removed:
-        tx.db.execute("DELETE FROM hot WHERE section = ? AND key = ?", (section, key))
-        tx.deleted(KIND, _id(section, key))
+        rows.write(tx, KIND, f"{section}/{key}", None)
     tx.faces.add("hot")
     touched = {section for section, _ in (*changes.changed, *changes.removed)}
     if touched:
@@ -68,12 +68,12 @@ def save(tx: Transaction, state: HotState) -> HotState:
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot now and hold still, the highest score first."""
-    rows = db.execute(
+    found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)",
         (now,),
     )
-    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, rows)]
+    scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, found)]
     best = sorted((pair for pair in scored if pair[0] >= HOT), key=lambda pair: -pair[0])
     return [memory for _, memory in best[:_PROMOTED_AT_MOST]]
 
@@ -88,7 +88,7 @@ def _remember(tx: Transaction, displaced: Displaced) -> None:
     for part in _parts(displaced.text):
         digest = hashlib.sha256(f"{displaced.section}\0{part}".encode()).hexdigest()
         key = digest[:16]
-        if memory_rows.known(tx.db, key):
+        if memory_rows.fetch(tx.db, key) is not None:
             continue
         memories.insert(
             tx,
@@ -120,9 +120,22 @@ def _parts(text: str, limit: int = 60_000) -> Iterator[str]:
     yield raw.decode()
 
 
-def _id(section: str, key: str) -> str:
-    return f"{section}/{key}"
+def _applied(tx: Transaction, _before: Row | None, _after: Row) -> None:
+    tx.settle_hot = True
+    tx.faces.add("hot")
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def _check(row: Row) -> None:
+    section, _, _ = row.id.partition("/")
+    if not hot.is_entry(section, msgspec.convert(row.data, HotEntry).value):
+        raise InvalidInput(f"cannot take '{row.id}' into the hot state: it is not an entry")
+
+
+KIND: Final = Kind(
+    name="hot",
+    fields=frozenset(HotEntry.__struct_fields__),
+    vital=("value",),
+    urgent=True,
+    check=_check,
+    applied=_applied,
+)

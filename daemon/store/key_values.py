@@ -7,10 +7,13 @@ from typing import Final
 
 import msgspec
 
-from ..errors import NotFound
-from .transaction import Transaction
+from thermocline.sync import Fields, Row
 
-KIND: Final = "kv"
+from ..errors import NotFound
+from ..memory.checks import check_text, check_time
+from . import rows
+from .kind import Kind
+from .transaction import Transaction
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -18,11 +21,8 @@ class Pair(msgspec.Struct, frozen=True):
 
     key: str
     value: str
-    created_at: float
-    updated_at: float
-
-
-_SELECT = "SELECT key, value, created_at, updated_at FROM kv"
+    created_at: float = 0.0
+    updated_at: float = 0.0
 
 
 def get(db: sqlite3.Connection, key: str) -> Pair:
@@ -31,35 +31,42 @@ def get(db: sqlite3.Connection, key: str) -> Pair:
     Raises:
         NotFound: there is none.
     """
-    found = db.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone()
-    if found is None:
+    row = rows.load(db, KIND, key)
+    if row is None:
         raise NotFound(f"no value is stored under '{key}'", field="key")
-    return Pair(*found)
+    return _pair(key, row.data)
 
 
 def page(db: sqlite3.Connection, prefix: str, limit: int, offset: int) -> tuple[list[Pair], int]:
     """The pairs whose key begins with `prefix`, in the order of their keys, and how many."""
+    where = "FROM rows WHERE kind = 'pair' AND live AND id >= ? AND id < ?"
     bounds = (prefix, f"{prefix}\U0010ffff")
-    where = "WHERE key >= ? AND key < ?"
-    rows = db.execute(f"{_SELECT} {where} ORDER BY key LIMIT ? OFFSET ?", (*bounds, limit, offset))
-    total = db.execute(f"SELECT count(*) FROM kv {where}", bounds).fetchone()[0]
-    return [Pair(*row) for row in rows], int(total)
+    found = db.execute(
+        f"SELECT id, data {where} ORDER BY id LIMIT ? OFFSET ?", (*bounds, limit, offset)
+    )
+    total = db.execute(f"SELECT count(*) {where}", bounds).fetchone()[0]
+    return [_pair(key, msgspec.json.decode(data)) for key, data in found], int(total)
+
+
+def newest(db: sqlite3.Connection, limit: int) -> list[Pair]:
+    """The pairs that were changed last, the latest first."""
+    found = db.execute(
+        "SELECT id, data FROM rows WHERE kind = 'pair' AND live"
+        " ORDER BY data ->> 'updated_at' DESC LIMIT ?",
+        (limit,),
+    )
+    return [_pair(key, msgspec.json.decode(data)) for key, data in found]
 
 
 def put(tx: Transaction, key: str, value: str, *, created_at: float | None = None) -> Pair:
     """Store `value` under `key`, in place of what was there."""
-    clock = tx.version()
-    tx.db.execute(
-        "INSERT INTO kv VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " value = excluded.value, updated_at = excluded.updated_at,"
-        " clock = excluded.clock, device = excluded.device",
-        (key, value, created_at or tx.now, tx.now, clock, tx.device),
-    )
-    tx.alive(KIND, key)
-    tx.changed(KIND, key, clock)
-    tx.faces.add("kv")
+    known = rows.load(tx.db, KIND, key)
+    if created_at is None:
+        created_at = tx.now if known is None else _pair(key, known.data).created_at
+    pair = Pair(key=key, value=value, created_at=created_at, updated_at=tx.now)
+    rows.write(tx, KIND, key, {name: getattr(pair, name) for name in _FIELDS})
     tx.tell("kv.set", key=key)
-    return get(tx.db, key)
+    return pair
 
 
 def delete(tx: Transaction, key: str) -> None:
@@ -69,7 +76,23 @@ def delete(tx: Transaction, key: str) -> None:
         NotFound: there is none.
     """
     get(tx.db, key)
-    tx.db.execute("DELETE FROM kv WHERE key = ?", (key,))
-    tx.deleted(KIND, key)
-    tx.faces.add("kv")
+    rows.write(tx, KIND, key, None)
     tx.tell("kv.deleted", key=key)
+
+
+def _pair(key: str, data: Fields) -> Pair:
+    fields: Fields = {name: data[name] for name in _FIELDS if name in data}
+    return msgspec.convert(fields | {"key": key}, Pair)
+
+
+def _check(row: Row) -> None:
+    pair = _pair(row.id, row.data)
+    check_text(pair.key, _ANY_SIZE, field="key")
+    check_time(pair.created_at, field="created_at")
+    check_time(pair.updated_at, field="updated_at")
+
+
+_FIELDS: Final = ("value", "created_at", "updated_at")
+# What came is not cut: other devices may be allowed longer texts.
+_ANY_SIZE: Final = 1 << 62
+KIND: Final = Kind(name="pair", fields=frozenset(_FIELDS), vital=("value",), check=_check)

@@ -15,7 +15,7 @@ from ..memory.stop_words import STOP_WORDS
 from ..memory.vocabulary import NEGATIONS
 from . import memory_rows
 from .duplicates import find_same
-from .rows import SELECT, from_row
+from .memory_table import SELECT, from_row
 
 _COMING_AND_GOING: Final = STOP_WORDS | NEGATIONS
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
@@ -32,7 +32,7 @@ def known(db: sqlite3.Connection, memory: Memory) -> bool:
     A memory with the same text but for case and blanks counts, one that was merged into another
     included, and one that would be merged with it.
     """
-    if memory_rows.known(db, memory.id) or _forgotten(db, memory.id):
+    if memory_rows.KIND.table.load(db, memory_rows.KIND.name, memory.id) is not None:
         return True
     return said_already(db, memory) is not None
 
@@ -53,13 +53,6 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
 
 def _same(text: str) -> str:
     return text.strip().lower()
-
-
-def _forgotten(db: sqlite3.Connection, key: str) -> bool:
-    found = db.execute(
-        "SELECT 1 FROM tombstones WHERE kind = ? AND id = ?", (memory_rows.KIND, key)
-    )
-    return found.fetchone() is not None
 
 
 def _candidates(db: sqlite3.Connection, text: str) -> list[Memory]:

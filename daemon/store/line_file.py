@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import Conflict
-from .atomic import sync_folder
+from .atomic import make_folder, sync_folder
 from .database import translate_os
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -29,7 +29,7 @@ def append(path: Path, line: str) -> None:
         ThermoclineError: the disk refuses; the file is as it was.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle = os.open(path, _FLAGS, 0o600)
         try:
             _append(handle, path, line.encode())

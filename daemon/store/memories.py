@@ -1,4 +1,4 @@
-"""The operations on memories. Each keeps row, full text, archive, tree and outbox in step."""
+"""The operations on memories. Each is a change of rows; the rest follows in `_applied`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Final
 import msgspec
 
 from ..errors import Conflict, NotFound
-from ..memory.ageing import fit_for_archive
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
-from ..memory.warm import record_size
-from . import memory_rows, merge_rows, merging, remote_rows, tree_rows, uses_rows
-from .remote_rows import Note, OnReplicaAlone
-from .rows import SELECT, from_row
-from .transaction import SEGMENT_ROWS, Transaction
+from . import merging, rows, tree_rows, uses
+from .memory_rows import KIND, fetch, rewrite, there, unlink
+from .memory_table import SELECT, WORDS_TO_FORGET, from_row, said
+from .transaction import Transaction
 
-KIND: Final = memory_rows.KIND
 SHORTEST_PREFIX: Final = 4
 # Pages of the index that one step merges, which keeps the writer busy for some milliseconds.
 _PAGES: Final = 64
@@ -30,30 +27,20 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
     Raises:
         NotFound: there is none.
         Conflict: several ids begin so.
-        OnReplicaAlone: the replica has it, and this device has not.
     """
-    found = memory_rows.fetch(db, key)
+    found = fetch(db, key)
     if found is not None:
         return found
-    if remote_rows.find(db, key) is not None:
-        raise OnReplicaAlone(key)
+    alike: list[tuple[object, ...]] = []
     if len(key) >= SHORTEST_PREFIX:
-        return _find_beginning(db, key)
-    raise NotFound(f"no memory has the id '{key}'", field="id")
-
-
-def _find_beginning(db: sqlite3.Connection, prefix: str) -> Memory:
-    rows = db.execute(
-        f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (prefix, f"{prefix}\U0010ffff")
-    ).fetchall()
-    elsewhere = remote_rows.beginning(db, prefix, 2)
-    if len(rows) + len(elsewhere) > 1:
-        raise Conflict(f"cannot tell which memory '{prefix}' is: several begin so", field="id")
-    if elsewhere:
-        raise OnReplicaAlone(elsewhere[0])
-    if not rows:
-        raise NotFound(f"no memory has the id '{prefix}'", field="id")
-    return from_row(rows[0])
+        alike = db.execute(
+            f"{SELECT} WHERE id > ? AND id < ? LIMIT 2", (key, f"{key}\U0010ffff")
+        ).fetchall()
+    if len(alike) > 1:
+        raise Conflict(f"cannot tell which memory '{key}' is: several begin so", field="id")
+    if not alike:
+        raise NotFound(f"no memory has the id '{key}'", field="id")
+    return from_row(alike[0])
 
 
 def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
@@ -62,7 +49,6 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
     Raises:
         NotFound: there is none, or it has expired.
         Conflict: several ids begin so.
-        OnReplicaAlone: the replica has it, and this device has not.
     """
     memory = find(db, key)
     if memory.expired(now):
@@ -71,34 +57,48 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
 
 
 def insert(tx: Transaction, memory: Memory) -> Memory:
-    """Store a new memory, under a fresh version unless it carries one.
+    """Store a new memory, in the category that stands for its own in the tree.
+
+    The uses that it brings along are its own; what devices counted under its id is added.
 
     Raises:
         Conflict: its id is taken.
     """
-    memory = memory_rows.add(tx, memory)
+    if fetch(tx.db, memory.id) is not None:
+        raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id")
+    memory = _filed(tx, memory)
+    data = said(memory)
+    if memory.access_count:
+        data["access_count"] = memory.access_count
+    if memory.last_accessed_at is not None:
+        data["last_accessed_at"] = memory.last_accessed_at
+    rows.write(tx, KIND, memory.id, data)
+    if memory.archived_at is not None:
+        tx.db.execute(
+            "UPDATE memories SET archived_at = ? WHERE id = ?", (memory.archived_at, memory.id)
+        )
     tree_rows.touch(tx, memory.category)
     tx.count("total_stored")
-    tx.tell("memory.stored", **_brief(tx, memory))
-    return memory
+    return _told(tx, memory.id, "memory.stored")
 
 
-def replace(tx: Transaction, old: Memory, new: Memory) -> Memory:
-    """Put `new` in the place of `old`, under a fresh version and the same id.
+def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
+    """Let a memory say what `new` says, under the same id.
 
     Where the text is another, what it contradicted, and what contradicted it, is open again.
     """
     if new.text != old.text:
-        merging.unlink(tx, old.id)
+        unlink(tx, old.id)
         new = msgspec.structs.replace(new, superseded_by=None)
-    new = memory_rows.rewrite(tx, old, new)
+    if new.category != old.category:
+        new = _filed(tx, msgspec.structs.replace(new, original_category=""))
+    rewrite(tx, new, why=why)
     tree_rows.touch(tx, new.category)
-    tx.tell("memory.updated", **_brief(tx, new))
-    return new
+    return _told(tx, old.id, "memory.updated")
 
 
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
-    """Forget a memory: its text is overwritten on the disk, and a tombstone stays.
+    """Forget a memory: its text is overwritten on the disk, its history too, a tombstone stays.
 
     Nothing of it is left in what it was merged into. Those that were merged into it come back,
     so that forgetting one statement hides no other for ever.
@@ -107,12 +107,18 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
         The ids of those that come back.
     """
     if memory.merged_into is not None:
+        kept = merging.above(tx.db, memory)
         memory = merging.part(tx, memory)
-    return _forget(tx, memory)
+        for key in kept:
+            rows.erase(tx, KIND, key)
+    back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
+    rows.write(tx, KIND, memory.id, None)
+    tx.tell("memory.deleted", id=memory.id, category=memory.category)
+    return tuple(key for (key,) in back)
 
 
 def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
-    """Forget the memory that `find` finds, or that the replica alone holds; as `delete`.
+    """Forget the memory that `find` finds, as `delete`.
 
     Returns:
         Its id, and the ids of those that come back.
@@ -121,66 +127,32 @@ def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
         NotFound: there is none.
         Conflict: several ids begin so.
     """
-    try:
-        memory = find(tx.db, key)
-    except OnReplicaAlone as absent:
-        note = remote_rows.find(tx.db, absent.id)
-        assert note is not None
-        return note.id, forget_note(tx, note)
+    memory = find(tx.db, key)
     return memory.id, delete(tx, memory)
 
 
 def expire(tx: Transaction, memory: Memory) -> None:
     """Forget a memory whose time has passed; what it was merged into keeps what it gained.
 
-    A merge gave that the later expiry of both.
+    A merge gave that the later expiry of both. The uses, which are derived, go with the memory.
     """
-    _forget(tx, memory)
-
-
-def forget_note(tx: Transaction, note: Note) -> tuple[str, ...]:
-    """Forget a memory that the replica alone holds, where the tombstone removes it; as `delete`."""
-    back = _detach(tx, note.id)
-    remote_rows.drop(tx, note.id)
-    memory_rows.bury(tx, note.id)
-    tx.tell("memory.deleted", id=note.id, category=note.category)
-    return back
-
-
-def _forget(tx: Transaction, memory: Memory) -> tuple[str, ...]:
-    back = _detach(tx, memory.id)
-    memory_rows.remove(tx, memory)
+    rows.write(tx, KIND, memory.id, None)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
-    return back
-
-
-def _detach(tx: Transaction, key: str) -> tuple[str, ...]:
-    back = merging.release(tx, key)
-    merging.unlink(tx, key)
-    merge_rows.drop(tx, key)
-    return back
 
 
 def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
     """Count one use of each memory. Unknown ids are passed over.
 
-    A use is no edit: the version stays, and each device counts its own, so that two devices'
-    uses never conflict.
+    A use is no edit: each device counts its own, so that two devices' uses never conflict.
     """
-    clock = tx.version()
-    for key in ids:
-        used = tx.db.execute(
-            "UPDATE memories SET access_count = access_count + 1,"
-            " last_accessed_at = max(coalesce(last_accessed_at, 0), ?)"
-            " WHERE id = ? RETURNING category",
-            (tx.now, key),
-        ).fetchone()
-        if used is not None:
-            tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, used[0]))
-        if used is not None or remote_rows.find(tx.db, key) is not None:
-            uses_rows.count(tx, key, clock)
+    known: list[str] = []
+    for key in dict.fromkeys(ids):
+        found = tx.db.execute("SELECT category FROM memories WHERE id = ?", (key,)).fetchone()
+        if found is not None:
+            known.append(key)
+            tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, found[0]))
+    uses.count(tx, known)
     tx.count("reinforcements_today", len(ids))
-    tx.faces.update({"warm", "tree", "hot"})
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
@@ -192,19 +164,14 @@ def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
 
 
 def archive(tx: Transaction, ids: Iterable[str]) -> int:
-    """Move memories from warm to the cold archive, and return how many."""
-    moved = 0
-    for key in ids:
-        clock = tx.version()
-        found = tx.db.execute(
-            "UPDATE memories SET archived_at = ?, filed_clock = ?, filed_device = ?"
-            " WHERE id = ? AND archived_at IS NULL RETURNING row",
-            (tx.now, clock, tx.device, key),
-        ).fetchone()
-        if found is not None:
-            moved += 1
-            tx.archived(found[0])
-            tx.changed(KIND, key, clock, filed_only=True)
+    """Move memories from warm to the cold archive of this device, and return how many."""
+    moved = sum(
+        tx.db.execute(
+            "UPDATE memories SET archived_at = ? WHERE id = ? AND archived_at IS NULL",
+            (tx.now, key),
+        ).rowcount
+        for key in ids
+    )
     if moved:
         tx.count("total_evicted", moved)
         tx.count("evictions_today", moved)
@@ -213,40 +180,19 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
     return moved
 
 
-def archive_unused(tx: Transaction, ids: Iterable[str]) -> int:
-    """Archive those of some memories that have faded unused; return how many."""
-    found = (memory_rows.fetch(tx.db, key) for key in ids)
-    return archive(tx, [m.id for m in found if m is not None and fit_for_archive(m, tx.now)])
-
-
 def relabel(tx: Transaction, old: str, new: str) -> None:
     """File every memory of category `old` under `new`, and remember where it was filed first."""
-    clock = tx.version()
-    tx.db.execute(
-        "INSERT INTO outbox SELECT ?, id, ?, 1 FROM memories WHERE category = ?"
-        " ON CONFLICT DO UPDATE SET clock = excluded.clock",
-        (KIND, clock, old),
-    )
-    tx.db.execute(
-        "INSERT OR REPLACE INTO stale_segments SELECT DISTINCT row / ?, ? FROM memories"
-        " WHERE category = ? AND archived_at IS NOT NULL",
-        (SEGMENT_ROWS, clock, old),
-    )
-    tx.db.execute(
-        "UPDATE memories SET category = ?1, filed_clock = ?2, filed_device = ?3,"
-        " original_category ="
-        " CASE original_category WHEN '' THEN ?4 WHEN ?1 THEN '' ELSE original_category END"
-        " WHERE category = ?4",
-        (new, clock, tx.device, old),
-    )
-    warm = tx.db.execute(f"{SELECT} WHERE category = ? AND archived_at IS NULL", (new,)).fetchall()
-    for memory in map(from_row, warm):
-        tx.db.execute("UPDATE memories SET size = ? WHERE id = ?", (record_size(memory), memory.id))
-    remote_rows.relabel(tx, old, new, clock)
-    tx.outgoing.add(KIND)
-    tx.settle_warm = True
-    tx.faces.update({"warm", "tree", "hot"})
+    found = tx.db.execute(f"{SELECT} WHERE category = ?", (old,)).fetchall()
+    for memory in map(from_row, found):
+        refile(tx, memory, new, memory.original_category or old)
     tx.tell("category.merged", category=old, into=new)
+
+
+def refile(tx: Transaction, memory: Memory, category: str, original: str) -> None:
+    """File a memory elsewhere. `original` is where its caller wanted it; "": just there."""
+    original = "" if original == category else original
+    moved = msgspec.structs.replace(memory, category=category, original_category=original)
+    rewrite(tx, moved, why="refiled")
 
 
 def remembers_words(db: sqlite3.Connection) -> bool:
@@ -254,10 +200,8 @@ def remembers_words(db: sqlite3.Connection) -> bool:
 
     It only marks their entries as deleted, until its parts are merged.
     """
-    return (
-        db.execute("SELECT 1 FROM meta WHERE key = ?", (memory_rows.WORDS_TO_FORGET,)).fetchone()
-        is not None
-    )
+    found = db.execute("SELECT 1 FROM meta WHERE key = ?", (WORDS_TO_FORGET,))
+    return found.fetchone() is not None
 
 
 def forget_words(tx: Transaction) -> None:
@@ -266,14 +210,20 @@ def forget_words(tx: Transaction) -> None:
     tx.db.execute("INSERT INTO memory_fts(memory_fts, rank) VALUES ('merge', ?)", (-_PAGES,))
     # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
     if tx.db.total_changes - before < 2:
-        tx.db.execute("DELETE FROM meta WHERE key = ?", (memory_rows.WORDS_TO_FORGET,))
+        tx.db.execute("DELETE FROM meta WHERE key = ?", (WORDS_TO_FORGET,))
 
 
-def _brief(tx: Transaction, memory: Memory) -> dict[str, str]:
-    value = score_of(memory, tx.now, tx.rules.scoring)
-    return {
-        "id": memory.id,
-        "category": memory.category,
-        "event": memory.event,
-        "tier": tier_of(value),
-    }
+def _filed(tx: Transaction, memory: Memory) -> Memory:
+    category = tree_rows.resolve(tx, memory.category)
+    if category == memory.category:
+        return memory
+    original = memory.original_category or memory.category
+    return msgspec.structs.replace(memory, category=category, original_category=original)
+
+
+def _told(tx: Transaction, key: str, event: str) -> Memory:
+    """The memory as it stands, told of to the listeners."""
+    memory = there(tx, key)
+    tier = tier_of(score_of(memory, tx.now, tx.rules.scoring))
+    tx.tell(event, id=memory.id, category=memory.category, event=memory.event, tier=tier)
+    return memory

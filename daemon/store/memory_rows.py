@@ -1,25 +1,36 @@
-"""A memory's row and all that hangs on it: full text, archive, tree, outbox, kept in step.
-
-What an operation means, and what it tells, is for the modules that use this one.
-"""
+"""The row of a memory, and what follows from each version of it: links, uses, categories."""
 
 from __future__ import annotations
 
 import sqlite3
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from ..errors import Conflict, NotFound
-from ..memory.indexing import indexed_columns
+from thermocline.sync import Row, Stamp, stamps
+
+from ..errors import InvalidInput
+from ..memory.checks import (
+    CATEGORY_CHARS,
+    check_category,
+    check_data,
+    check_importance,
+    check_text,
+    check_time,
+)
 from ..memory.records import Memory
-from . import remote_rows, tree_rows, uses_rows
-from .rows import INSERT, SELECT, UPDATE, from_row, to_row
+from . import rows, tree_rows, uses
+from .kind import Kind
+from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, said
 from .transaction import Transaction
 
-KIND: Final = "memory"
-# Set while the index may hold words of texts that are gone.
-WORDS_TO_FORGET: Final = "words_to_forget"
+# What a merge gave to the memory that was kept, in the row of the other.
+GAVE: Final = "gave"
+# What came is not cut: other devices may be allowed longer texts.
+_ANY_SIZE: Final = 1 << 62
+_SHORT_TEXTS: Final = ("subject", "outcome", "source", "actor", "group", "writer", "event")
+_TIMES: Final = ("created_at", "updated_at", "last_accessed_at", "expires_at")
 
 
 def fetch(db: sqlite3.Connection, key: str | None) -> Memory | None:
@@ -28,171 +39,143 @@ def fetch(db: sqlite3.Connection, key: str | None) -> Memory | None:
     return None if row is None else from_row(row)
 
 
-def known(db: sqlite3.Connection, key: str) -> bool:
-    """Whether there is a memory with this id, here or on the replica alone."""
-    found = db.execute(
-        "SELECT 1 FROM memories WHERE id = ?1 UNION ALL SELECT 1 FROM remote_only WHERE id = ?1",
-        (key,),
-    )
+def there(tx: Transaction, key: str) -> Memory:
+    """The memory with just this id, which is known to be there."""
+    found = fetch(tx.db, key)
+    assert found is not None
+    return found
+
+
+def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | None = None) -> None:
+    """Write what a memory says now, and tell nobody."""
+    rows.write(tx, KIND, memory.id, said(memory), why=why, stamp=stamp)
+
+
+def unlink(tx: Transaction, key: str) -> None:
+    """Let hold again what a memory superseded, whose text is another now or is forgotten."""
+    found = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
+    for older in map(from_row, found):
+        freed = msgspec.structs.replace(older, superseded_by=None)
+        rewrite(tx, freed, why="unlinked", stamp=_just_after(tx, older.id, "superseded_by"))
+
+
+def release(tx: Transaction, kept: str) -> None:
+    """Bring back all that were merged into a memory which is gone."""
+    found = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
+    for retired in map(from_row, found):
+        come_back(tx, retired, repairs=True)
+        tx.tell("memory.unmerged", id=retired.id, kept=kept, category=retired.category)
+
+
+def come_back(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
+    """Bring back a memory that is merged into another; that one is left as it is.
+
+    With `repairs` nobody asked for it: whatever else somebody merged it into meanwhile stays.
+    """
+    back = msgspec.structs.replace(retired, merged_into=None)
+    stamp = _just_after(tx, retired.id, "merged_into") if repairs else None
+    rows.write(tx, KIND, back.id, said(back), why="unmerged", stamp=stamp, without=GAVE)
+    tree_rows.touch(tx, retired.category)
+    return there(tx, retired.id)
+
+
+def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
+    """A stamp for a repair of a field, which loses to every change that was made on purpose."""
+    row = rows.load(tx.db, KIND, key)
+    assert row is not None
+    return stamps(row, KIND.sets)[field][0][0] + 1, tx.device
+
+
+def recount(tx: Transaction, key: str) -> None:
+    """Derive a memory's uses anew, and those of the memory that it is merged into."""
+    passed: set[str] = set()
+    above: str | None = key
+    while above is not None and above not in passed:
+        passed.add(above)
+        row = KIND.table.load(tx.db, KIND.name, above)
+        if row is None or not KIND.lives(row):
+            return
+        number, last = uses.counted(tx, above)
+        brought = memory_of(row)
+        below, below_last = tx.db.execute(
+            "SELECT total(access_count), max(last_accessed_at) FROM memories WHERE merged_into = ?",
+            (above,),
+        ).fetchone()
+        times = [at for at in (brought.last_accessed_at, last, below_last) if at is not None]
+        tx.db.execute(
+            "UPDATE memories SET access_count = ?, last_accessed_at = ? WHERE id = ?",
+            (brought.access_count + number + int(below), max(times, default=None), above),
+        )
+        above = brought.merged_into
+
+
+def _was_used(tx: Transaction, key: str) -> bool:
+    """Whether a memory that comes has uses other than those it brings along."""
+    if uses.counted(tx, key)[0]:
+        return True
+    if tx.are_merged is None:
+        found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
+        tx.are_merged = found.fetchone() is not None
+    if not tx.are_merged:
+        return False
+    found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ? LIMIT 1", (key,))
     return found.fetchone() is not None
 
 
-def add(tx: Transaction, memory: Memory) -> Memory:
-    """Write a new row, under a fresh version unless it carries one.
-
-    Raises:
-        Conflict: its id is taken.
-    """
-    if not memory.clock:
-        memory = msgspec.structs.replace(memory, clock=tx.version(), device=tx.device)
-    if not memory.filed_clock:
-        memory = filed_at(memory, memory.clock, memory.device)
-    if (last := uses_rows.latest(tx.db, memory.id)) is not None:
-        # It was here before: its uses are counted on.
-        memory = msgspec.structs.replace(
-            memory,
-            access_count=memory.access_count + uses_rows.total(tx.db, memory.id),
-            last_accessed_at=max(memory.last_accessed_at or 0.0, last),
-        )
-    memory = _filed(tx, memory)
-    row = put_new(tx, memory)
-    _touched(tx, row, memory, was_archived=False)
-    return memory
-
-
-def put_new(tx: Transaction, memory: Memory) -> int:
-    """Write a new row just as it is, for the caller to tell of; return its number.
-
-    Raises:
-        Conflict: its id is taken.
-    """
-    try:
-        row = tx.db.execute(INSERT, to_row(memory)).lastrowid or 0
-    except sqlite3.IntegrityError as error:
-        raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id") from error
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (row, *indexed_columns(memory)),
-    )
-    tx.alive(KIND, memory.id)
-    remote_rows.drop(tx, memory.id)
-    return row
-
-
-def rewrite(tx: Transaction, old: Memory, new: Memory) -> Memory:
-    """Put `new` in the place of `old`, under a fresh version and the same id.
-
-    What comes back from a merge is filed anew: its category may have gone meanwhile.
-    """
-    new = msgspec.structs.replace(new, id=old.id, clock=tx.version(), device=tx.device)
-    if new.last_accessed_at != old.last_accessed_at:
-        # Undoing a merge takes off the times of another memory, but not those of this one.
-        last = max(new.last_accessed_at or 0.0, uses_rows.latest(tx.db, new.id) or 0.0)
-        new = msgspec.structs.replace(new, last_accessed_at=last or None)
-    if new.category != old.category:
-        new = _filed(tx, msgspec.structs.replace(new, original_category=""))
-    elif old.merged_into is not None and new.merged_into is None:
-        new = _filed(tx, new)
-    if _place(new) != _place(old):
-        new = filed_at(new, new.clock, new.device)
-    row = put_over(tx, old, new)
-    _touched(tx, row, new, was_archived=old.archived_at is not None)
-    return new
-
-
-def put_over(tx: Transaction, old: Memory, new: Memory) -> int:
-    """Write `new` over `old` just as it is, for the caller to tell of; return the row's number."""
-    row = row_of(tx, old.id)
-    _reindex(tx, row, old, new)
-    tx.db.execute(UPDATE, [*to_row(new), old.id])
-    return row
-
-
-def remove(tx: Transaction, memory: Memory) -> None:
-    """Take a row away: its text is overwritten on the disk, and a tombstone stays."""
-    take_away(tx, memory)
-    bury(tx, memory.id)
-
-
-def bury(tx: Transaction, key: str) -> None:
-    """Leave the tombstone of a memory that is gone.
-
-    Its uses stay counted until the tombstone goes: an edit that another device has made since
-    brings the memory back, as often used as it was.
-    """
-    tx.deleted(KIND, key)
-
-
-def take_away(tx: Transaction, memory: Memory) -> None:
-    """Take a row away, and leave the tombstone to the caller."""
-    row = row_of(tx, memory.id)
-    _unindex(tx, row, memory)
-    tx.db.execute("DELETE FROM memories WHERE row = ?", (row,))
-    if memory.archived_at is None:
-        tx.faces.add("warm")
-    else:
-        tx.archived(row)
-    tx.faces.add("tree")
-
-
-def row_of(tx: Transaction, key: str) -> int:
-    """The number of a memory's row.
-
-    Raises:
-        NotFound: there is none.
-    """
-    found = tx.db.execute("SELECT row FROM memories WHERE id = ?", (key,)).fetchone()
-    if found is None:
-        raise NotFound(f"no memory has the id '{key}'", field="id")
-    return int(found[0])
-
-
-def filed_at(memory: Memory, clock: int, device: str) -> Memory:
-    """The memory, its place in the tree and the tiers decided at this version."""
-    return msgspec.structs.replace(memory, filed_clock=clock, filed_device=device)
-
-
-def show(tx: Transaction, row: int, memory: Memory, *, was_archived: bool) -> None:
-    """Have the state files and the caps take note of a row that was written."""
-    if was_archived or memory.archived_at is not None:
-        tx.archived(row)
-    if memory.archived_at is None:
-        tx.settle_warm = True
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     tx.faces.update({"warm", "tree", "hot"})
-
-
-def _place(memory: Memory) -> tuple[str, str, float | None]:
-    return memory.category, memory.original_category, memory.archived_at
-
-
-def _filed(tx: Transaction, memory: Memory) -> Memory:
-    category = tree_rows.resolve(tx, memory.category)
-    tree_rows.ensure(tx, category)
-    if category == memory.category:
-        return memory
-    original = memory.original_category or memory.category
-    return msgspec.structs.replace(memory, category=category, original_category=original)
-
-
-def _reindex(tx: Transaction, row: int, old: Memory, new: Memory) -> None:
-    if indexed_columns(old) == indexed_columns(new):
+    was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
+    if not KIND.lives(after):
+        if KIND.lives(before):
+            release(tx, after.id)
+            unlink(tx, after.id)
+            if was is not None:
+                recount(tx, was)
         return
-    _unindex(tx, row, old)
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (row, *indexed_columns(new)),
-    )
+    into = after.data.get("merged_into")
+    tree_rows.ensure(tx, after.data.get("category", "general"))
+    if into != was:
+        tx.are_merged = None
+        # What is merged into another is out of the search, and takes no room among the warm.
+        tx.db.execute(
+            "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"
+            " WHERE id = ?3",
+            (into is not None, tx.now, after.id),
+        )
+    if into != was or (not KIND.lives(before) and _was_used(tx, after.id)):
+        recount(tx, after.id)
+    if was is not None and into != was:
+        recount(tx, was)
+    if into is None:
+        tx.settle_warm = True
 
 
-def _unindex(tx: Transaction, row: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
-        " VALUES ('delete', ?, ?, ?, ?)",
-        (row, *indexed_columns(memory)),
-    )
-    tx.db.execute(f"INSERT OR REPLACE INTO meta VALUES ('{WORDS_TO_FORGET}', '')")
+# A few categories come with many memories.
+_check_category: Final = lru_cache(256)(check_category)
 
 
-def _touched(tx: Transaction, row: int, memory: Memory, *, was_archived: bool) -> None:
-    tx.changed(KIND, memory.id, memory.clock)
-    show(tx, row, memory, was_archived=was_archived)
+def _check(row: Row) -> None:
+    memory = memory_of(row)
+    check_text(memory.id, _ANY_SIZE, field="id")
+    check_text(memory.text, _ANY_SIZE)
+    check_importance(memory.importance)
+    if memory.data is not None:
+        check_data(memory.data, _ANY_SIZE)
+    _check_category(memory.category, CATEGORY_CHARS)
+    for name in _TIMES:
+        if (time := getattr(memory, name)) is not None:
+            check_time(time, field=name)
+    for name in _SHORT_TEXTS:
+        if "\0" in getattr(memory, name):
+            raise InvalidInput(f"cannot take '{row.id}': NUL character in '{name}'", field=name)
+
+
+KIND: Final = Kind(
+    name="memory",
+    fields=SAID,
+    vital=("text",),
+    sets=frozenset({"tags"}),
+    check=_check,
+    applied=_applied,
+    table=MemoryTable(),
+)

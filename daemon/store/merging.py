@@ -1,35 +1,47 @@
-"""The operations that join memories and part them again: merges, and links to what supersedes.
+"""Joining memories and parting them again: merges, and links to what supersedes.
 
-A memory that was merged into another stays as it was, out of the search; the record of the merge
-stands beside it. What a memory was merged into may itself be merged into a third, and so on:
-whatever is parted, all that stand above it are as if it had never been merged.
+A merge is a change of both rows under one stamp. The older memory stays as it was, out of the
+search; undoing the merge takes back what bears that stamp, and makes the other merges into the
+same memory again. What a memory was merged into may itself be merged into a third, and so on.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 
+from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
+
 from ..errors import Conflict
 from ..memory import merging
-from ..memory.merging import MergeRecord
 from ..memory.pairing import judge_pair
 from ..memory.records import Memory
-from . import merge_rows, tree_rows
-from .memory_rows import fetch, remove, rewrite
-from .rows import SELECT, from_row
+from . import rows
+from .memory_rows import GAVE, KIND, come_back, fetch, rewrite, there, unlink
+from .memory_table import said
 from .transaction import Transaction
 
-# The kind of the marks on what somebody has taken out of a merge.
-APART: Final = "apart"
 # The source of memories that say what several others said, which are merged into them.
 MADE_OF_OTHERS: Final = "consolidation"
-# Which memories `mend_links` takes for gone: all that are not known here, or those alone that
-# are known to be deleted, since others may still come.
-NOT_HERE: Final = "NOT IN (SELECT id FROM memories UNION ALL SELECT id FROM remote_only)"
-DELETED: Final = "IN (SELECT id FROM tombstones WHERE kind = 'memory')"
+_NEVER: Final[Stamp] = (0, "")
+_IMPORTANCE: Final = 0.5
+
+
+class Gave(msgspec.Struct, frozen=True):
+    """What a merged memory gave to the one that was kept; it stands in the row of the first.
+
+    Attributes:
+        before: stamp and value of the cells that it changed there, before; None: nothing.
+        gained: how much importance the kept one gained.
+        share: how much of the importance of the merged one counts.
+    """
+
+    before: dict[str, tuple[Stamp | None, Any]]
+    gained: float
+    share: float = merging.SHARE_OF_OLDER
 
 
 def merge(
@@ -42,17 +54,14 @@ def merge(
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
     """
-    merged = merging.merge(older, newer, tx.now, share)
-    kept = rewrite(tx, newer, merged.kept)
-    retired = rewrite(tx, older, merged.retired)
-    merge_rows.put(tx, merged.record)
-    _let_together(tx, older.id)
-    tx.tell("memory.merged", id=retired.id, into=kept.id, category=kept.category)
-    return retired, kept
+    kept = merging.merge(older, newer, share)
+    _write(tx, older, newer, said(kept), share, why=f"merge:{older.id}")
+    tx.tell("memory.merged", id=older.id, into=kept.id, category=kept.category)
+    return there(tx, older.id), there(tx, kept.id)
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
-    """Bring a merged memory back, and take off what it gave to others.
+    """Bring a merged memory back, and take off what it gave to another.
 
     One that was made of others alone, and never changed since, goes with the last of them.
     `merge_duplicate` leaves it alone from now on, until its text is another.
@@ -63,17 +72,10 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
     kept = retired.merged_into
     if kept is None:
         raise Conflict(f"cannot unmerge '{retired.id}': it is not merged into another", field="id")
-    record = merge_rows.find(tx.db, retired.id)
     back = part(tx, retired)
-    _keep_apart(tx, back.id)
     tx.tell("memory.unmerged", id=back.id, kept=kept, category=back.category)
-    _dissolve(tx, kept, record)
+    _dissolve(tx, kept)
     return back
-
-
-def kept_apart(db: sqlite3.Connection) -> set[str]:
-    """The ids of the memories that somebody has brought back from a merge."""
-    return {key for (key,) in db.execute("SELECT id FROM kept_apart")}
 
 
 def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
@@ -85,12 +87,20 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
         The memory that was kept; None where nothing was to be done.
     """
     first, second = fetch(tx.db, older), _living(tx.db, newer)
-    if first is None or second is None or first.id == second.id:
+    if first is None or second is None or first.id == second.id or first.merged_into is not None:
         return None
-    if judge_pair(first, second).relation != "duplicate" or _stays_apart(tx.db, first.id):
+    if judge_pair(first, second).relation != "duplicate" or _is_kept_apart(tx.db, first.id):
         return None
     _, kept = merge(tx, first, second)
     return kept
+
+
+def kept_apart(db: sqlite3.Connection) -> set[str]:
+    """The ids of the memories that somebody has brought back from a merge."""
+    found = db.execute(
+        "SELECT id FROM memories WHERE merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
+    ).fetchall()
+    return {key for (key,) in found if _is_kept_apart(db, key)}
 
 
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
@@ -109,131 +119,155 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
     link = merging.supersede(first, second)
     if second.superseded_by == first.id:
         # Their times were changed since.
-        second = rewrite(tx, second, msgspec.structs.replace(second, superseded_by=None))
-    rewrite(tx, first, msgspec.structs.replace(first, superseded_by=link.newer))
+        rewrite(tx, msgspec.structs.replace(second, superseded_by=None), why="superseded")
+    rewrite(tx, msgspec.structs.replace(first, superseded_by=link.newer), why="superseded")
     tx.tell("memory.superseded", id=link.older, by=link.newer, category=first.category)
     return second
-
-
-def unlink(tx: Transaction, key: str) -> None:
-    """Take back what was found out about a text which is another now, or is forgotten.
-
-    What it superseded holds again, and it may be merged by itself.
-    """
-    _let_together(tx, key)
-    rows = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
-    for older in map(from_row, rows):
-        rewrite(tx, older, msgspec.structs.replace(older, superseded_by=None))
-
-
-def release(tx: Transaction, kept: str) -> tuple[str, ...]:
-    """Bring back all that were merged into a memory which is about to go; return their ids."""
-    rows = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
-    for retired in map(from_row, rows):
-        _come_back(tx, retired, merge_rows.find(tx.db, retired.id))
-        tx.tell("memory.unmerged", id=retired.id, kept=kept, category=retired.category)
-    return tuple(row[0] for row in rows)
 
 
 def part(tx: Transaction, retired: Memory) -> Memory:
     """Undo a merge, told to nobody; return the memory that comes back.
 
-    One that came merged out of a file may have no record; then it alone changes.
+    What it was merged into is then as if that had never been, but for what was changed since; so
+    is what that one was merged into, and so on.
     """
-    record = merge_rows.find(tx.db, retired.id)
-    kept = fetch(tx.db, retired.merged_into)
-    if record is None or kept is None or record.kept != kept.id:
-        return _come_back(tx, retired, None)
-    parted = merging.unmerge(kept, retired, record, merge_rows.later(tx.db, record))
-    _keep(tx, parted.later)
-    back = _come_back(tx, retired, record)
-    _follow(tx, rewrite(tx, kept, parted.kept))
-    return back
+    for key in above(tx.db, retired):
+        _remake(tx, key, without=retired)
+    return there(tx, retired.id)
 
 
-def mend_links(tx: Transaction, gone: str = NOT_HERE) -> None:
+def above(db: sqlite3.Connection, memory: Memory) -> list[str]:
+    """The ids of what a memory is merged into, what that is merged into, and so on."""
+    passed: dict[str, None] = {}
+    one: Memory | None = memory
+    while one is not None and one.merged_into is not None and one.merged_into not in passed:
+        passed[one.merged_into] = None
+        one = fetch(db, one.merged_into)
+    return list(passed)
+
+
+def mend_links(tx: Transaction) -> None:
     """Free what is merged into, or superseded by, a memory that is gone; and break circles.
 
-    Files, salvaged rows and those of other devices may stem from different moments; a memory
-    that points to nothing would stay hidden for ever.
-
-    Args:
-        tx: the transaction.
-        gone: `NOT_HERE` or `DELETED`.
+    What is merged on two devices at once may end in a circle; a memory that points to nothing
+    would stay hidden for ever.
     """
+    gone = "IN (SELECT id FROM rows WHERE kind = 'memory')"
     superseded = tx.db.execute(
-        "SELECT DISTINCT superseded_by FROM memories WHERE superseded_by IS NOT NULL"
-        f" AND superseded_by {gone}"
+        f"SELECT DISTINCT superseded_by FROM memories WHERE superseded_by {gone}"
     ).fetchall()
     for (missing,) in superseded:
         unlink(tx, missing)
-    rows = tx.db.execute("SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL")
-    merged = dict(rows.fetchall())
-    lost = tx.db.execute(
-        "SELECT DISTINCT merged_into FROM memories WHERE merged_into IS NOT NULL"
-        f" AND merged_into {gone}"
+    merged = dict(
+        tx.db.execute(
+            "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
+        ).fetchall()
     )
+    lost = tx.db.execute(
+        f"SELECT DISTINCT merged_into FROM memories WHERE merged_into {gone}"
+    ).fetchall()
     living = {*merged.values()} - {key for (key,) in lost}
     for key in merging.stranded(merged, living):
-        memory = fetch(tx.db, key)
-        assert memory is not None
-        _come_back(tx, memory, merge_rows.find(tx.db, key))
+        come_back(tx, there(tx, key), repairs=True)
 
 
-def _dissolve(tx: Transaction, key: str, record: MergeRecord | None) -> None:
+def _write(
+    tx: Transaction, older: Memory, newer: Memory, data: Fields, share: float, *, why: str
+) -> None:
+    """Let the newer say `data`, which the older has a part in, and retire the older."""
+    row = rows.load(tx.db, KIND, newer.id)
+    stamp = max(tx.stamp(row), tx.stamp(rows.load(tx.db, KIND, older.id)))
+    after = rows.write(tx, KIND, newer.id, data, why=why, stamp=stamp)
+    gained = there(tx, newer.id).importance - newer.importance
+    gave = Gave(_before(row, after), gained, share)
+    retired = said(msgspec.structs.replace(older, merged_into=newer.id))
+    data = retired | {GAVE: msgspec.to_builtins(gave)}
+    rows.write(tx, KIND, older.id, data, why="merged", stamp=stamp)
+
+
+def _remake(tx: Transaction, key: str, without: Memory) -> None:
+    """Take off a memory what all others gave to it, and merge them again, without one of them."""
+    kept = rows.load(tx.db, KIND, key)
+    if kept is None:
+        return
+    merges = _merges(tx.db, key)
+    made = {at for at, _, _ in merges}
+    cells = _plain(kept, merges)
+    edited = {
+        name: value
+        for name, (at, value) in cells.items()
+        if at > min(made, default=at) and at not in made and name != "importance"
+    }
+    values = {name: value for name, (_, value) in cells.items()}
+    rows.write(tx, KIND, key, patched(kept.data, values, KIND.sets), why="unmerged")
+    if without.merged_into == key:
+        come_back(tx, without)
+    for _, gave, one in merges:
+        if one != without.id:
+            older, newer = there(tx, one), there(tx, key)
+            first, second = (msgspec.structs.replace(m, merged_into=None) for m in (older, newer))
+            again = merging.merge(first, second, gave.share)
+            again = msgspec.structs.replace(again, merged_into=newer.merged_into)
+            data = patched(said(again), edited, KIND.sets)
+            _write(tx, older, newer, data, gave.share, why="unmerged")
+
+
+def _merges(db: sqlite3.Connection, key: str) -> list[tuple[Stamp, Gave, str]]:
+    """What was merged into a memory: when, what it gave, and its id; the earliest first."""
+    found: list[tuple[Stamp, Gave, str]] = []
+    for (one,) in db.execute("SELECT id FROM memories WHERE merged_into = ?", (key,)).fetchall():
+        row = rows.load(db, KIND, one)
+        if row is not None and GAVE in row.data:
+            gave = msgspec.convert(row.data[GAVE], Gave)
+            found.append((stamps(row)[GAVE][0], gave, one))
+    return sorted(found, key=lambda merge: merge[0])
+
+
+def _plain(kept: Row, merges: Iterable[tuple[Stamp, Gave, str]]) -> dict[str, tuple[Stamp, Any]]:
+    """The cells of a memory without what others gave to it."""
+    cells = stamps(kept, KIND.sets)
+    for at, gave, _ in sorted(merges, reverse=True, key=lambda merge: merge[0]):
+        for name, (was, before) in gave.before.items():
+            now, value = cells.get(name, (at, ABSENT))
+            if now == at:
+                cells[name] = (was or _NEVER, ABSENT if before is None else before)
+            elif name == "importance":
+                # It was changed again since: only this merge's part goes.
+                importance = value if isinstance(value, int | float) else _IMPORTANCE
+                cells[name] = (now, max(0.0, importance - gave.gained))
+    return cells
+
+
+def _before(before: Row | None, after: Row | None) -> dict[str, tuple[Stamp | None, Any]]:
+    """The cells that a change of a row has changed, as they were."""
+    was = stamps(before, KIND.sets) if before is not None else {}
+    now = stamps(after, KIND.sets) if after is not None else {}
+    cells = {name: was.get(name, (None, ABSENT)) for name in now if now[name] != was.get(name)}
+    return {name: (at, None if v is ABSENT else v) for name, (at, v) in cells.items()}
+
+
+def _is_kept_apart(db: sqlite3.Connection, key: str) -> bool:
+    """Whether somebody has taken a memory out of a merge, and its text is still the same."""
+    row = rows.load(db, KIND, key)
+    if row is None:
+        return False
+    cells = stamps(row)
+    at, into = cells.get("merged_into", ((0, ""), None))
+    return into is ABSENT and at > cells["text"][0]
+
+
+def _dissolve(tx: Transaction, key: str) -> None:
     """Take away a memory that was made of others, now that none of them is merged into it."""
     made = fetch(tx.db, key)
-    if made is None or record is None or made.source != MADE_OF_OTHERS:
+    row = rows.load(tx.db, KIND, key)
+    if made is None or row is None or made.source != MADE_OF_OTHERS:
         return
-    others = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ?", (key,)).fetchone()
-    if others is None and made.updated_at == record.merged_at:
-        unlink(tx, key)
-        remove(tx, made)
+    if stamps(row)["text"][0] != row.clocks.at:
+        # Its text was changed since.
+        return
+    if not tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ?", (key,)).fetchone():
+        rows.write(tx, KIND, key, None)
         tx.tell("memory.deleted", id=key, category=made.category)
-
-
-def _come_back(tx: Transaction, retired: Memory, record: MergeRecord | None) -> Memory:
-    archived_at = retired.archived_at if record is None else record.archived_at
-    back = msgspec.structs.replace(retired, merged_into=None, archived_at=archived_at)
-    merge_rows.drop(tx, retired.id)
-    back = rewrite(tx, retired, back)
-    tree_rows.touch(tx, back.category)
-    return back
-
-
-def _follow(tx: Transaction, changed: Memory) -> None:
-    """Let what a changed memory was merged into change with it, and so on upwards."""
-    passed = {changed.id}
-    while changed.merged_into is not None and changed.merged_into not in passed:
-        passed.add(changed.merged_into)
-        record = merge_rows.find(tx.db, changed.id)
-        above = fetch(tx.db, changed.merged_into)
-        if record is None or above is None:
-            return
-        followed = merging.follow(above, changed, record, merge_rows.later(tx.db, record))
-        _keep(tx, (followed.record, *followed.later))
-        changed = rewrite(tx, above, followed.kept)
-
-
-def _keep(tx: Transaction, records: tuple[MergeRecord, ...]) -> None:
-    for record in records:
-        merge_rows.put(tx, record)
-
-
-def _keep_apart(tx: Transaction, key: str) -> None:
-    clock = tx.version()
-    tx.db.execute("INSERT OR REPLACE INTO kept_apart VALUES (?, ?, ?)", (key, clock, tx.device))
-    tx.alive(APART, key)
-    tx.changed(APART, key, clock)
-
-
-def _let_together(tx: Transaction, key: str) -> None:
-    if tx.db.execute("DELETE FROM kept_apart WHERE id = ?", (key,)).rowcount:
-        tx.deleted(APART, key)
-
-
-def _stays_apart(db: sqlite3.Connection, key: str) -> bool:
-    return db.execute("SELECT 1 FROM kept_apart WHERE id = ?", (key,)).fetchone() is not None
 
 
 def _living(db: sqlite3.Connection, key: str) -> Memory | None:

@@ -44,6 +44,7 @@ class Readers:
         for _ in range(limit):
             self._idle.put(None)
         self._limit = limit
+        self._free = asyncio.Semaphore(limit)
         self._closed = False
 
     async def run(self, read: Callable[[sqlite3.Connection], T]) -> T:
@@ -53,7 +54,10 @@ class Readers:
             ShuttingDown: the connections are closed.
             ThermoclineError: what `read` raised, or what stands for SQLite's error.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, read)
+        # The threads are shared: whoever waits for a connection keeps none of them.
+        async with self._free:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self._run, read)
 
     def _run(self, read: Callable[[sqlite3.Connection], T]) -> T:
         db = self._idle.get()

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from ..errors import DiskFull, ReadOnly, ThermoclineError
 from ..problems import Problems
-from . import faces
 from .readers import Readers
+from .settling import read_clock
 
 Refused: TypeAlias = DiskFull | ReadOnly
 
@@ -74,7 +74,7 @@ class Refusal:
         self.note(error)
         standby = self._readers()
         try:
-            await standby.run(faces.version)
+            await standby.run(read_clock)
         except ThermoclineError:
             await asyncio.to_thread(standby.close)
             raise error from None

@@ -1,61 +1,128 @@
-"""A memory as a row of the table `memories`, and back."""
+"""The one way of every change that this device makes: row, history, outbox, what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import sqlite3
+from typing import Any
 
-import msgspec
+from thermocline.sync import Fields, Row, Stamp, changed, deletion, version_of
 
-from ..memory.records import Memory, Metadata
-from ..memory.warm import record_size
-
-# `group` is a word of SQL's; its column is `grp`.
-FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
-SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
-INSERT: Final = (
-    f"INSERT INTO memories ({', '.join(FIELDS)}, size) "
-    f"VALUES ({', '.join('?' * (len(FIELDS) + 1))})"
-)
-UPDATE: Final = (
-    f"UPDATE memories SET {', '.join(f'{name} = ?' for name in FIELDS)}, size = ? WHERE id = ?"
-)
-
-_TAGS = FIELDS.index("tags")
-_METADATA = FIELDS.index("metadata")
-_DATA = FIELDS.index("data")
-_NO_METADATA = "{}"
+from .kind import Kind
+from .transaction import Transaction
 
 
-def to_row(memory: Memory) -> list[Any]:
-    """The values for `INSERT`, the size in the warm file last."""
-    row: list[Any] = [getattr(memory, name) for name in Memory.__struct_fields__]
-    row[_TAGS] = _json(memory.tags)
-    row[_METADATA] = _metadata_json(memory.metadata)
-    row[_DATA] = None if memory.data is None else _json(memory.data)
-    row.append(record_size(memory))
-    return row
+def load(db: sqlite3.Connection, kind: Kind, key: str) -> Row | None:
+    """The row, if there is one that was not deleted."""
+    row = kind.table.load(db, kind.name, key)
+    return row if kind.lives(row) else None
 
 
-def from_row(row: Sequence[Any]) -> Memory:
-    """The memory in a row of `SELECT`."""
-    values = list(row)
-    tags = values[_TAGS]
-    values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
-    metadata = values[_METADATA]
-    values[_METADATA] = (
-        Metadata() if metadata == _NO_METADATA else msgspec.json.decode(metadata, type=Metadata)
+def write(
+    tx: Transaction,
+    kind: Kind,
+    key: str,
+    data: Fields | None,
+    *,
+    why: str = "",
+    stamp: Stamp | None = None,
+    without: str = "",
+) -> Row | None:
+    """Let a row say `data` from now on, or delete it, where `data` is None.
+
+    Fields that this release does not know stay. A row that says all this already is left alone.
+
+    Args:
+        tx: the transaction.
+        kind: of the row.
+        key: its id.
+        data: all its fields.
+        why: what for, as the history shows it.
+        stamp: of a change that consists of several rows; else a fresh one.
+        without: a field that goes, though this release does not write it.
+
+    Returns:
+        The row; None where it was deleted.
+    """
+    before = kind.table.load(tx.db, kind.name, key)
+    if data is None:
+        if not kind.lives(before):
+            return None
+        after = deletion((kind.name, key), stamp or tx.stamp(before))
+    else:
+        if before is not None and kind.fields is not None:
+            others = before.data.keys() - kind.fields - {without}
+            data = {name: before.data[name] for name in others} | data
+        given = stamp or tx.stamp(before)
+        after = changed(before, (kind.name, key), data, given, kind.sets)
+        if before is not None and after == before:
+            return before
+    number = keep(tx, kind, before, why=why) if data is not None else None
+    put(tx, kind, before, after)
+    mark(tx, kind, key, before, number)
+    return after if data is not None else None
+
+
+def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
+    """Store a version, and let what is derived from it follow. Nothing is noted of the change."""
+    live = kind.lives(after)
+    if not live:
+        erase(tx, kind, after.id)
+    kind.table.store(tx, before, after, live=live)
+    if kind.applied is not None:
+        kind.applied(tx, before, after)
+
+
+def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | None) -> None:
+    """Note that the replica does not have the row as it stands.
+
+    Args:
+        tx: the transaction.
+        kind: of the row.
+        key: its id.
+        seen: the version that the replica may have; kept where the row is marked already.
+        base: the entry of the history that holds this version.
+    """
+    tx.outgoing.add(kind.name)
+    tx.db.execute(
+        "INSERT INTO outbox VALUES (?, ?, ?, ?, NULL)"
+        " ON CONFLICT DO UPDATE SET refused = NULL WHERE refused IS NOT NULL",
+        (kind.name, key, version_of(seen), base),
     )
-    if values[_DATA] is not None:
-        values[_DATA] = msgspec.json.decode(values[_DATA])
-    return Memory(**dict(zip(Memory.__struct_fields__, values, strict=True)))
 
 
-def _metadata_json(metadata: Metadata) -> str:
-    if not (metadata.urls or metadata.commands or metadata.paths):
-        return _NO_METADATA
-    return _json(metadata)
+def keep(tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str = "") -> int | None:
+    """Keep a version that is about to be replaced in the history; return its number there."""
+    if row is None or not kind.history or not kind.lives(row):
+        return None
+    writer = "" if device else tx.writer
+    return tx.db.execute(
+        "INSERT INTO history (kind, id, at, writer, device, why, data, clocks)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (kind.name, row.id, tx.now, writer, device or tx.device, why, *row.encoded()),
+    ).lastrowid
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def kept(tx: Transaction, kind: Kind, row: Row) -> int | None:
+    """The number of a version in the history, where it is added if it is missing."""
+    found = tx.db.execute(
+        "SELECT max(number) FROM history WHERE kind = ? AND id = ? AND data IS ? AND clocks = ?",
+        (*row.key, *row.encoded()),
+    ).fetchone()[0]
+    device = row.clocks.latest[1]
+    return found if found is not None else keep(tx, kind, row, why="received", device=device)
+
+
+def erase(tx: Transaction, kind: Kind, key: str) -> None:
+    """Forget the versions that a row had: deleting it leaves no copy of what it said."""
+    tx.db.execute("DELETE FROM history WHERE kind = ? AND id = ?", (kind.name, key))
+    # The number may be given to another version.
+    tx.db.execute("UPDATE outbox SET base = NULL WHERE kind = ? AND id = ?", (kind.name, key))
+
+
+def live_rows(
+    db: sqlite3.Connection, kind: Kind, columns: str = "id, data"
+) -> list[tuple[Any, ...]]:
+    """The live rows of a kind without a table of its own, as SQL columns, by id."""
+    return db.execute(
+        f"SELECT {columns} FROM rows WHERE kind = ? AND live ORDER BY id", (kind.name,)
+    ).fetchall()

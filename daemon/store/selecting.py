@@ -10,8 +10,8 @@ import msgspec
 
 from ..memory.records import Memory, Tier
 from ..memory.scoring import COLD, HOT, WARM, Scoring, score
-from . import remote_rows, tree_rows
-from .rows import FIELDS, SELECT, from_row
+from . import tree_rows
+from .memory_table import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
 
@@ -109,7 +109,6 @@ def _total(
         query = f"SELECT count(*) FROM memories WHERE {condition}"
         return int(db.execute(query, arguments).fetchone()[0])
     warm, cold = tree_rows.totals(db)
-    cold -= remote_rows.count(db)
     expired_warm, expired_cold = db.execute(
         "SELECT total(archived_at IS NULL), total(archived_at IS NOT NULL) FROM memories"
         " WHERE expires_at IS NOT NULL AND expires_at <= ? AND merged_into IS NULL",

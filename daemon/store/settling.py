@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from ..memory import tree as trees
+from ..memory.scoring import score
 from ..memory.warm import WarmEntry, expired_from_warm, overflow
-from . import hot_rows, memories, tree_rows
+from . import hot_rows, memories, metrics, tree_rows
 from .transaction import Rules, Transaction
 
 # More than this at once would hold up the callers of the same commit.
@@ -28,8 +29,22 @@ def settle(tx: Transaction) -> None:
         _settle_tree(tx)
     if tx.settle_warm:
         _settle_warm(tx)
-    if tx.clock:
-        tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (str(tx.clock),))
+    metrics.settle(tx)
+    if tx.ticked:
+        note_clock(tx)
+
+
+def note_clock(tx: Transaction) -> None:
+    """Note the clock, so that no stamp is given twice, whatever the wall clock does meanwhile."""
+    clocks = f"{tx.clock.last} {tx.clock.issued}"
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (clocks,))
+
+
+def read_clock(db: sqlite3.Connection) -> tuple[int, int]:
+    """The highest clock that was given or seen, and the last that this device gave."""
+    found = db.execute("SELECT value FROM meta WHERE key = 'clock'").fetchone()
+    highest, issued = found[0].split() if found else ("0", "0")
+    return int(highest), int(issued)
 
 
 def forget_expired(tx: Transaction) -> int:
@@ -58,6 +73,16 @@ def _settle_warm(tx: Transaction) -> None:
     room = int(tx.rules.warm_max_bytes * _FILL)
     leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
     memories.archive(tx, leaving)
+
+
+def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
+    """The score below which a memory that comes would leave warm at once; None: there is room."""
+    if warm_bytes(db) <= rules.warm_max_bytes * _FILL:
+        return None
+    return min(
+        score(entry.importance, entry.created_at, entry.access_count, now, rules.scoring)
+        for entry in warm_entries(db)
+    )
 
 
 def archive_faded(tx: Transaction) -> int:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, TypeAlias
+from contextvars import ContextVar
+from typing import Any, Literal, TypeAlias
 
 import msgspec
+
+from thermocline.sync import HybridClock, Row, Stamp
 
 from ..memory.hot import HotLimits
 from ..memory.scoring import Scoring
 from ..memory.tree import TreeLimits
 
-Face: TypeAlias = Literal["hot", "warm", "tree", "metrics", "kv"]
+# A state file that shows the memory.
+Face: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
 
-# Rows of the archive that share one file. Small enough to rewrite often, and 400 files at 100,000.
-SEGMENT_ROWS: Final = 256
+# On whose behalf operations are submitted, as `uid:1000`; empty: the daemon's own.
+acting: ContextVar[str] = ContextVar("acting", default="")
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -30,6 +34,7 @@ class Rules(msgspec.Struct, frozen=True):
     warm_retention_days: float = 30.0
     warm_eviction_threshold: float = 0.3
     prune_idle_days: float = 60.0
+    history_max_bytes: int = 16 << 20
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -49,8 +54,16 @@ class Transaction:
         rules: the limits in force for this group.
         events, faces: what to tell, and which state files to write, after the commit.
         outgoing: the kinds of rows that have to reach the replica.
-        elsewhere: whether the notes of what the replica alone holds have changed.
+        uses: what `uses` has read of the counts of all devices; `are_uses` tells whether there
+            are any.
+        are_merged: whether any memory is merged into another; None: not looked for.
+        filed: categories that are known to be in the tree.
+        warm_floor: the score below which what comes is archived at once; None: none is.
+        counted, moments: what to add to the counters, and which `last_…` moments are now.
+        clock: of this memory; `ticked` tells whether it has to be noted.
+        writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
+        keep_category: the category that the tree's caps must leave alone.
     """
 
     def __init__(
@@ -60,20 +73,25 @@ class Transaction:
         now: float,
         device: str,
         rules: Rules,
-        tick: Callable[[], int],
-        observe: Callable[[int], None] | None = None,
+        clock: HybridClock,
     ) -> None:
         self.db = db
         self.now = now
         self.device = device
         self.rules = rules
-        self._tick = tick
-        self._observe = observe
-        self.clock = 0
+        self.clock = clock
+        self.ticked = False
+        self.writer = ""
         self.events: list[Event] = []
         self.outgoing: set[str] = set()
         self.faces: set[Face] = set()
-        self.elsewhere = False
+        self.counted: dict[str, float] = {}
+        self.uses: dict[str, dict[str, tuple[int, float | None]]] = {}
+        self.are_uses: bool | None = None
+        self.are_merged: bool | None = None
+        self.filed: set[str] = set()
+        self.warm_floor: float | None = None
+        self.moments: set[str] = set()
         self.settle_warm = False
         self.settle_tree = False
         self.settle_hot = False
@@ -82,7 +100,7 @@ class Transaction:
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
         """A block that leaves nothing behind when an error ends it. Not to be nested."""
-        told = len(self.events)
+        noted = self.noted()
         self.db.execute("SAVEPOINT block")
         try:
             yield
@@ -91,63 +109,48 @@ class Transaction:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK TO block")
                 self.db.execute("RELEASE block")
-            del self.events[told:]
+            self.take_back(noted)
             raise
         self.db.execute("RELEASE block")
 
-    def version(self) -> int:
-        """A fresh version, above every other of this memory."""
-        self.clock = self._tick()
-        return self.clock
+    def noted(self) -> tuple[Any, ...]:
+        """What operations have noted beside the database so far, for `take_back`."""
+        return (
+            len(self.events),
+            set(self.outgoing),
+            set(self.faces),
+            dict(self.counted),
+            set(self.moments),
+            (self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category),
+        )
 
-    def seen(self, clock: int) -> None:
-        """Take note of another device's version: `version` is above it from here on."""
-        if self._observe is not None:
-            self._observe(clock)
+    def take_back(self, noted: tuple[Any, ...]) -> None:
+        """Forget what was noted since, by an operation that was undone."""
+        told, self.outgoing, self.faces, self.counted, self.moments, settle = noted
+        del self.events[told:]
+        self.uses.clear()
+        self.are_uses = self.are_merged = None
+        self.filed.clear()
+        self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category = settle
 
-    def changed(self, kind: str, key: str, clock: int, *, filed_only: bool = False) -> None:
-        """Put a row into the outbox: it has to reach the replica.
+    def stamp(self, over: Row | None = None) -> Stamp:
+        """A fresh stamp, younger than every other of this memory.
 
         Args:
-            kind: of the row.
-            key: its id.
-            clock: its version.
-            filed_only: the daemon has filed it elsewhere by itself; nobody has changed it.
+            over: the version that is replaced, which may be from a device whose clock is years
+                ahead: the stamp is younger than it too, and those that follow need not be.
         """
-        self.outgoing.add(kind)
-        self.db.execute(
-            "INSERT INTO outbox VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET clock = max(clock, excluded.clock),"
-            " filed_only = min(filed_only, excluded.filed_only)",
-            (kind, key, clock, filed_only),
-        )
+        self.ticked = True
+        return self.clock.tick(over.clocks.latest[0] if over is not None else 0), self.device
 
-    def deleted(self, kind: str, key: str) -> None:
-        """Leave a tombstone, so that no older copy of the row comes back."""
-        clock = self.version()
-        self.db.execute(
-            "INSERT OR REPLACE INTO tombstones (kind, id, deleted_at, clock, device)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (kind, key, self.now, clock, self.device),
-        )
-        self.changed(kind, key, clock)
+    def observe(self, clock: int) -> bool:
+        """Take note of another device's clock: stamps are younger from here on.
 
-    def alive(self, kind: str, key: str) -> None:
-        """Take a tombstone away again: its row has been written anew."""
-        self.db.execute("DELETE FROM tombstones WHERE kind = ? AND id = ?", (kind, key))
-
-    def archived(self, row: int) -> None:
-        """Mark the archive's file that shows `row` as out of date, at a version of this group.
-
-        A file that is just being written shows an earlier one, so that the mark outlasts it.
+        Returns:
+            False: it is more than a day ahead, and is not followed.
         """
-        if not self.clock:
-            self.version()
-        self.db.execute(
-            "INSERT INTO stale_segments VALUES (?, ?)"
-            " ON CONFLICT DO UPDATE SET clock = excluded.clock",
-            (row // SEGMENT_ROWS, self.clock),
-        )
+        self.ticked = True
+        return self.clock.observe(clock)
 
     def count(self, metric: str, by: float = 1.0) -> None:
         """Add to one of the counters that `metrics.json` shows.
@@ -155,16 +158,9 @@ class Transaction:
         A counter of a day is kept under its date, so that it begins anew at midnight; it is
         about this device alone. Of the others each device counts its own, as of uses.
         """
-        clock = self.version()
         if metric.endswith("_today"):
             metric = f"{metric}@{time.strftime('%Y-%m-%d', time.localtime(self.now))}"
-        self.db.execute(
-            "INSERT INTO metrics VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " value = value + excluded.value, clock = excluded.clock",
-            (metric, self.device, by, clock),
-        )
-        if "@" not in metric:
-            self.changed("metric", f"{metric}/{self.device}", clock)
+        self.counted[metric] = self.counted.get(metric, 0.0) + by
         self.faces.add("metrics")
 
     def note_time(self, metric: str) -> None:
@@ -172,12 +168,7 @@ class Transaction:
 
         Its name begins with `last_`: of several devices' moments the latest is shown.
         """
-        clock = self.version()
-        self.db.execute(
-            "INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?)",
-            (metric, self.device, self.now, clock),
-        )
-        self.changed("metric", f"{metric}/{self.device}", clock)
+        self.moments.add(metric)
         self.faces.add("metrics")
 
     def tell(self, kind: str, **data: Any) -> None:

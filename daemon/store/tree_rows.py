@@ -1,30 +1,48 @@
-"""The category tree as rows. The counts are kept by triggers of the schema."""
+"""The category tree as rows; counts and last uses are derived, in the table `tree`."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import Final
 
+import msgspec
+
+from thermocline.sync import Row
+
+from ..errors import InvalidInput, StoreDamaged
 from ..memory import tree as trees
-from ..memory.tree import Node
+from ..memory.checks import CATEGORY_CHARS, check_category
+from ..memory.tree import ROOT, Node, one_line
+from . import rows
+from .kind import Kind
 from .transaction import Transaction
 
-KIND: Final = "tree"
+
+class Category(msgspec.Struct, frozen=True):
+    """What the row of a category says."""
+
+    desc: str
 
 
 def load(db: sqlite3.Connection) -> dict[str, Node]:
-    """Every node but the root, by path, with true counts."""
-    rows = db.execute("SELECT path, desc, warm_count, cold_count, last_access FROM tree")
+    """Every node but the root, by path, with true counts.
+
+    Raises:
+        StoreDamaged: a row is not what was written, which SQLite does not notice by itself.
+    """
+    found = db.execute(
+        "SELECT path, desc, warm_count, cold_count, last_access FROM tree"
+    ).fetchall()
+    if any(None in row for row in found):
+        raise StoreDamaged("cannot trust the categories: a value is missing")
     return {
         path: Node(desc=desc, warm_count=warm, cold_count=cold, last_access=last)
-        for path, desc, warm, cold, last in rows
+        for path, desc, warm, cold, last in found
     }
 
 
 def totals(db: sqlite3.Connection) -> tuple[int, int]:
     """How many live memories are warm, and how many cold: the counts of the root.
-
-    Cold ones that the replica alone holds are counted too.
 
     Every category but the root itself has its node, so this reads no row of a memory that is
     filed deeper.
@@ -33,8 +51,7 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
         "SELECT total(warm), total(cold) FROM ("
         " SELECT warm_count AS warm, cold_count AS cold FROM tree UNION ALL"
         " SELECT archived_at IS NULL, archived_at IS NOT NULL FROM memories"
-        " WHERE category = ?1 AND merged_into IS NULL UNION ALL"
-        " SELECT 0, 1 FROM remote_only WHERE category = ?1)",
+        " WHERE category = ? AND merged_into IS NULL)",
         (trees.ROOT,),
     ).fetchone()
     return int(row[0]), int(row[1])
@@ -42,19 +59,16 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
 
 def ensure(tx: Transaction, category: str) -> None:
     """Make the nodes of `category` that are missing. The caps are kept before the commit."""
-    if category == trees.ROOT:
+    if category == trees.ROOT or category in tx.filed:
         return
     for path in (*trees.ancestors(category), category):
         # Mostly it is there, and to look costs a fifth of trying to insert it.
         if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
             continue
-        tx.db.execute(
-            "INSERT INTO tree(path, desc, last_access, clock, device) VALUES (?, ?, 0, 0, '')",
-            (path, trees.title(path)),
-        )
-        _version(tx, path)
+        _write(tx, path, trees.title(path))
         tx.keep_category = category
         tx.tell("category.added", category=path)
+    tx.filed.add(category)
 
 
 def resolve(tx: Transaction, category: str) -> str:
@@ -67,9 +81,8 @@ def resolve(tx: Transaction, category: str) -> str:
         return category
     merged = tx.db.execute(
         # The first condition is what the partial index needs to be told.
-        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?1"
-        " UNION ALL SELECT category FROM remote_only"
-        " WHERE original_category <> '' AND original_category = ?1 LIMIT 1",
+        "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?"
+        " LIMIT 1",
         (category,),
     ).fetchone()
     return str(merged[0]) if merged else category
@@ -77,8 +90,13 @@ def resolve(tx: Transaction, category: str) -> str:
 
 def touch(tx: Transaction, category: str) -> None:
     """Note that `category` was used now."""
-    tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, category))
-    tx.settle_tree = True
+    counts = tx.db.execute(
+        "UPDATE tree SET last_access = ? WHERE path = ? RETURNING warm_count, cold_count",
+        (tx.now, category),
+    ).fetchone()
+    # Within its caps the tree only grows by a category, or by a digit of a count.
+    if counts is not None and not {*counts}.isdisjoint(_NEW_DIGIT):
+        tx.settle_tree = True
 
 
 def prune(tx: Transaction) -> tuple[str, ...]:
@@ -92,25 +110,54 @@ def prune(tx: Transaction) -> tuple[str, ...]:
 def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
     """Write what differs between two states of the tree."""
     for path in old.keys() - new.keys():
-        tx.db.execute("DELETE FROM tree WHERE path = ?", (path,))
-        tx.deleted(KIND, path)
+        rows.write(tx, KIND, path, None)
     for path, node in new.items():
         before = old.get(path)
-        if before is None or (before.desc, before.last_access) != (node.desc, node.last_access):
+        if before is None or before.desc != node.desc:
+            _write(tx, path, node.desc)
+        if before is None or before.last_access != node.last_access:
             tx.db.execute(
-                "INSERT INTO tree(path, desc, last_access, clock, device) VALUES (?, ?, ?, 0, '')"
-                " ON CONFLICT DO UPDATE SET desc = excluded.desc,"
-                " last_access = excluded.last_access",
-                (path, node.desc, node.last_access),
+                "UPDATE tree SET last_access = ? WHERE path = ?", (node.last_access, path)
             )
-            _version(tx, path)
     tx.faces.add("tree")
 
 
-def _version(tx: Transaction, path: str) -> None:
-    clock = tx.version()
-    tx.db.execute("UPDATE tree SET clock = ?, device = ? WHERE path = ?", (clock, tx.device, path))
-    tx.alive(KIND, path)
-    tx.changed(KIND, path, clock)
+def _write(tx: Transaction, path: str, desc: str) -> None:
+    rows.write(tx, KIND, path, {"desc": desc})
+
+
+_NEW_DIGIT: Final = frozenset(10**n for n in range(1, 10))
+
+
+def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
+    if KIND.lives(after):
+        # A category of another device was last used when the newest of its memories changed.
+        tx.db.execute(
+            "INSERT INTO tree (path, desc, last_access) VALUES (?1, ?2, coalesce("
+            " (SELECT max(updated_at) FROM memories WHERE category = ?1), ?3))"
+            " ON CONFLICT DO UPDATE SET desc = excluded.desc",
+            (after.id, after.data["desc"], tx.now),
+        )
+    else:
+        tx.db.execute("DELETE FROM tree WHERE path = ?", (after.id,))
+        tx.filed.clear()
     tx.settle_tree = True
     tx.faces.add("tree")
+
+
+def _check(row: Row) -> None:
+    found = msgspec.convert(row.data, Category)
+    if row.id == ROOT or check_category(row.id, CATEGORY_CHARS, field="path") != row.id:
+        raise InvalidInput(f"cannot take '{row.id}' for a category", field="path")
+    if one_line(found.desc) != found.desc:
+        raise InvalidInput(f"cannot take the description of '{row.id}'", field="desc")
+
+
+KIND: Final = Kind(
+    name="category",
+    fields=frozenset(Category.__struct_fields__),
+    vital=("desc",),
+    urgent=True,
+    check=_check,
+    applied=_applied,
+)

@@ -1,122 +1,131 @@
-"""Counting what answers used, and spared: soon, in one commit, never on the way of an answer.
+"""How often each device has used a memory.
 
-What an answer spares its reader is what it would take to put everything there is into the
-context, less what the answer takes: tokens of the texts of all memories and of the hot state on
-this device, less tokens of the texts in the answer; one with nothing in it spares nothing. A
-token is four characters, and what is there is measured at most every ten minutes.
+Each device counts its own uses, in a few hundred rows that nobody else writes, so that the counts
+of several devices never conflict. `memories.access_count` is derived: what the memory brought
+along from elsewhere, what all devices counted, and the same of those that are merged into it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import sqlite3
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Any, Final
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..errors import ThermoclineError
-from . import memories
+from thermocline.sync import Row
+
+from ..memory.checks import check_time
+from . import rows
+from .kind import Kind
 from .transaction import Transaction
 
-_log = logging.getLogger(__name__)
-_COUNT_SECONDS: Final = 1.0
-_MEASURED_SECONDS: Final = 600.0
-_CHARS_IN_TOKEN: Final = 4
+BUCKETS: Final = 256
+# By memory: how many uses, and when the last one was.
+Counts: TypeAlias = Mapping[str, tuple[int, float]]
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """An answer that was given.
+class Uses(msgspec.Struct, frozen=True):
+    """What a row says: uses and last use by memory."""
 
-    Attributes:
-        used: the memories in it; None: it was the hot state, which counts no uses.
-        chars: of the texts in it.
-    """
-
-    used: tuple[str, ...] | None
-    chars: int
+    counts: dict[str, tuple[int, float]]
 
 
-class UseCounter:
-    """Gathers the answers of a second, then counts them together.
-
-    Args:
-        agent: whose they are, for the task's name.
-        write: runs an operation in a commit.
-        read: runs a look at the database.
-    """
-
-    def __init__(
-        self,
-        agent: str,
-        write: Callable[[Callable[[Transaction], None]], Awaitable[Any]],
-        read: Callable[[Callable[[sqlite3.Connection], int]], Awaitable[int]],
-    ) -> None:
-        self._agent = agent
-        self._write = write
-        self._read = read
-        self._answers: list[Answer] = []
-        self._counting: asyncio.Task[None] | None = None
-        self._there = 0
-        self._measured = float("-inf")
-
-    def note(self, used: Sequence[str] | None, chars: int) -> None:
-        """Count an answer, a use of each memory in it, and what it spares, within a second."""
-        self._answers.append(Answer(None if used is None else tuple(used), chars))
-        if self._counting is None or self._counting.done():
-            self._counting = asyncio.get_running_loop().create_task(
-                self._count_soon(), name=f"uses of {self._agent}"
-            )
-
-    async def finish(self) -> None:
-        """Count what is still to be counted, now."""
-        if self._counting is not None:
-            self._counting.cancel()
-            await asyncio.gather(self._counting, return_exceptions=True)
-        await self._count()
-
-    async def _count_soon(self) -> None:
-        await asyncio.sleep(_COUNT_SECONDS)
-        await self._count()
-
-    async def _count(self) -> None:
-        answers, self._answers = self._answers, []
-        if not answers:
-            return
-        try:
-            there = await self._all_tokens()
-            saved = sum(max(0, there - _tokens(one.chars)) for one in answers if one.chars)
-            await self._write(partial(_count, answers=answers, saved=saved))
-        except ThermoclineError as error:
-            # Uses are a hint for ranking: a full disk may cost a few.
-            _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
-
-    async def _all_tokens(self) -> int:
-        if time.monotonic() - self._measured > _MEASURED_SECONDS:
-            self._there = _tokens(await self._read(_chars_there))
-            self._measured = time.monotonic()
-        return self._there
+def count(tx: Transaction, ids: Iterable[str]) -> None:
+    """Count one use of each memory on this device."""
+    buckets: dict[str, list[str]] = {}
+    for key in ids:
+        buckets.setdefault(f"{_bucket(key)}/{tx.device}", []).append(key)
+    for name, keys in buckets.items():
+        row = rows.load(tx.db, KIND, name)
+        counts = {} if row is None else dict(_counts(row))
+        for key in keys:
+            counts[key] = (counts.get(key, (0, 0.0))[0] + 1, tx.now)
+        rows.write(tx, KIND, name, {"counts": {key: list(n) for key, n in counts.items()}})
 
 
-def _tokens(chars: int) -> int:
-    return -(-chars // _CHARS_IN_TOKEN)
+def counted(tx: Transaction, key: str) -> tuple[int, float | None]:
+    """The uses of a memory that all devices have counted, and the last of them."""
+    if tx.are_uses is None:
+        found = tx.db.execute("SELECT 1 FROM rows WHERE kind = 'uses' AND live LIMIT 1")
+        tx.are_uses = found.fetchone() is not None
+    if not tx.are_uses:
+        return 0, None
+    bucket = _bucket(key)
+    if bucket not in tx.uses:
+        tx.uses[bucket] = _sums(tx.db, bucket)
+    return tx.uses[bucket].get(key, (0, None))
 
 
-def _chars_there(db: sqlite3.Connection) -> int:
-    """The characters of all texts that are there."""
+def forget(tx: Transaction, keys: frozenset[str]) -> None:
+    """Take memories that nothing can bring back out of this device's counts."""
+    for key in keys:
+        name = f"{_bucket(key)}/{tx.device}"
+        row = rows.load(tx.db, KIND, name)
+        if row is not None and key in (counts := dict(_counts(row))):
+            del counts[key]
+            rows.write(tx, KIND, name, {"counts": {one: list(n) for one, n in counts.items()}})
+
+
+def _sums(db: sqlite3.Connection, bucket: str) -> dict[str, tuple[int, float | None]]:
+    sums: dict[str, tuple[int, float | None]] = {}
     found = db.execute(
-        "SELECT (SELECT total(length(text)) FROM memories WHERE merged_into IS NULL)"
-        " + (SELECT total(length(value)) FROM hot)"
+        "SELECT data FROM rows WHERE kind = 'uses' AND live AND id > ? AND id < ?",
+        (f"{bucket}/", f"{bucket}0"),
     )
-    return int(found.fetchone()[0])
+    for (data,) in found:
+        for key, (number, at) in msgspec.json.decode(data, type=Uses).counts.items():
+            sum_, last = sums.get(key, (0, None))
+            sums[key] = (sum_ + number, max(last or 0.0, at))
+    return sums
 
 
-def _count(tx: Transaction, answers: Sequence[Answer], saved: int) -> None:
-    recalled = [answer.used for answer in answers if answer.used is not None]
-    if recalled:
-        memories.count_answers(tx, recalled)
-    if saved:
-        tx.count("context_tokens_saved", saved)
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
+    """Let the counts of the memories follow."""
+    tx.uses.pop(after.id.partition("/")[0], None)
+    tx.are_uses = None
+    old, new = _counts(before), _counts(after)
+    for key in old.keys() | new.keys():
+        more = new.get(key, (0, 0.0))
+        if more != old.get(key, (0, 0.0)):
+            _add(tx, key, more[0] - old.get(key, (0, 0.0))[0], more[1])
+
+
+def _add(tx: Transaction, key: str, number: int, at: float) -> None:
+    """Add to a memory's count, and to that of the memory that it is merged into."""
+    passed: set[str] = set()
+    above: str | None = key
+    while above is not None and above not in passed:
+        passed.add(above)
+        found = tx.db.execute(
+            "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
+            " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ? RETURNING merged_into",
+            (number, at, above),
+        ).fetchone()
+        above = found[0] if found else None
+    tx.faces.update({"warm", "tree", "hot"})
+
+
+def _counts(row: Row | None) -> Counts:
+    if row is None or not row.data:
+        return {}
+    return msgspec.convert(row.data, Uses).counts
+
+
+def _bucket(key: str) -> str:
+    return f"{zlib.crc32(key.encode()) % BUCKETS:02x}"
+
+
+def _check(row: Row) -> None:
+    found: dict[str, Any] = dict(_counts(row))
+    for number, at in found.values():
+        check_time(at, field="last_at")
+        if number < 0:
+            msg = "uses are counted from 0"
+            raise msgspec.ValidationError(msg)
+
+
+KIND: Final = Kind(
+    name="uses", fields=frozenset({"counts"}), history=False, check=_check, applied=_applied
+)

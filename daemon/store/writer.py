@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ..errors import ShuttingDown, ThermoclineError
-from .database import translate
-from .transaction import Event, Face, Transaction
+from .database import translate, translate_os
+from .transaction import Event, Face, Transaction, acting
 
 T = TypeVar("T")
 Operation = Callable[[Transaction], T]
@@ -42,17 +42,20 @@ class Committed(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     faces: frozenset[Face]
     outgoing: frozenset[str]
-    elsewhere: bool
 
 
 class _Job:
     """An operation on its way, and who waits for it."""
 
-    __slots__ = ("error", "future", "operation", "result")
+    __slots__ = ("by", "durable", "error", "future", "operation", "result")
 
-    def __init__(self, operation: Operation[Any], future: asyncio.Future[Any]) -> None:
+    def __init__(
+        self, operation: Operation[Any], future: asyncio.Future[Any], *, durable: bool
+    ) -> None:
         self.operation = operation
         self.future = future
+        self.durable = durable
+        self.by = acting.get()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -93,15 +96,26 @@ class Writer:
         self._loop = loop
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
+        # As the connection was opened: each commit is synced.
+        self._durable = True
         self._last: Callable[[sqlite3.Connection], None] | None = None
         self._failure: ThermoclineError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"writer {path}", daemon=True)
+        self._begin_thread()
+
+    def _begin_thread(self) -> None:
+        self._closed, self._last = False, None
+        name = f"writer {self._path}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def submit(self, operation: Operation[T]) -> T:
+    async def submit(self, operation: Operation[T], *, durable: bool = True) -> T:
         """Run `operation` and return its result once the commit is on the disk.
 
         A cancelled caller does not cancel the operation: it may still be committed.
+
+        Args:
+            operation: what to do.
+            durable: False returns before the commit is synced; the next durable one syncs both.
 
         Raises:
             ThermoclineError: what the operation raised, or what kept the commit from the disk;
@@ -110,17 +124,18 @@ class Writer:
         if self._closed:
             raise ShuttingDown(f"cannot write to {self._path}: it is being closed")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put(_Job(operation, future))
+        self._jobs.put(_Job(operation, future, durable=durable))
         return await future
 
     async def close(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Commit what is queued, then close the database. Further writes are refused.
 
         Args:
-            last: called with the connection, outside a transaction, after all commits.
+            last: called with the connection, outside a transaction, after all commits. If it
+                fails nothing is closed, and writing goes on.
 
         Raises:
-            ThermoclineError: what stands for an error of SQLite's in `last`.
+            ThermoclineError: what `last` raised.
         """
         if not self._closed:
             self._closed = True
@@ -128,7 +143,9 @@ class Writer:
             self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
         if self._failure is not None:
-            raise self._failure
+            failure, self._failure = self._failure, None
+            self._begin_thread()
+            raise failure
 
     def _run(self) -> None:
         going = True
@@ -142,7 +159,9 @@ class Writer:
                 self._last(self._db)
         except sqlite3.Error as error:
             self._failure = translate(error, self._path)
-        finally:
+        except OSError as error:
+            self._failure = translate_os(error, self._path)
+        else:
             self._db.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
@@ -160,7 +179,11 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_Job]) -> Committed | None:
+        durable = any(job.durable for job in group)
         try:
+            if durable != self._durable:
+                self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             self._db.execute("BEGIN IMMEDIATE")
             transaction = self._begin(self._db)
             for job in group:
@@ -177,15 +200,15 @@ class Writer:
             tuple(transaction.events),
             frozenset(transaction.faces),
             frozenset(transaction.outgoing),
-            transaction.elsewhere,
         )
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
         """Run one operation so that its failure undoes only itself."""
+        transaction.writer = job.by
         if alone:
             job.result = job.operation(transaction)
             return
-        told = len(transaction.events)
+        noted = transaction.noted()
         self._db.execute("SAVEPOINT job")
         try:
             job.result = job.operation(transaction)
@@ -196,7 +219,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
             job.error = error
         if job.error is not None:
-            del transaction.events[told:]
+            transaction.take_back(noted)
             self._db.execute("ROLLBACK TO job")
         self._db.execute("RELEASE job")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta, tzinfo
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from ..memory.hot import document_size
-from ..store import faces, hot_rows, noted, tree_rows
+from ..store import documents, hot_rows, noted, tree_rows
 from ..store.settling import warm_bytes
 from ..store.transaction import Transaction
 
@@ -62,21 +62,12 @@ class Trend(msgspec.Struct, frozen=True):
     numbers: dict[str, Compared]
 
 
-# A number of the week that ends with a day, out of all that was recorded.
-Measure: TypeAlias = Callable[[Sequence[Day], date], float | None]
-
-
 def record(tx: Transaction, zone: tzinfo) -> None:
     """Note how things stand, under the date of today."""
     today = datetime.fromtimestamp(tx.now, zone).date()
     noted.write(tx, _key(today), _measured(tx, today))
     first = today - timedelta(days=min(_KEPT_DAYS, today.toordinal() - 1))
     tx.db.execute("DELETE FROM meta WHERE key >= ? AND key < ?", (_PREFIX, _key(first)))
-    # The counters of single days, of which only that of today is ever shown.
-    tx.db.execute(
-        "DELETE FROM metrics WHERE instr(name, '@') AND substr(name, instr(name, '@') + 1) < ?",
-        ((today - timedelta(days=2)).isoformat(),),
-    )
 
 
 def load(db: sqlite3.Connection, days: int) -> list[Day]:
@@ -92,7 +83,7 @@ def trend(days: Sequence[Day]) -> Trend | None:
     last = date.fromisoformat(days[-1].date)
     numbers = {}
     for name, measure in _MEASURES.items():
-        now, before = measure(days, last), measure(days, last - _WEEK)
+        now, before = measure(days, name, last), measure(days, name, last - _WEEK)
         if now is not None:
             delta = None if before is None else round(now - before, 2)
             numbers[name] = Compared(now, before, delta)
@@ -101,7 +92,7 @@ def trend(days: Sequence[Day]) -> Trend | None:
 
 
 def _measured(tx: Transaction, today: date) -> Day:
-    counters = faces.metrics_document(tx.db, tx.now)
+    counters = documents.metrics_document(tx.db, tx.now)
     warm, cold = tree_rows.totals(tx.db)
     return Day(
         date=today.isoformat(),
@@ -130,38 +121,26 @@ def _key(day: date) -> str:
     return f"{_PREFIX}{day.isoformat()}"
 
 
-def _level(name: str) -> Measure:
-    """The average of what is high or low, over the week that ends with a day."""
-
-    def measure(days: Sequence[Day], last: date) -> float | None:
-        values: list[int] = [
-            getattr(day, name)
-            for day in days
-            if last - _WEEK < date.fromisoformat(day.date) <= last
-        ]
-        return round(sum(values) / len(values), 2) if values else None
-
-    return measure
+def _level(days: Sequence[Day], name: str, last: date) -> float | None:
+    """The average of a size, over the week that ends with `last`."""
+    week = [day for day in days if last - _WEEK < date.fromisoformat(day.date) <= last]
+    values: list[int] = [getattr(day, name) for day in week]
+    return round(sum(values) / len(values), 2) if values else None
 
 
-def _growth(name: str) -> Measure:
-    """What was added in a day of that week, by a counter that only grows."""
-
-    def measure(days: Sequence[Day], last: date) -> float | None:
-        dated: list[tuple[date, int]] = [
-            (date.fromisoformat(day.date), getattr(day, name)) for day in days
-        ]
-        week = [(day, value) for day, value in dated if last - _WEEK <= day <= last]
-        if len(week) < 2:
-            return None
-        (first, before), (end, after) = week[0], week[-1]
-        return round(max(0, after - before) / (end - first).days, 2)
-
-    return measure
+def _growth(days: Sequence[Day], name: str, last: date) -> float | None:
+    """What a day of that week has added to a counter."""
+    dated = [(date.fromisoformat(day.date), int(getattr(day, name))) for day in days]
+    week = [(day, value) for day, value in dated if last - _WEEK <= day <= last]
+    if len(week) < 2:
+        return None
+    (first, before), (end, after) = week[0], week[-1]
+    return round(max(0, after - before) / (end - first).days, 2)
 
 
-_LEVELS: Final = ("hot_bytes", "warm_count", "warm_bytes", "tree_nodes", "cold_count")
-_COUNTERS: Final = ("evicted", "stored", "retrieved", "consolidations", "context_tokens_saved")
-_MEASURES: Final = {name: _level(name) for name in _LEVELS} | {
-    name: _growth(name) for name in _COUNTERS
-}
+# How a number of the week that ends with a day is taken from all that was recorded.
+_MEASURES: Final = dict.fromkeys(
+    ("hot_bytes", "warm_count", "warm_bytes", "tree_nodes", "cold_count"), _level
+) | dict.fromkeys(
+    ("evicted", "stored", "retrieved", "consolidations", "context_tokens_saved"), _growth
+)

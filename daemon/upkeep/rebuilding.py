@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
@@ -15,9 +15,8 @@ from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_proposals import OVERFULL, Member, propose
 from ..memory.tree_rebuild import Move, Operation, Placed, Rebuilt
-from ..store import memories, noted, refiling, tree_rows
+from ..store import memories, memory_rows, noted, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.refiling import Filed
 from ..store.transaction import Transaction
 
 Way: TypeAlias = Literal["rule", "llm"]
@@ -34,7 +33,7 @@ class Undo(msgspec.Struct, frozen=True):
         at: when it was done.
         nodes: the categories that it took away or described anew, as they were.
         made: the categories that it made.
-        moved: where each memory that it moved was filed, and where it was put.
+        moved: the id of each memory that it moved, and its category before and after.
     """
 
     at: float
@@ -42,7 +41,7 @@ class Undo(msgspec.Struct, frozen=True):
     operations: tuple[Operation, ...]
     nodes: dict[str, Node]
     made: tuple[str, ...]
-    moved: tuple[tuple[Filed, str], ...]
+    moved: tuple[tuple[str, str, str], ...]
 
 
 class Undone(msgspec.Struct, frozen=True):
@@ -99,7 +98,7 @@ async def undo(store: AgentStore) -> Undone:
 
 def last(db: sqlite3.Connection) -> Undo | None:
     """The rebuild that can be taken back, if there is one."""
-    return noted.read(db, _KEY, Undo)
+    return noted.read(db, _KEY, Undo | None)  # type: ignore[arg-type]
 
 
 def told(operation: Operation) -> str:
@@ -151,19 +150,18 @@ def _rebuild(tx: Transaction, operations: Sequence[Operation], way: Way) -> Rebu
         if step.new != ROOT:
             tree_rows.ensure(tx, step.new)
         if isinstance(step, Move):
-            _move(tx, step)
+            _refile(tx, dict.fromkeys(step.ids, step.new), dict.fromkeys(step.ids, step.old))
         else:
             memories.relabel(tx, step.old, step.new)
     tree_rows.save(tx, before, rebuilt.tree)
-    after = refiling.filed_now(tx.db, [filed.id for filed in concerned])
-    changed = {path: node for path, node in before.items() if _differs(node, rebuilt.tree, path)}
+    after = _categories(tx.db, concerned)
     undo = Undo(
         at=tx.now,
         way=way,
         operations=tuple(msgspec.structs.replace(one, ids=()) for one in rebuilt.done),
-        nodes=changed,
+        nodes={p: node for p, node in before.items() if _differs(node, rebuilt.tree, p)},
         made=tuple(sorted(rebuilt.tree.keys() - before.keys())),
-        moved=tuple((filed, after[filed.id].category) for filed in concerned),
+        moved=tuple((key, old, after[key]) for key, old in concerned.items()),
     )
     noted.write(tx, _KEY, undo)
     tx.tell("tree.rebuilt", operations=len(rebuilt.done), memories=len(concerned), way=way)
@@ -174,30 +172,34 @@ def _differs(node: Node, tree: dict[str, Node], path: str) -> bool:
     return path not in tree or tree[path].desc != node.desc
 
 
-def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> list[Filed]:
-    """Where the memories are filed now that the steps will move."""
+def _concerned(db: sqlite3.Connection, rebuilt: Rebuilt) -> dict[str, str]:
+    """The categories of the memories that the steps will move."""
     whole = [step.old for step in rebuilt.steps if not isinstance(step, Move)]
     single = [key for step in rebuilt.steps if isinstance(step, Move) for key in step.ids]
-    found = {filed.id: filed for filed in refiling.filed_in(db, whole)}
-    return list((refiling.filed_now(db, single) | found).values())
-
-
-def _move(tx: Transaction, step: Move) -> None:
-    now = refiling.filed_now(tx.db, step.ids)
-    refiling.refile(
-        tx,
-        [
-            Filed(filed.id, step.new, _first(filed, step.new))
-            for filed in now.values()
-            if filed.category == step.old
-        ],
+    rows = db.execute(
+        "SELECT id, category FROM memories WHERE category IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(whole).decode(),),
     )
+    return _categories(db, single) | dict(rows.fetchall())
 
 
-def _first(filed: Filed, new: str) -> str:
-    """Where a memory was filed first, once it is in `new`; "" where that is the same."""
-    first = filed.original_category or filed.category
-    return "" if first == new else first
+def _categories(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
+    rows = db.execute(
+        "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(ids)).decode(),),
+    )
+    return dict(rows.fetchall())
+
+
+def _refile(tx: Transaction, wanted: Mapping[str, str], found: Mapping[str, str]) -> int:
+    """File memories elsewhere, but for those that are no longer where they were found."""
+    moved = 0
+    for key, category in wanted.items():
+        memory = memory_rows.fetch(tx.db, key)
+        if memory is not None and memory.category == found[key] != category:
+            memories.replace(tx, memory, msgspec.structs.replace(memory, category=category))
+            moved += 1
+    return moved
 
 
 def _undo(tx: Transaction) -> Undone:
@@ -205,16 +207,11 @@ def _undo(tx: Transaction) -> Undone:
     if done is None:
         raise NotFound("there is no rebuild of the tree to undo")
     before = tree_rows.load(tx.db)
-    tree_rows.save(tx, before, before | {p: done.nodes[p] for p in done.nodes})
-    now = refiling.filed_now(tx.db, [filed.id for filed, _ in done.moved])
-    back = [
-        filed
-        for filed, put in done.moved
-        if filed.id in now and now[filed.id].category == put and filed.category != put
-    ]
-    for category in {filed.category for filed in back}:
+    tree_rows.save(tx, before, before | done.nodes)
+    back = {key: old for key, old, _ in done.moved}
+    for category in set(back.values()):
         tree_rows.ensure(tx, category)
-    number = refiling.refile(tx, back)
+    number = _refile(tx, back, {key: put for key, _, put in done.moved})
     between = tree_rows.load(tx.db)
     kept = dict(between)
     for path in sorted(done.made, reverse=True):
@@ -223,6 +220,6 @@ def _undo(tx: Transaction) -> Undone:
         if not used and not any(other.startswith(f"{path}/") for other in kept):
             kept.pop(path, None)
     tree_rows.save(tx, between, kept)
-    tx.db.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
+    noted.write(tx, _KEY, None)
     tx.tell("tree.undone", operations=len(done.operations), memories=number)
     return Undone(done.at, done.operations, number)

@@ -1,4 +1,4 @@
-"""Looking through a whole memory for what repeats, what is contradicted, and what has faded.
+"""Looking through a whole memory for what repeats, and what is contradicted.
 
 The search reads on the readers and reckons on a thread; the writer only gets the little that is to
 be done, in small groups between the stores of others. It may be broken off at any moment, and
@@ -16,10 +16,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from ..memory.ageing import fit_for_archive
 from ..memory.pairing import Pair, find_pairs, keys_of
 from ..memory.records import Memory
-from ..store import memories, merging
+from ..store import merging, settling
 from ..store.agent_store import AgentStore
 from ..store.selecting import living_after, living_at
 from ..store.transaction import Transaction
@@ -27,7 +26,6 @@ from ..store.transaction import Transaction
 _READ_AT_ONCE: Final = 500
 # Some ten milliseconds of the writer's time, which a store may have to wait for.
 _PAIRS_AT_ONCE: Final = 16
-_ARCHIVED_AT_ONCE: Final = 64
 # So many short lists are sorted, since nobody else can run while one is.
 _SHELVES: Final = 64
 
@@ -56,14 +54,11 @@ class Survey:
 
     Attributes:
         examined: how many there were.
-        faded: the ids of those that only the archive should hold.
     """
 
-    def __init__(self, now: float) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self._shelves = [(array("q"), array("q")) for _ in range(_SHELVES)]
         self.examined = 0
-        self.faded: list[str] = []
 
     def add(self, page: Sequence[tuple[int, Memory]]) -> None:
         """Take note of some memories, each given with its row."""
@@ -73,8 +68,6 @@ class Survey:
                 keys, rows = self._shelves[key % _SHELVES]
                 keys.append(key)
                 rows.append(row)
-            if fit_for_archive(memory, self._now):
-                self.faded.append(memory.id)
 
     def suspects(self) -> list[int]:
         """The rows of the memories that could be paired with another of those noted."""
@@ -100,20 +93,20 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> Report:
     """
     survey = await _surveyed(store)
     pairs = await _pairs(store, await asyncio.to_thread(survey.suspects))
-    retiring = {pair.older.id for pair in pairs if pair.judgement.relation == "duplicate"}
     if dry_run:
         findings = [_finding(pair, pair.newer) for pair in pairs]
-        archived = len(set(survey.faded) - retiring)
+        faded = await store.read(partial(settling.faded, now=store.now, rules=store.rules))
+        archived = len(faded)
     else:
         findings = await _join(store, pairs)
-        archived = await _archive(store, survey.faded)
+        archived = await store.write(settling.archive_faded)
     merged = sum(finding.relation == "duplicate" for finding in findings)
     return Report(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
 
 
 async def _surveyed(store: AgentStore) -> Survey:
     now = store.now
-    survey = Survey(now)
+    survey = Survey()
     last = 0
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
         await asyncio.to_thread(survey.add, page)
@@ -170,11 +163,3 @@ def _finding(pair: Pair, newer: Memory) -> Finding:
         "duplicate" if pair.judgement.relation == "duplicate" else "contradiction"
     )
     return Finding(pair.older, newer, relation, pair.judgement.reasons)
-
-
-async def _archive(store: AgentStore, ids: Sequence[str]) -> int:
-    archived = 0
-    for start in range(0, len(ids), _ARCHIVED_AT_ONCE):
-        group = ids[start : start + _ARCHIVED_AT_ONCE]
-        archived += await store.write(partial(memories.archive_unused, ids=group))
-    return archived

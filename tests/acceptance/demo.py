@@ -95,7 +95,7 @@ def remember(stage: Stage) -> None:
 def look(stage: Stage) -> None:
     stage.say("SQLite is the truth; plain files show it, for people and for older tools.")
     wait_for(lambda: "Ask before paying" in (stage.agent / "MEMORY.md").read_text())
-    for path in sorted(stage.agent.iterdir()):
+    for path in sorted(stage.agent.glob("[!.]*")):
         print(f"    {path.name:26}{path.stat().st_size:>8} bytes")
     print()
     for line in (stage.agent / "MEMORY.md").read_text().splitlines()[6:16]:
@@ -141,24 +141,31 @@ def all_texts(client: Client) -> Iterator[str]:
 
 
 def mend(stage: Stage) -> None:
-    stage.say("A hand edit of a state file is merged.")
+    stage.say("A state file that somebody else changes is set aside, and written again.")
     path = stage.agent / "hot-memory-state.json"
     wait_for(lambda: path.exists() and "Ask before paying" in path.read_text())
     document = json.loads(path.read_text())
     document["critical_lessons"][0]["text"] = "Ask before paying more than 20 euros"
     path.write_text(json.dumps(document))
-    with stage.client() as client:
-        wait_for(lambda: "20 euros" in json.dumps(client.hot()))
-    stage.show("hot")
-    stage.say("And a page of zeros in the database is found, set aside and rebuilt.")
+    wait_for(lambda: [*stage.agent.glob("hot-memory-state.json.changed-*")] and path.exists())
+    stage.show("status")
+    stage.say("Zeros in the middle of the database are found, it is set aside and rebuilt.")
+    stage.end(signal.SIGTERM)
+    stage.start()
+    stage.show("store", "The power went at noon", "--category", "home")
     with stage.client() as client:
         before = sum(1 for _ in all_texts(client))
-    stage.end(signal.SIGTERM)
-    with (stage.agent / "memory.db").open("r+b") as file:
-        file.seek(5 * 4096)
-        file.write(bytes(4096))
+        client.sync()
+    # After an end like this the whole database is read.
+    stage.end(signal.SIGKILL)
+    database = stage.agent / "memory.db"
+    with database.open("r+b") as file:
+        file.seek(database.stat().st_size // 8192 * 4096)
+        file.write(bytes(16384))
     stage.start()
     with stage.client() as client:
+        # What cannot be read any more comes back from the replica.
+        wait_for(lambda: sum(1 for _ in all_texts(client)) >= before)
         wait_for(lambda: "database_rebuilt" in {p["code"] for p in client.status()["problems"]})
         after = sum(1 for _ in all_texts(client))
     print(f"    {before} memories before, {after} after.")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.restoring.from_file import restore_file
+from thermocline.daemon.restore.archive import read
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 
@@ -56,16 +56,14 @@ def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
     out, err = shell.run("backup", str(file))
     first, second, third = out.decode().splitlines()
     assert first.startswith(f"{file}: ")
-    assert first.endswith(f" KB, agent {call.agent}")
-    assert second == "  memories: 1, categories: 2, key values: 1"
-    assert third.startswith("  8 files, ")
+    assert first.endswith(f" B, agent {call.agent}")
+    assert second.startswith("  memories: 1, categories: 2, metrics: 1, key-value pairs: 1")
+    assert third.startswith("  2 files, ")
     assert err == ""
     assert file.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
-    done = restore_file(
-        file, tmp_path / "state", None, replace=False, dry_run=False, tell=lambda _: None
-    )
-    assert done.agent == call.agent
+    done = read(file)
+    assert done.manifest.agent == call.agent
 
 
 def test_a_program_learns_the_same_as_json(shell: Shell, call: Any, tmp_path: Path) -> None:
@@ -74,7 +72,7 @@ def test_a_program_learns_the_same_as_json(shell: Shell, call: Any, tmp_path: Pa
     assert told["file"] == str(file)
     assert told["size_bytes"] == file.stat().st_size
     assert told["agent"] == call.agent
-    assert told["counts"]["memories"] == 1
+    assert told["counts"]["memory"] == 1
     assert told["skipped"] == []
     assert {"made_at", "files", "unpacked_bytes"} < set(told)
 
@@ -107,7 +105,7 @@ def test_a_backup_goes_into_a_pipe(shell: Shell) -> None:
     with tarfile.open(fileobj=io.BytesIO(out), mode="r:gz") as tar:
         assert tar.getnames()[0] == "manifest.json"
         assert tar.getnames()[-1] == "checksums.json"
-    assert err.endswith(" KB written\n")
+    assert err.endswith(" B written\n")
 
 
 def test_a_pipe_that_nobody_reads_is_no_success(
@@ -154,7 +152,7 @@ def test_what_is_left_out_is_named(
     for number in range(12):
         (notes / f"link{number:02d}\n").symlink_to("/etc/passwd")
     _, err = shell.run("backup", str(tmp_path / "a.tar.gz"))
-    assert "left out: memory/link00\\n (a link)" in err
+    assert "left out: workspace/link00\\n (a link)" in err
     assert err.endswith("left out: 2 more\n")
 
 
@@ -219,15 +217,15 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
 def test_an_export_is_a_json_object_a_line(shell: Shell, tmp_path: Path) -> None:
     out, err = shell.run("export")
     lines = [json.loads(line) for line in out.splitlines()]
-    assert [line["kind"] for line in lines] == [
-        "memory", "hot", "category", "category", "key_value",
-    ]  # fmt: skip
-    assert lines[0]["text"] == "Ana prefers tea"
+    assert {line["kind"] for line in lines} == {"memory", "category", "pair", "metrics"}
+    [memory] = [line for line in lines if line["kind"] == "memory"]
+    assert memory["data"]["text"] == "Ana prefers tea"
+    assert all(line["clocks"]["at"] for line in lines)
     assert err == ""
     file = tmp_path / "all.jsonl"
     nothing, told = shell.run("export", str(file))
     assert nothing == b""
-    assert told.endswith(f" KB written to {file}\n")
+    assert told.endswith(f" B written to {file}\n")
     assert len(file.read_bytes().splitlines()) == len(lines)
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -238,7 +236,7 @@ def test_an_export_on_a_terminal_obeys_no_stored_text(shell: Shell, call: Any) -
     try:
         subprocess.run(shell.words("export"), stdout=other, timeout=120, check=True)
         shown = b""
-        while b'"key_value"' not in shown:
+        while b"reversed" not in shown:
             shown += os.read(terminal, 65_536)
     finally:
         os.close(other)

@@ -290,6 +290,42 @@ def test_forget_deletes_all_that_are_there_and_names_the_others(shell: Shell) ->
     assert shell.json("list")["total"] == 0
 
 
+def test_forget_by_category_or_words_shows_first_and_asks_for_yes(shell: Shell) -> None:
+    for number in range(12):
+        shell.json("store", f"old plan {number}", "--category", "projects/old")
+    kept = shell.json("store", "a plan to keep", "--category", "projects/new")["id"]
+    shown = shell.run("forget", "--category", "projects/old")
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "would forget 12 memories"
+    assert "old plan 11" in lines[1]
+    assert len(lines) == 12
+    assert lines[-1] == "and 2 more"
+    assert "add --yes" in shown.stderr
+    assert shell.json("list")["total"] == 13
+    assert shell.json("forget", "--query", "plan 1", "--category", "projects/old")["total"] == 3
+    assert shell.out("forget", "--query", "OLD plan 1", "--yes") == "forgot 3 memories\n"
+    assert shell.out("forget", "--category", "projects/old", "--yes") == "forgot 9 memories\n"
+    assert [found["id"] for found in shell.json("list")["results"]] == [kept]
+    nothing = shell.run("forget", "--query", "unheard of")
+    assert nothing.stdout == "would forget 0 memories\n"
+    assert nothing.stderr == ""
+
+
+def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None:
+    shell.json("--agent", "old", "store", "one")
+    shell.run("--agent", "old", "kv", "set", "k", "v")
+    kept = shell.json("store", "of another agent")["id"]
+    what = "the agent 'old': 1 memory, 1 key-value pair, its folder\n"
+    shown = shell.run("forget", "--agent", "old")
+    assert shown.stdout == f"would forget {what}"
+    assert "add --yes" in shown.stderr
+    assert shell.json("--agent", "old", "list")["total"] == 1
+    assert shell.out("forget", "--agent", "old", "--yes") == f"forgot {what}"
+    assert "no agent is called 'old'" in shell.run("--agent", "old", "list", code=1).stderr
+    assert "no agent" in shell.run("forget", "--agent", "old", "--yes", code=1).stderr
+    assert shell.json("get", kept)["id"] == kept
+
+
 def test_hot_is_changed_shown_and_rebuilt(shell: Shell) -> None:
     told = shell.json("hot", "--update", "identity", '{"agent_name": "Nova"}')
     assert told == {"updated": "identity"}
@@ -319,9 +355,29 @@ def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
 
 
 def test_the_archive_is_searched(shell: Shell) -> None:
-    assert shell.json("cold", "--init") == {"initialized": True}
+    refused = shell.run("cold", "--init", code=1)
+    assert "is not replicated" in refused.stderr
     shell.run("store", "still warm")
     assert shell.json("cold", "--query", "anything", "--limit", "3") == []
+
+
+def test_an_edit_is_seen_in_the_history_and_undone(shell: Shell) -> None:
+    key = shell.json("store", "Ana drinks coffee")["id"]
+    shell.run("update", key, "--text", "Ana drinks tea")
+    told = shell.out("history", key[:8])
+    assert "edited" in told
+    assert "Ana drinks coffee" in told
+    [version] = shell.json("history", key)["results"]
+    assert shell.out("undo", key, "--dry-run").startswith("would put back memory ")
+    assert shell.json("get", key)["text"] == "Ana drinks tea"
+    assert shell.out("undo", key).startswith("put back memory ")
+    assert shell.json("get", key)["text"] == "Ana drinks coffee"
+    shell.run("undo", key)
+    shell.run("undo", key, "--to", str(version["number"]))
+    assert shell.json("get", key)["text"] == "Ana drinks coffee"
+    assert shell.out("undo", "--by", "uid:4242424", "--since", "2h") == "nothing to put back\n"
+    assert shell.json("history", "--conflicts")["results"] == []
+    shell.run("undo", code=2)
 
 
 def test_pairs_are_set_read_listed_and_deleted(shell: Shell) -> None:

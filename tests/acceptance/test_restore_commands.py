@@ -8,40 +8,51 @@ import os
 import pty
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import device
 import pytest
 
 from thermocline.daemon.cli.main import main
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import outgoing
-from thermocline.sync import FileRemote, Remote, Replica, Row
+from thermocline.sync import (
+    Clocks,
+    Device,
+    FileRemote,
+    Pending,
+    Remote,
+    Replica,
+    Row,
+    stamp_at,
+    version_of,
+)
+from thermocline.sync.rows import digest
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 
 
-def rows(number: int) -> list[Row]:
-    """Memories as they travel."""
-    made = (
-        Memory(
-            id=f"m{place:03d}", text=f"Ana likes number {place}", created_at=1e9, updated_at=1e9,
-            clock=place + 1, device="d", filed_clock=place + 1, filed_device="d",
-        )
-        for place in range(number)
-    )  # fmt: skip
-    return [outgoing.memory_row(memory, 0) for memory in made]
+def pending(number: int) -> list[Pending]:
+    """Memories as another device sends them."""
+    made = []
+    for place in range(number):
+        data = {"text": f"Ana likes number {place}", "created_at": 1e9, "updated_at": 1e9}
+        clocks = Clocks((stamp_at(1e9 + place), "d"))
+        row = Row(kind="memory", id=f"m{place:03d}", data=data, clocks=clocks)
+        made.append(Pending(row, version_of(row) or "", None))
+    return made
 
 
 async def push(remote: Remote, *agents: str) -> None:
     for agent in agents:
         replica = Replica(remote, agent)
         await replica.prepare(time.time())
-        await replica.push(rows(3))
+        await replica.push(pending(3), Device("d", "d"), 0, time.time())
     await remote.close()
 
 
@@ -91,12 +102,11 @@ def test_a_bare_machine_gets_its_memories_back(
     out, err = run("restore", "--url", replica, "--to", daemon.state)
     assert "restored  default\n" in out
     assert "compared  3 rows, all as the replica holds them\n" in out
-    assert "also      1 category, 0 hot entries, 0 key-value pairs, 0 notes\n" in out
     assert out.endswith(f'put this into its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:
         assert client.recall("what does Ana like?")["results"]
-        assert client.sync()["received"] == 0
+        assert client.sync()["refused"] == 0
         assert sorted(agent["id"] for agent in client.agents()["results"]) == ["default", "other"]
     refused = run("restore", "--url", replica, "--to", daemon.state, code=1)
     assert "stop it, restore, and start it again" in refused[1]
@@ -106,11 +116,11 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "other")
     restored = json.loads(run(*words, "--json")[0])
     [other] = restored.pop("restored")
-    assert restored == {"failed": {}, "passed_over": []}
-    assert (other["agent"], other["memories"], other["rows"]) == ("other", 3, 3)
+    assert restored == {"failed": {}}
+    assert (other["agent"], other["counts"]["memory"], other["rows"]) == ("other", 3, 3)
     out, err = run(*words, "--json", code=1)
     assert out == ""
-    assert "holds a memory\n  --replace keeps it" in err
+    assert "is not empty\n  --replace keeps" in err
     replaced = json.loads(run(*words, "--json", "--replace")[0])["restored"][0]
     assert Path(replaced["set_aside"]).is_dir()
 
@@ -119,7 +129,7 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     ("words", "said"),
     [
         (["a.tar.gz", "--url", "file:/x"], "a FILE is restored without a database"),
-        (["--verify", "--url", "file:/x"], "--verify rehearses with the daemon's own database"),
+        (["--verify", "--url", "file:/x"], "--verify uses the daemon's own database"),
         (["--wait", "-1"], "--wait: expected a number of seconds"),
         (["--token-file", "/x", "--auth-token", "y"], "give the token once"),
     ],
@@ -218,17 +228,127 @@ def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) ->
     assert "would restore" in run(*words, "--dry-run")[0]
     out, _ = run(*words)
     assert "memories    1\n" in out
-    assert "deletions" not in out
     assert out.endswith("\nnext: start the daemon, with the same state folder\n")
-    assert "it is not empty" in run(*words, code=1)[1]
+    assert "is not empty" in run(*words, code=1)[1]
 
 
-def test_a_daemon_rehearses_on_demand(daemon: Any) -> None:
+def test_a_daemon_proves_on_demand_that_a_restore_works(
+    make_daemon: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "replica.db"
+    daemon = make_daemon("--set", f"sync.url=file:{file}").start()
+    verify = ("--socket", daemon.socket, "restore", "--verify")
     with daemon.client() as client:
         client.store("Ana prefers tea")
-    out, _ = run("--socket", daemon.socket, "restore", "--verify")
-    assert out.startswith("verified ")
-    for path in daemon.folder().glob("replica.db*"):
-        path.unlink()
-    found = json.loads(run("--socket", daemon.socket, "restore", "--verify", "--json")[0])
-    assert (found["verified"], found["missing"]) == (True, 0)
+        client.store("Ben prefers coffee")
+        client.sync()
+        out, _ = run(*verify)
+        assert out.startswith("verified ")
+        with closing(sqlite3.connect(file, isolation_level=None)) as db:
+            db.execute("DELETE FROM rows WHERE data LIKE '%coffee%'")
+            db.execute("UPDATE rows SET data = replace(data, 'tea', 'ink') WHERE data LIKE '%tea%'")
+            [(lost,), (changed,)] = [
+                (one["id"],)
+                for text in ("coffee", "tea")
+                for one in client.list()["results"]
+                if text in one["text"]
+            ]
+        out, err = run(*verify, code=1)
+        assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
+        assert f"1 row is not on the replica: memory {lost}" in err
+        assert "1 row is damaged on the replica, or make no sense" in err
+        assert f"memory {changed}" in err
+        [problem] = client.health()["problems"]
+        assert problem["code"] == "verification_failed"
+
+
+def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> None:
+    nonsense = {
+        "broken": "{",
+        "typed": '{"text":5}',
+        "deep": "[" * 5000 + "]" * 5000,
+        "far": '{"text":"x","created_at":1,"updated_at":1}',
+    }
+    with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
+        for place, (key, data) in enumerate(nonsense.items(), 4):
+            clocks = '{"at":[4611686018427387904,"d"]}' if key == "far" else '{"at":[1,"d"]}'
+            version = digest(data, clocks)
+            db.execute(
+                "INSERT INTO rows VALUES ('default', 'memory', ?, ?, ?, 'd', ?, ?)",
+                (key, place, version, data, clocks),
+            )
+        db.execute("UPDATE replica_clock SET seq = 7 WHERE agent_id = 'default'")
+    words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "default")
+    _, err = run(*words, code=1)
+    assert "cannot restore all of 'default': 4 rows are damaged on the replica" in err
+    assert "memory broken, memory deep, memory far, memory typed" in err
+    assert "--keep-going restores all the others" in err
+    assert not (tmp_path / "state/agents/default").exists()
+    out, err = run(*words, "--keep-going")
+    assert "going on behind the 3 rows" in err
+    assert "memories      3\n" in out
+    assert "NOT RESTORED  4 rows are damaged" in out
+
+
+def test_what_another_release_writes_otherwise_is_the_same(replica: str, tmp_path: Path) -> None:
+    data = '{"created_at":1,"importance":1,"tags":["b","a"],"text":"x","updated_at":1,"new":[1]}'
+    clocks = '{"at":[1,"d"]}'
+    with closing(sqlite3.connect(replica.removeprefix("file:"), isolation_level=None)) as db:
+        db.execute(
+            "INSERT INTO rows VALUES ('default', 'memory', 'm', 4, ?, 'd', ?, ?)",
+            (digest(data, clocks), data, clocks),
+        )
+        db.execute("UPDATE replica_clock SET seq = 4 WHERE agent_id = 'default'")
+    words = ("restore", "--url", replica, "--to", tmp_path / "state", "--agent-id", "default")
+    assert "memories  4\n" in run(*words)[0]
+
+
+def test_a_restored_device_is_another_device(tmp_path: Path) -> None:
+    replica = f"file:{tmp_path / 'replica.db'}"
+    one = device.Device(tmp_path / "one", url=replica)
+    two = device.Device(tmp_path / "two", url=replica)
+    with device.ending(one, two):
+        one.start()
+        one.store("Ana prefers tea", tags=["drinks"])
+        one.put_pair("theme", "dark")
+        one.put_hot("lesson", {"text": "tie the boats"})
+        one.write_note("n.md", "first\n")
+        one.sync()
+        archive = one.backup(tmp_path / "a.tar.gz")
+        later = one.store("Ben prefers coffee")
+        one.sync()
+        before = one.list_all()
+        name = json.loads((one.state / "device.json").read_text())["device"]
+        one.stop()
+        # It is set back by a file: what the replica has that is newer comes in.
+        one.restore_file(archive, "--replace")
+        assert json.loads((one.state / "device.json").read_text())["device"] != name
+        one.start("--set", "sync.url=null")
+        assert later not in one.list_all().memories
+        one.stop()
+        one.start()
+        one.sync()
+        assert one.list_all().differences(before) == []
+        two.restore()
+        two.start()
+        two.sync()
+        assert two.list_all().differences(before) == []
+
+
+def test_the_proof_opens_a_guarded_database(
+    sqld_with_auth: Any, make_daemon: Callable[..., Any], tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(sqld_with_auth.token())
+    token.chmod(0o600)
+    sets = (f"sync.url={sqld_with_auth.url}", f"sync.token_file={token}")
+    daemon = make_daemon(*(word for one in sets for word in ("--set", one))).start()
+    verify = ("--socket", daemon.socket, "restore", "--verify")
+    with daemon.client() as client:
+        client.store("Ana prefers tea")
+        client.sync()
+    assert run(*verify)[0].startswith("verified ")
+    assert not [*daemon.state.glob(".verify-*")]
+    sqld_with_auth.stop()
+    assert "cannot reach the remote" in run(*verify, code=4)[1]
+    sqld_with_auth.start()

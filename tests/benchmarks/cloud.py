@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+from corpus import Corpus
+from running import Running
 
 _FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.append(str(_FIXTURES))
 
-from devices import Clock, Device  # noqa: E402 - found by the line above
-from sqld_binary import sqld_binary  # noqa: E402 - likewise
+from sqld_binary import sqld_binary  # noqa: E402 - found by the line above
 from sqld_server import Sqld  # noqa: E402 - likewise
 
-__all__ = ["Clock", "Device", "Sqld", "network", "server"]
+__all__ = ["Sqld", "network", "replicating", "server", "store"]
+_AT_ONCE = 500
 
 
 @contextlib.contextmanager
@@ -41,3 +47,22 @@ def network(port: int, round_trip_ms: float) -> Iterator[str]:
             yield process.stdout.readline().strip()
         finally:
             process.terminate()
+
+
+def replicating(folder: Path, url: str) -> Running:
+    """A daemon with a replica, which it looks at only when it is asked to."""
+    quiet = ("change_seconds", "poll_seconds", "critical_seconds")
+    return Running(folder, f"sync.url={url}", *(f"sync.{name}=3600" for name in quiet))
+
+
+def store(daemon: Running, number: int) -> None:
+    """Store memories as an agent would, in batches."""
+    made = Corpus().memories(number, time.time())
+    wire = daemon.connect()
+    while batch := [_body(fields) for fields in islice(made, _AT_ONCE)]:
+        wire.post("/api/memory/batch", {"memories": batch})
+    wire.close()
+
+
+def _body(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "access_count"}

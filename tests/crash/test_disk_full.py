@@ -6,24 +6,42 @@ import json
 import os
 import random
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from broken_files import broken_files
+from device import Device, ending
+from small_disk import Disk
+from world import World
 
 from thermocline.daemon.client import ApiError
 
-WATCHFUL = ("--set", "store.face_check_seconds=0.1")
+# How soon it looks whether there is room.
+WATCHFUL = ("store.face_check_seconds=0.1",)
 SEED = int(os.environ.get("THERMOCLINE_SEED", "21"))
 
 
+class Starved(Device):
+    """A device whose state is on a small disk.
+
+    Attributes:
+        seen: where that is for the test.
+    """
+
+    def __init__(self, folder: Path, disk: Disk, url: str | None = None) -> None:
+        super().__init__(folder, *WATCHFUL, url=url)
+        self.state = disk.path
+        self.seen = disk.seen
+        self.prefix = disk.prefix
+
+
 @pytest.fixture
-def starved(make_daemon, small_disk):
-    """A daemon whose state is on the small disk; not started."""
-    daemon = make_daemon(*WATCHFUL)
-    daemon.state = small_disk.path
-    daemon.seen = small_disk.seen
-    start = daemon.start
-    daemon.start = lambda **options: start(prefix=small_disk.prefix, **options)
-    return daemon
+def starved(tmp_path: Path, small_disk: Disk) -> Iterator[Starved]:
+    """A device with its state on the small disk; not started."""
+    device = Starved(tmp_path / "device", small_disk)
+    with ending(device):
+        yield device
 
 
 def store_facts(client, count, first=0):
@@ -137,6 +155,32 @@ def test_a_new_agent_on_a_full_disk_is_refused_and_begins_when_there_is_room(sta
         assert client.list()["total"] == 1
 
 
+def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_room(
+    sqld_binary, small_disk, tmp_path
+):
+    with World(sqld_binary, 1) as world:
+        [there] = world.devices
+        for first in range(0, 4000, 400):
+            texts = [f"fact {n} {'x' * 200}" for n in range(first, first + 400)]
+            there.memory.batch([{"text": text} for text in texts])
+        there.sync()
+        starved = Starved(tmp_path / "device", small_disk, url=world.server.url)
+        with ending(starved):
+            starved.start()
+            ids = furnish(starved.memory)
+            small_disk.fill()
+            with pytest.raises(ApiError) as caught:
+                starved.sync()
+            assert caught.value.code == "disk_full"
+            assert starved.recall("heron")
+            assert "disk_full" in starved.problems()
+            small_disk.free()
+            # What came meanwhile, whole pages of it, stays.
+            starved.sync()
+            assert {*ids} <= starved.memories().keys()
+            assert starved.memories().keys() >= there.memories().keys()
+
+
 def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
     small_disk.fill()
     starved.start(wait=False)
@@ -171,7 +215,7 @@ def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, smal
 @pytest.mark.parametrize("small_disk", [32], indirect=True)
 @pytest.mark.crash
 def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_load(
-    starved, small_disk, make_load, list_broken_files, eventually
+    starved, small_disk, make_load, eventually
 ):
     chance = random.Random(SEED)
     starved.start()
@@ -185,7 +229,7 @@ def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_loa
         if number % 2:
             starved.kill()
             starved.start()
-        assert list_broken_files(starved.seen) == []
+        assert broken_files(starved.seen) == []
         small_disk.free()
     load.end()
     print(f"\n20 full disks, 10 with a kill, 4 clients: {dict(sorted(load.total().items()))}")
@@ -199,7 +243,7 @@ def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_loa
 
 
 @pytest.mark.crash
-def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(make_daemon, tmp_path):
+def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(tmp_path):
     image, disk = tmp_path / "image", tmp_path / "disk"
     image.write_bytes(bytes(12 << 20))
     disk.mkdir()
@@ -209,11 +253,11 @@ def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(make_da
         subprocess.run(mount, check=True, capture_output=True)
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no disk image can be mounted here: {error}")
-    daemon = make_daemon(*WATCHFUL)
-    daemon.state = disk
+    device = Device(tmp_path / "device", *WATCHFUL)
+    device.state = disk
     try:
-        daemon.start()
-        with daemon.client() as client:
+        device.start()
+        with device.client() as client:
             ids = furnish(client)
             subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=False)
             for _ in range(5):
@@ -221,14 +265,15 @@ def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(make_da
                 assert refusal(client) in {("read_only", 503), ("disk_full", 507)}
             assert_reads_go_on(client, ids)
             assert {"read_only", "disk_full"} & {*problem_codes(client)}
-        assert daemon.stop() == 0
+        assert device.stop() == 0
         subprocess.run(["umount", str(disk)], check=True)
         subprocess.run(mount, check=True)
-        daemon.start()
-        with daemon.client() as client:
+        device.start()
+        with device.client() as client:
             assert_reads_go_on(client, ids)
             assert client.store("the disk is back")["id"]
-        daemon.stop()
+        assert device.stop() == 0
     finally:
-        daemon.stop()
+        if device.running:
+            device.kill()
         subprocess.run(["umount", "--lazy", str(disk)], check=False)

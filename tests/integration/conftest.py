@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from devices import Clock, Device
-from homes import Home
 
+from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.schema import MIGRATIONS, Migration
 from thermocline.daemon.store.transaction import Event, Rules
-from thermocline.sync import FileRemote
-from thermocline.sync.faulty import Fault, FaultyRemote
 
 
 @pytest.fixture
@@ -52,15 +48,12 @@ def make_place(tmp_path: Path) -> Callable[..., Place]:
         *,
         folder: Path | None = None,
         workspace: Path | None = None,
-        migrations: tuple[Migration, ...] = MIGRATIONS,
     ) -> Place:
         return Place(
             agent=agent,
             folder=folder or tmp_path / "agents" / agent,
             workspace=workspace,
-            device="device",
             cache_kb=512,
-            migrations=migrations,
         )
 
     return make
@@ -72,6 +65,7 @@ async def open_store(
     threads: ThreadPoolExecutor,
     problems: Problems,
     published: list[tuple[str, Event]],
+    tmp_path: Path,
 ) -> AsyncIterator[Callable[..., Awaitable[AgentStore]]]:
     """`await open_store(...)` opens the memory of one agent; all are closed after the test."""
     opened: list[AgentStore] = []
@@ -91,6 +85,8 @@ async def open_store(
             publish=lambda agent, event: published.append((agent, event)),
             outgoing=lambda _agent, _kinds: None,
             rules=lambda: rules or Rules(),
+            importer=TakeOver(),
+            device=DeviceId(tmp_path),
             readers=readers,
             face_delay_seconds=lambda: delay_seconds,
         )
@@ -104,65 +100,20 @@ async def open_store(
         await store.close()
 
 
+class Clock:
+    """A wall clock that only a test moves; called, it gives its seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 @pytest.fixture
 def wall() -> Clock:
     """A wall clock that only the test moves."""
     return Clock(1_700_000_000.0)
-
-
-@pytest.fixture
-async def make_device(
-    tmp_path: Path, wall: Clock, threads: ThreadPoolExecutor
-) -> AsyncIterator[Callable[..., Device]]:
-    """`make_device(name, ...)` is a device whose remote fails by plan; all share one remote."""
-    made: list[Device] = []
-
-    def make(
-        name: str,
-        *,
-        now: Callable[[], float] = wall,
-        rules: Rules | None = None,
-        plan: Iterable[Fault] = (),
-        at_once: int = 500,
-    ) -> Device:
-        remote = FaultyRemote(FileRemote(tmp_path / "remote.db"), asyncio.sleep, plan)
-        device = Device(
-            *(tmp_path / name, name, remote),
-            now=now,
-            threads=threads,
-            rules=rules or Rules(),
-            at_once=at_once,
-        )
-        made.append(device)
-        return device
-
-    yield make
-    for device in made:
-        await device.stop()
-        await device.remote.close()
-
-
-@pytest.fixture
-async def make_home(
-    tmp_path: Path, wall: Clock, threads: ThreadPoolExecutor
-) -> AsyncIterator[Callable[..., Home]]:
-    """`make_home(name)` makes a device without warm memories; all follow the same replica."""
-    made: list[Home] = []
-
-    def make(name: str = "one", *, replica: Path | None = None, rules: Rules | None = None) -> Home:
-        path = replica or tmp_path / "replica.db"
-        device = Device(
-            *(tmp_path / name, name, FileRemote(path)),
-            now=wall,
-            threads=threads,
-            rules=rules or Rules(warm_max_bytes=0),
-        )
-        made.append(Home(device, f"file:{path}"))
-        return made[-1]
-
-    yield make
-    for home in made:
-        await home.stop()
 
 
 @pytest.fixture

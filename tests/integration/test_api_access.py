@@ -23,7 +23,9 @@ from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
 
 READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
+OWNER = 54_006
 GROUP = 54_100
+WITH_WORKSPACE = ("notes", "diary")
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 
@@ -51,10 +53,23 @@ def open_daemon(shared_daemon: Any) -> Iterator[Any]:
             str(READER): {"role": "read", "agents": ["notes"]},
             str(WRITER): {"role": "write", "agents": ["notes", "plans"]},
             str(ADMIN): "admin",
+            str(OWNER): {"role": "admin", "agents": ["notes"]},
         },
         "groups": {str(GROUP): "read"},
     }
-    config.write_text(json.dumps({"access": access, "socket": {"mode": "0666"}}))
+    agents = {name: {"workspace": str(folder / f"workspace-{name}")} for name in WITH_WORKSPACE}
+    for agent in agents.values():
+        Path(agent["workspace"]).mkdir()
+    config.write_text(
+        json.dumps(
+            {
+                "access": access,
+                "agents": agents,
+                "socket": {"mode": "0666"},
+                "sync": {"url": f"file:{folder}/replica.db"},
+            }
+        )
+    )
     daemon = type(shared_daemon)(folder, f"--config={config}").start()
     yield daemon
     assert daemon.stop() == 0
@@ -80,15 +95,38 @@ def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(
     assert ask(READER, "notes", "GET", "/api/sync").status == 200
     assert ask(READER, "notes", "POST", "/api/sync").status == 403
     assert ask(WRITER, "notes", "POST", "/api/sync").status == 200
-    elsewhere = {"url": "https://db.invalid", "token": "t", "critical": True, "dry_run": True}
+    elsewhere = {"url": "https://db.invalid", "token": "t", "critical": True}
     assert ask(WRITER, "notes", "POST", "/api/sync", elsewhere).status == 403
-    assert ask(ADMIN, "notes", "POST", "/api/sync", elsewhere).status == 200
+    assert ask(ADMIN, "notes", "POST", "/api/sync", elsewhere).status == 503
     search = {"url": "https://db.invalid", "token": "t", "query": "x"}
     assert ask(READER, "notes", "POST", "/api/cold/search", search).status == 403
     assert ask(READER, "notes", "POST", "/api/cold/search", {"query": "x"}).status == 200
     assert ask(WRITER, "notes", "POST", "/api/devices/abcdef/retire").status == 403
     assert ask(WRITER, "notes", "POST", "/api/devices/rejoin").status == 403
     assert ask(ADMIN, "notes", "POST", "/api/devices/rejoin").status == 200
+
+
+@as_root
+def test_only_root_and_the_daemons_user_have_it_read_files(
+    ask: Any, open_daemon: Any, calls_of: Any
+) -> None:
+    ask(WRITER, "plans", "POST", "/api/memory", {"text": "a secret of plans"})
+    folder = {"path": str(open_daemon.folder("plans"))}
+    for who in (READER, WRITER, ADMIN, OWNER):
+        assert ask(who, "notes", "POST", "/api/import", folder).status == 403
+    assert calls_of(open_daemon, "notes")("POST", "/api/import", folder).status == 200
+    elsewhere = {"url": "https://db.invalid", "token": "t"}
+    assert ask(WRITER, "notes", "POST", "/api/import", elsewhere).status == 403
+    fact = {"id": "f1", "text": "of a writer", "writer": "uid:0"}
+    file = {"name": "warm-memory.json", "text": json.dumps([fact])}
+    assert ask(READER, "notes", "POST", "/api/import", file).status == 403
+    assert ask(WRITER, "notes", "POST", "/api/import", file).body["stored"] == {"memory": 1}
+    stored = ask(READER, "notes", "GET", "/api/memory/f1").body
+    assert stored["writer"] == f"uid:{WRITER}"
+    row = {"kind": "pair", "id": "k", "data": {"value": "v"}, "clocks": {"at": [1, "d"]}}
+    rows = {"text": json.dumps(row)}
+    assert ask(WRITER, "notes", "POST", "/api/import", rows).status == 403
+    assert ask(OWNER, "notes", "POST", "/api/import", rows).body["stored"] == {"pair": 1}
 
 
 @as_root
@@ -206,6 +244,76 @@ def test_status_agents_and_events_show_only_what_may_be_read(
 
 
 @as_root
+def test_status_and_health_show_the_problems_of_agents_that_may_be_read(
+    ask: Any, calls_of: Any, open_daemon: Any, eventually: Any
+) -> None:
+    folders = [open_daemon.state.parent / f"workspace-{name}" for name in WITH_WORKSPACE]
+    for folder in folders:
+        folder.rename(folder.with_suffix(".away"))
+
+    def told(uid: int, target: str) -> str:
+        return str(ask(uid, "notes", "GET", target).body["problems"])
+
+    try:
+        for agent in WITH_WORKSPACE:
+            calls_of(open_daemon, agent).store("y")
+            eventually(lambda a=agent: f"'{a}'" in told(ADMIN, "/api/status"), "it is reported")
+        assert "'notes'" in told(READER, "/api/status")
+        assert "'diary'" not in told(READER, "/api/status")
+        assert ask(ADMIN, "notes", "GET", "/api/health").status == 503
+        assert "'diary'" not in str(ask(READER, "notes", "GET", "/api/health").body)
+        both = ask(ADMIN, "notes", "GET", "/api/metrics").body["daemon"]["problems"]
+        one = ask(READER, "notes", "GET", "/api/metrics").body["daemon"]["problems"]
+        assert one < both
+    finally:
+        for folder in folders:
+            folder.with_suffix(".away").rename(folder)
+    eventually(lambda: told(ADMIN, "/api/status") == "[]", "it is over")
+
+
+@as_root
+def test_a_writer_forgets_memories_and_only_an_admin_an_agent(
+    ask: Any, calls_of: Any, open_daemon: Any
+) -> None:
+    calls_of(open_daemon, "plans").store("Deploy on Friday")
+    wish = {"query": "friday"}
+    calls_of(open_daemon, "notes").store("Ana prefers tea on Friday")
+    assert ask(READER, "notes", "POST", "/api/memory/forget", wish).status == 403
+    assert ask(WRITER, "notes", "POST", "/api/memory/forget", wish).body["total"] == 1
+    assert ask(ADMIN, "plans", "POST", "/api/memory/forget", wish | {"dry_run": True}).body["total"]
+    for who in (READER, WRITER, STRANGER, OWNER):
+        for query in ("", "?dry_run=true"):
+            refused = ask(who, "notes", "DELETE", f"/api/agents/plans{query}")
+            assert refused.refusal()[:2] == (403, "forbidden")
+    assert ask(ADMIN, "notes", "DELETE", "/api/agents/plans").status == 200
+    assert calls_of(open_daemon, "plans")("GET", "/api/memory").status == 404
+
+
+@as_root
+def test_forty_recalls_of_a_reader_change_nothing(
+    ask: Any, calls_of: Any, open_daemon: Any, eventually: Any
+) -> None:
+    mine = calls_of(open_daemon, "notes")
+    stored = mine.store("Cleo prefers cocoa", importance=0.5)
+    before = mine.ok("GET", "/api/metrics")
+    for _ in range(40):
+        found = ask(READER, "notes", "POST", "/api/recall", {"query": "Cleo cocoa"})
+        assert found.body["results"][0]["id"] == stored["id"]
+        assert ask(READER, "notes", "GET", "/api/hot").status == 200
+        assert ask(READER, "notes", "GET", "/api/hot/markdown").status == 200
+    # Uses are written in order: when the writer's own is counted, the reader's would be.
+    assert ask(WRITER, "notes", "POST", "/api/recall", {"query": "Cleo cocoa"}).status == 200
+
+    def uses() -> int:
+        return int(mine.ok("GET", f"/api/memory/{stored['id']}")["access_count"])
+
+    eventually(lambda: uses() > 0, "the writer's use is counted")
+    assert uses() == 1
+    after = mine.ok("GET", "/api/metrics")
+    assert after["retrieval_count"] == before["retrieval_count"] + 1
+
+
+@as_root
 def test_a_group_is_granted_like_a_user(ask: Any, calls_of: Any, open_daemon: Any) -> None:
     calls_of(open_daemon, "notes").store("x")
     assert ask(MEMBER, "notes", "GET", "/api/memory", gid=GROUP).status == 200
@@ -282,6 +390,19 @@ def test_a_changed_configuration_decides_anew() -> None:
     assert decided.role(peer(MEMBER), "notes") == "read"
     now[0] = Access(users={}, groups={})
     assert decided.role(peer(MEMBER), "notes") is None
+
+
+def test_a_role_by_group_ends_with_the_membership(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = next(entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 1000})
+    groups = [member.pw_gid, GROUP]
+    monkeypatch.setattr(os, "getgrouplist", lambda _name, _gid: groups)
+    now = [0.0]
+    access = Access(users={}, groups={str(GROUP): Grant("write", ("*",))})
+    decided = Gate(lambda: access, own_uid=1000, clock=lambda: now[0])
+    assert decided.role(peer(member.pw_uid), "notes") == "write"
+    groups.remove(GROUP)
+    now[0] += 5.0
+    assert decided.role(peer(member.pw_uid), "notes") is None
 
 
 def test_asking_for_countless_agents_costs_no_memory() -> None:

@@ -23,23 +23,23 @@ from thermocline.daemon.memory.scoring import score_of
 from thermocline.daemon.memory.tree import TreeLimits
 from thermocline.daemon.recall.recall import Request, Tuning, recall
 from thermocline.daemon.store import (
-    faces,
+    documents,
     hot_rows,
     key_values,
     memories,
     memory_rows,
-    merge_rows,
     merging,
     selecting,
     tree_rows,
 )
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
-from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.store.settling import archive_faded, settle
 from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -72,7 +72,7 @@ async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn
 
         await store.write(insert)
         size = await store.read(
-            lambda db: len(msgspec.json.encode(faces.warm_document(db, NOW, Rules())))
+            lambda db: len(msgspec.json.encode(documents.warm_document(db, NOW, Rules())))
         )
         assert size <= Rules().warm_max_bytes
     everything = await store.read(lambda db: [from_row(row) for row in db.execute(SELECT)])
@@ -103,7 +103,7 @@ async def test_what_the_hot_state_gives_up_becomes_a_memory_that_recall_finds(
 
         await store.write(learn)
     await store.flush_faces()
-    content = (store.place.folder / faces.HOT_FILE).read_bytes()
+    content = (store.place.folder / documents.HOT_FILE).read_bytes()
     assert len(content) <= 1500
     kept = {lesson["text"].split()[2] for lesson in json.loads(content)["critical_lessons"]}
     assert f"lesson{29}x" in kept
@@ -123,7 +123,7 @@ async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_n
             lambda tx, n=number, name=name: memories.insert(tx, make_memory(n, category=name))
         )
     limits = Rules().tree
-    document = await store.read(faces.tree_document)
+    document = await store.read(documents.tree_document)
     nodes = await store.read(tree_rows.load)
     assert len(nodes) + 1 <= limits.max_nodes
     assert trees.size(document) <= limits.max_size_bytes
@@ -160,8 +160,8 @@ class Operations(RuleBasedStateMachine):
         path = Path(self.folder.name) / "memory.db"
         self.db = connect_writer(path, 512)
         migrate(self.db, path, MIGRATIONS)
-        self.clock = 0
         self.now = NOW
+        self.clock = HybridClock(lambda: self.now)
         self.texts: dict[str, str] = {}
         self.dirty: set[tuple[str, str]] = set()
 
@@ -170,14 +170,10 @@ class Operations(RuleBasedStateMachine):
             self.db.close()
             self.folder.cleanup()
 
-    def tick(self) -> int:
-        self.clock += 1
-        return self.clock
-
     def commit(self, *operations: Callable[[Transaction], object]) -> None:
         self.now += 3600.0
         self.db.execute("BEGIN IMMEDIATE")
-        tx = Transaction(self.db, now=self.now, device="d", rules=SMALL, tick=self.tick)
+        tx = Transaction(self.db, now=self.now, device="d", rules=SMALL, clock=self.clock)
         for operation in operations:
             operation(tx)
         settle(tx)
@@ -207,14 +203,14 @@ class Operations(RuleBasedStateMachine):
             )
             self.commit(lambda tx: memories.insert(tx, memory))
         self.texts[key] = text
-        self.dirty.add((memories.KIND, key))
+        self.dirty.add(("memory", key))
 
     @rule(number=NUMBERS)
     def delete(self, number: int) -> None:
         key = f"id{number:04d}"
         if self.texts.pop(key, None) is not None:
             self.commit(lambda tx: memories.delete(tx, memories.find(tx.db, key)))
-            self.dirty.add((memories.KIND, key))
+            self.dirty.add(("memory", key))
 
     @rule(number=NUMBERS)
     def archive(self, number: int) -> None:
@@ -232,7 +228,7 @@ class Operations(RuleBasedStateMachine):
             return
         if older.merged_into is None and newer.merged_into is None:
             self.commit(lambda tx: merging.merge(tx, older, newer))
-            self.dirty |= {(memories.KIND, older.id), (merge_rows.KIND, older.id)}
+            self.dirty |= {("memory", older.id), ("memory", newer.id)}
 
     @rule(number=NUMBERS)
     def unmerge(self, number: int) -> None:
@@ -255,7 +251,7 @@ class Operations(RuleBasedStateMachine):
     @rule(number=NUMBERS)
     def pair(self, number: int) -> None:
         self.commit(lambda tx: key_values.put(tx, f"key{number}", "v"))
-        self.dirty.add((key_values.KIND, f"key{number}"))
+        self.dirty.add(("pair", f"key{number}"))
 
     @invariant()
     def every_memory_is_there_with_its_text(self) -> None:
@@ -288,7 +284,7 @@ class Operations(RuleBasedStateMachine):
         filed = {row[0] for row in self.db.execute(living)}
         assert filed - {"root"} <= nodes.keys()
         assert len(nodes) + 1 <= SMALL.tree.max_nodes
-        assert trees.size(faces.tree_document(self.db)) <= SMALL.tree.max_size_bytes
+        assert trees.size(documents.tree_document(self.db)) <= SMALL.tree.max_size_bytes
         assert trees.with_parents(nodes).keys() == nodes.keys()
 
     @invariant()
@@ -297,7 +293,6 @@ class Operations(RuleBasedStateMachine):
             return
         merged = "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
         pairs = set(self.db.execute(merged).fetchall())
-        assert set(self.db.execute("SELECT id, kept FROM merges").fetchall()) == pairs
         apart = merging.kept_apart(self.db)
         assert apart <= self.texts.keys() - dict(pairs).keys()
         assert stranded(dict(pairs), self.texts.keys() - dict(pairs).keys()) == []
@@ -305,8 +300,8 @@ class Operations(RuleBasedStateMachine):
     @invariant()
     def warm_is_within_its_cap(self) -> None:
         if hasattr(self, "db"):
-            document = faces.warm_document(self.db, self.now, SMALL)
-            assert faces.compact_size(document) <= SMALL.warm_max_bytes
+            document = documents.warm_document(self.db, self.now, SMALL)
+            assert hot.document_size(document) <= SMALL.warm_max_bytes
 
     @invariant()
     def the_index_finds_each_text_and_nothing_else(self) -> None:
@@ -328,14 +323,7 @@ class Operations(RuleBasedStateMachine):
         if hasattr(self, "db"):
             waiting = set(self.db.execute("SELECT kind, id FROM outbox").fetchall())
             assert self.dirty <= waiting
-            assert {("tree", path) for path in tree_rows.load(self.db)} <= waiting
-
-    @invariant()
-    def the_archives_files_are_marked_stale(self) -> None:
-        if hasattr(self, "db"):
-            archived = "SELECT DISTINCT row / 256 FROM memories WHERE archived_at IS NOT NULL"
-            stale = self.db.execute("SELECT segment FROM stale_segments").fetchall()
-            assert set(self.db.execute(archived).fetchall()) <= set(stale)
+            assert {("category", path) for path in tree_rows.load(self.db)} <= waiting
 
 
 TestOperations = Operations.TestCase

@@ -12,24 +12,30 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET, structs
 
-from thermocline.daemon.errors import DiskFull, ModelUnavailable, NotFound, ThermoclineError
+from thermocline.daemon.errors import ModelUnavailable, NotFound, ThermoclineError
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import Operation
-from thermocline.daemon.store import hot_rows, memories, noted, tree_rows
+from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.faces import metrics_document
-from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.documents import metrics_document
+from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.transaction import Event, Rules, Transaction
-from thermocline.daemon.upkeep import history, ledger, rebuilding
-from thermocline.daemon.upkeep.consolidating import consolidate
+from thermocline.daemon.upkeep import history, rebuilding
+from thermocline.daemon.upkeep.consolidation import (
+    STAGES,
+    STEPS,
+    Mode,
+    Outcome,
+    Scores,
+    Stages,
+    Step,
+    Work,
+    consolidate,
+    steps_of,
+)
 from thermocline.daemon.upkeep.ingesting import Ingestion
 from thermocline.daemon.upkeep.notes import Folder
-from thermocline.daemon.upkeep.outcome import Outcome, Scores
-from thermocline.daemon.upkeep.schedules import Due
-from thermocline.daemon.upkeep.stages import STAGES, Stages
-from thermocline.daemon.upkeep.steps import STEPS, Mode, Step, steps_of
-from thermocline.daemon.upkeep.work import Work
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0
@@ -60,13 +66,12 @@ class Upkept:
             ),
             "retention_years": 10.0,
             "zone": UTC,
-            "followed": True,
         }
         return Work(**given | fields)
 
     async def run(self, mode: Mode, *, stages: Stages = STAGES, **fields: Any) -> Outcome:
-        due = Due(mode, (mode,), steps_of(mode))
-        return await consolidate(self.work(mode, **fields), due, self.told.append, stages)
+        work = self.work(mode, **fields)
+        return await consolidate(work, steps_of(mode), self.told.append, stages)
 
     async def add(self, *new: Memory) -> None:
         def insert(tx: Transaction) -> None:
@@ -238,11 +243,12 @@ async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
     def look(db: sqlite3.Connection) -> set[tuple[str, str]]:
         return set(db.execute("SELECT kind, id FROM outbox").fetchall())
 
-    travelling = {("memory", "warm"), ("memory", "cold"), ("tree", "a"), ("tree", "b/c")}
+    travelling = {("memory", "warm"), ("memory", "cold"), ("category", "a"), ("category", "b/c")}
     assert await upkept.store.read(look) >= travelling
-    await upkept.store.flush_faces()
-    archive = (upkept.store.place.folder / "cold" / "000000.jsonl").read_text()
-    assert '"category":"b/c"' in archive
+    filed = await upkept.store.read(
+        lambda db: db.execute("SELECT category FROM memories WHERE id = 'cold'").fetchone()
+    )
+    assert filed == ("b/c",)
 
 
 async def test_monthly_forgets_what_is_frozen_for_too_long(upkept: Upkept) -> None:
@@ -251,23 +257,6 @@ async def test_monthly_forgets_what_is_frozen_for_too_long(upkept: Upkept) -> No
     assert (await upkept.run("monthly", retention_years=0.0)).forgotten == 0
     assert (await upkept.run("monthly")).forgotten == 1
     assert await upkept.all() == {}
-
-
-async def test_old_tombstones_go_where_no_replica_looks_after_them(open_store: OpenStore) -> None:
-    now = [NOW - 400 * DAY]
-    upkept = Upkept(await open_store(now=lambda: now[0]))
-    await upkept.add(memory("a", days=401), memory("b", days=401))
-    await upkept.store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "a")))
-    now[0] = NOW
-    await upkept.store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "b")))
-    assert (await upkept.run("monthly", followed=True)).tombstones == 0
-    assert (await upkept.run("monthly", followed=False, dry_run=True)).tombstones == 1
-    assert (await upkept.run("monthly", followed=False)).tombstones == 1
-
-    def buried(db: sqlite3.Connection) -> set[str]:
-        return {key for (key,) in db.execute("SELECT id FROM tombstones WHERE kind = 'memory'")}
-
-    assert await upkept.store.read(buried) == {"b"}
 
 
 async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: OpenStore) -> None:
@@ -279,6 +268,28 @@ async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: Open
     assert (await upkept.run("quick", dry_run=True)).expired == 1200
     assert (await upkept.run("quick")).expired > 0
     assert set(await upkept.all()) == {"stays"}
+
+
+async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading(
+    upkept: Upkept,
+) -> None:
+    await upkept.add(
+        memory("faded", days=40, importance=0.5),
+        memory("fading", "unused for nine days", days=9),
+        memory("fresh", "used yesterday", days=9, last_accessed_at=NOW - DAY),
+        memory("least", "of no importance", days=9, importance=0.05),
+        memory("c", "Ana likes tea", days=2),
+        memory("d", "ana likes tea.", days=1),
+        memory("old", "frozen for eleven years", days=11 * 366, importance=0.1),
+    )
+    await upkept.store.write(lambda tx: memories.archive(tx, ["old"]) and None)
+    quick = await upkept.run("quick", dry_run=True)
+    assert (quick.merged, quick.pruned, quick.decayed) == (0, 1, 3)
+    dry = await upkept.run("monthly", dry_run=True)
+    done = await upkept.run("monthly")
+    for outcome in (dry, done):
+        assert (outcome.merged, outcome.pruned, outcome.decayed) == (1, 2, 3)
+    assert done.pruned == int(done.evicted_warm or 0) + int(done.forgotten or 0)
 
 
 # The report
@@ -323,9 +334,8 @@ async def test_a_report_that_cannot_be_written_is_an_error_and_all_else_is_done(
     assert len(await upkept.all()) == 3
     (upkept.store.place.folder / "reports").unlink()
     outcome = await upkept.run("full")
-    assert outcome.resumed == tuple(step for step in STEPS if step != "report")
-    assert outcome.ingested_facts == 3
-    assert "daily notes: 3" in text_of(outcome)
+    assert outcome.ingested_facts == 0
+    assert text_of(outcome).startswith("# What `default` remembers")
 
 
 def text_of(outcome: Outcome) -> str:
@@ -341,7 +351,7 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upk
     await upkept.store.flush_faces()
 
     def dump(db: sqlite3.Connection) -> list[str]:
-        return [line for line in db.iterdump() if "faces" not in line]
+        return [line for line in db.iterdump() if "state_files" not in line]
 
     before = await upkept.store.read(dump)
     outcome = await upkept.run("full", dry_run=True)
@@ -364,9 +374,7 @@ async def test_runs_are_counted_and_the_last_one_has_its_real_time(upkept: Upkep
 
 async def test_a_sum_of_times_that_evoclaw_has_left_is_passed_over(upkept: Upkept) -> None:
     def spoil(tx: Transaction) -> None:
-        tx.db.execute(
-            "INSERT INTO metrics VALUES ('last_consolidation', 'other', ?, 1)", (5 * NOW,)
-        )
+        rows.write(tx, metrics.KIND, "other", {"last_consolidation": 5 * NOW})
 
     await upkept.store.write(spoil)
     await upkept.run("quick")
@@ -397,18 +405,17 @@ async def test_listeners_hear_how_far_it_is(upkept: Upkept) -> None:
     assert upkept.told[-1].data["mode"] == "daily"
 
 
-# Broken off
+# Interrupted
 
 
 @pytest.mark.parametrize("last", [step for step in STEPS if step != "ingest"])
-async def test_a_run_that_is_broken_off_goes_on_with_the_step_that_was_not_through(
+async def test_a_run_that_was_interrupted_begins_again_and_does_nothing_twice(
     upkept: Upkept, last: Step
 ) -> None:
     upkept.note()
     await upkept.add(
         memory("faded", days=40), memory("c", "Ana likes tea"), memory("d", "ana likes tea")
     )
-    done = STEPS[: STEPS.index(last)]
 
     async def interrupted(_work: Work) -> Any:
         raise asyncio.CancelledError
@@ -416,37 +423,14 @@ async def test_a_run_that_is_broken_off_goes_on_with_the_step_that_was_not_throu
     with pytest.raises(asyncio.CancelledError):
         await upkept.run("full", stages=STAGES | {last: interrupted})
     assert upkept.told[-1].data["error"] == "interrupted"
-    noted = await upkept.store.read(ledger.load)
-    assert noted.progress is not None
-    assert noted.progress.done == done
-    outcome = await upkept.run("full")
-    assert outcome.resumed == done
-    assert (outcome.ingested_facts, outcome.evicted_warm, outcome.merged) == (3, 1, 1)
-    assert len(await upkept.all()) == 6
-    assert (await upkept.store.read(ledger.load)).progress is None
-
-
-async def test_a_run_of_another_name_does_not_go_on_with_it(
-    upkept: Upkept,
-) -> None:
-    async def fails(_work: Work) -> Any:
-        raise DiskFull("the disk is full")
-
-    with pytest.raises(DiskFull):
-        await upkept.run("daily", stages=STAGES | {"merge": fails})
-    noted = await upkept.store.read(ledger.load)
-    assert noted.runs["daily"].error == "the disk is full"
-    assert "daily" not in noted.done
-    assert (await upkept.run("quick")).resumed is UNSET
-
-
-async def test_what_was_broken_off_long_ago_begins_anew(open_store: OpenStore) -> None:
-    now = [NOW]
-    upkept = Upkept(await open_store(now=lambda: now[0]))
-    progress = ledger.Progress("daily", NOW, ("daily",), steps_of("daily"), ("ingest",))
-    await upkept.store.write(lambda tx: ledger.change(tx, progress=progress))
-    now[0] = NOW + 1.1 * DAY
-    assert (await upkept.run("daily")).resumed is UNSET
+    await upkept.run("full")
+    after = await upkept.all()
+    assert len(after) == 6
+    assert after["faded"].archived_at is not None
+    assert after["c"].merged_into == "d"
+    again = await upkept.run("full")
+    assert (again.ingested_facts, again.merged, again.pruned, again.decayed) == (0, 0, 0, 1)
+    assert await upkept.all() == after
 
 
 async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) -> None:
@@ -457,21 +441,27 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) 
     await upkept.add(memory("faded", days=40))
     with pytest.raises(ValueError, match="cannot encode"):
         await upkept.run("full", stages=STAGES | {"ingest": fails})
-    noted = await upkept.store.read(ledger.load)
-    assert noted.progress is not None
-    # The report would tell of what has not been done yet.
-    assert noted.progress.left == ("ingest", "report")
-    # What an error says that nobody has thought of may be what was remembered.
-    assert noted.runs["full"].error == upkept.told[-1].data["error"] == "ValueError"
+    assert (await upkept.all())["faded"].archived_at is not None
+    # The report would be about what has not been done.
+    assert not (upkept.store.place.folder / "reports").exists()
+    # What an unexpected error says may be what was remembered.
+    assert upkept.told[-1].data["error"] == "ValueError"
     outcome = await upkept.run("full")
-    assert (outcome.ingested_facts, outcome.evicted_warm) == (3, 1)
+    assert (outcome.ingested_facts, outcome.evicted_warm) == (3, 0)
     assert outcome.report is not UNSET
 
 
 async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
     def spoil(tx: Transaction) -> None:
         days = ("day/2026-11-19", "day/2026-11-20")
-        for key in ("upkeep", "tree_undo", "note/own/2026-11-21.md", *days):
+        for key in (
+            "job/full",
+            "notes_read",
+            "reported",
+            "tree_undo",
+            "note/own/2026-11-21.md",
+            *days,
+        ):
             tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
         # One that can be read, but is of no day.
         no_day = structs.asdict(history.Day("soon", *[0] * 11))
@@ -480,7 +470,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
     upkept.note()
     await upkept.store.write(spoil)
     outcome = await upkept.run("full")
-    assert (outcome.resumed, outcome.ingested_facts) == (UNSET, 3)
+    assert outcome.ingested_facts == 3
     assert [day.date for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
         "2026-11-21"
     ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from thermocline.daemon.client import ApiError
+from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.problems import Problems
-from thermocline.daemon.store.agent_store import Surroundings
 from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.device import DeviceId
+from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Rules
 
 
@@ -19,37 +19,11 @@ def settle(client, eventually):
     eventually(lambda: not client.status()["agents"]["default"]["faces_pending"], "files written")
 
 
-def test_a_kill_between_writing_a_file_and_noting_it_is_no_edit_by_hand(daemon, eventually):
-    with daemon.client() as client:
-        client.store("the heron nests at pier 4")
-        settle(client, eventually)
-    daemon.stop()
-    db = sqlite3.connect(daemon.folder() / "memory.db")
-    written = dict(db.execute("SELECT name, digest FROM faces").fetchall())
-    announced = json.dumps({name: ["", digest] for name, digest in written.items()})
-    db.execute("UPDATE faces SET digest = 'of the file before'")
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('writing', ?)", (announced,))
-    db.commit()
-    db.close()
-    daemon.start()
-    with daemon.client() as client:
-        settle(client, eventually)
-        assert client.status()["problems"] == []
-    assert [*daemon.folder().glob("*.edited-*"), *daemon.folder().glob("*.before-*")] == []
-    daemon.stop()
-    db = sqlite3.connect(daemon.folder() / "memory.db")
-    assert db.execute("SELECT count(*) FROM meta WHERE key = 'writing'").fetchone() == (0,)
-    db.close()
-
-
 def test_half_written_files_of_a_killed_daemon_are_removed(daemon):
     daemon.stop()
-    cold = daemon.folder() / "cold"
-    cold.mkdir(exist_ok=True)
     leftovers = [
         daemon.folder() / ".MEMORY.md.a1b2c3d4.tmp",
         daemon.folder() / ".warm-memory.json.zzzzzzz_.tmp",
-        cold / ".000001.jsonl.abcd_fgh.tmp",
     ]
     for path in leftovers:
         path.write_text("half of a fi")
@@ -88,13 +62,13 @@ async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
         publish=lambda _agent, _event: None,
         outgoing=lambda _agent, _kinds: None,
         rules=lambda: rules,
+        importer=TakeOver(),
+        device=DeviceId(tmp_path),
         readers=1,
         face_delay_seconds=lambda: 0.01,
     )
-    keeping = Keeping(idle_close_seconds=0.0, max_open_agents=8, look_seconds=1.0)
-    agents = Agents(
-        tmp_path, workspaces={}, device="here", cache_kb=512, around=around, keeping=lambda: keeping
-    )
+    keeping = Keeping(idle_close_seconds=0.0, max_open_agents=8)
+    agents = Agents(tmp_path, workspaces={}, cache_kb=512, around=around, keeping=lambda: keeping)
     async with agents.use("seldom", create=True) as store:
         await agents._close("seldom", unless_used=True)
         assert await store.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)

@@ -17,18 +17,14 @@ from thermocline.daemon.memory.note_categories import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, Tuning, recall
-from thermocline.daemon.store import memories, merging
+from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.rows import SELECT, from_row
 from thermocline.daemon.store.selecting import Filters
-from thermocline.daemon.upkeep import ledger
-from thermocline.daemon.upkeep.consolidating import consolidate
+from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
 from thermocline.daemon.upkeep.ingesting import Ingested, Ingestion, ingest
 from thermocline.daemon.upkeep.notes import Folder
-from thermocline.daemon.upkeep.schedules import Due
-from thermocline.daemon.upkeep.steps import steps_of
-from thermocline.daemon.upkeep.work import Work
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 NOW = 1_795_258_800.0  # 21 November 2026, 11:00 UTC
@@ -126,7 +122,6 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
     place = make_place()
     notes = Notes(await open_store(place, now=lambda: NOW))
     notes.write(EVOCLAW)
-    daily = Due("daily", ("daily",), steps_of("daily"))
     work = Work(
         store=notes.store,
         mode="daily",
@@ -134,9 +129,8 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
         ingestion=notes.ingestion(),
         retention_years=10,
         zone=UTC,
-        followed=True,
     )
-    outcome = await consolidate(work, daily, lambda _event: None)
+    outcome = await consolidate(work, steps_of("daily"), lambda _event: None)
     assert outcome.ingested_facts == len(FACTS)
     await notes.store.close()
     after = Notes(await open_store(place, now=lambda: NOW + 3600))
@@ -234,7 +228,7 @@ async def test_notes_are_known_by_their_names(
 
 async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
     notes.write("- [x] Did something before the long pause\n", "2026-11-12.md")
-    await notes.store.write(lambda tx: ledger.change(tx, ingested=NOW - 10 * DAY))
+    await notes.store.write(lambda tx: noted.write(tx, "notes_read", NOW - 10 * DAY))
     work = Work(
         store=notes.store,
         mode="daily",
@@ -242,11 +236,10 @@ async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
         ingestion=notes.ingestion(),
         retention_years=10,
         zone=UTC,
-        followed=True,
     )
-    outcome = await consolidate(work, Due("daily", (), steps_of("daily")), lambda _event: None)
+    outcome = await consolidate(work, steps_of("daily"), lambda _event: None)
     assert outcome.ingested_facts == 1
-    assert (await notes.store.read(ledger.load)).ingested == NOW
+    assert await notes.store.read(lambda db: noted.read(db, "notes_read", float)) == NOW
 
 
 # Each fact once

@@ -14,12 +14,14 @@ from typing import TypeAlias
 import pytest
 
 from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.instructions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.conversations import Said
+from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Rules
 from thermocline.daemon.thinking.asking import Mind, Wish
@@ -46,16 +48,17 @@ class House:
             publish=lambda _agent, _event: None,
             outgoing=lambda _agent, _kinds: None,
             rules=Rules,
+            importer=TakeOver(),
+            device=DeviceId(folder),
             readers=2,
             face_delay_seconds=lambda: 0.01,
         )
         self.agents = Agents(
             folder,
             workspaces={},
-            device="d",
             cache_kb=256,
             around=around,
-            keeping=lambda: Keeping(300.0, 16, 1.0),
+            keeping=lambda: Keeping(300.0, 16),
         )
         self.listener = self.fresh()
 
@@ -193,6 +196,10 @@ async def told(house: House) -> bool:
     return [one.code for one in house.problems.standing()] == ["observe_trouble"]
 
 
+async def untroubled(house: House) -> bool:
+    return house.problems.standing() == []
+
+
 async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
     place = house.folder / "agents" / "default" / "memory" / "episodes.jsonl"
     place.mkdir(parents=True)
@@ -201,7 +208,7 @@ async def test_a_trouble_is_over_when_the_file_takes_it(house: House) -> None:
         await until(lambda: told(house), "the trouble was told")
         place.rmdir()
         await until(lambda: summed_up(house), "it was written")
-    assert house.problems.standing() == []
+        await until(lambda: untroubled(house), "the trouble is over")
 
 
 async def test_a_model_that_fails_is_asked_again_and_in_the_end_the_rules_sum_up(

@@ -432,6 +432,20 @@ async def test_a_key_is_in_no_error_no_problem_and_no_log(
     assert KEY not in told
 
 
+async def test_a_model_whose_calls_fail_is_not_called_ready(
+    rig: Rig, model_server: ModelServer
+) -> None:
+    assert rig.model.status().state == "ready"
+    model_server.says(Saying("wrong", status=401), FACT)
+    await rig.refused()
+    assert rig.model.status().state == "failing"
+    # It is asked again, and answers once the key is right.
+    assert rig.model.available("distill")
+    (rig.folder / "key").write_text("sk-another")
+    await rig.ask()
+    assert rig.model.status().state == "ready"
+
+
 async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) -> None:
     model_server.says(Saying("wrong", status=401), FACT)
     await rig.refused()

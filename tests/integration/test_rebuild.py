@@ -3,41 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import random
 import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from thermocline.daemon.errors import ThermoclineError
+from thermocline.daemon.importers.intake import Intake, Report
+from thermocline.daemon.importers.salvage import salvage
+from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.rows import SELECT, from_row
-from thermocline.daemon.store.salvage import salvage
 from thermocline.daemon.store.transaction import Rules, Transaction
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
 MakeMemory = Callable[..., Memory]
-PAGE = 4096
-# So little warm room that most of the memories stand in the archive.
+PAGE = 2048
+# Room for all memories of a test in the warm file.
+ROOMY = Rules(warm_max_bytes=1_000_000)
+# So little that most of them are in the archive, which no state file shows.
 CROWDED = Rules(warm_max_bytes=4_000)
 
 
-async def filled(open_store: OpenStore, make_memory: MakeMemory, place: Place, size: int) -> None:
+async def filled(
+    open_store: OpenStore,
+    make_memory: MakeMemory,
+    place: Place,
+    size: int,
+    rules: Rules = ROOMY,
+) -> None:
     """A memory with something of every kind in it, closed, and its state files written."""
-    store = await open_store(place, rules=CROWDED)
+    store = await open_store(place, rules=rules)
 
     def fill(tx: Transaction) -> None:
         for number in range(size):
-            memories.insert(tx, make_memory(number, category=f"area/part{number % 7}"))
+            memories.insert(
+                tx, make_memory(number, created_at=time.time(), category=f"area/part{number % 7}")
+            )
             key_values.put(tx, f"key{number}", f"value {number}")
         state = hot_rows.load(tx.db)
         state.identity["agent_name"] = "Ada"
@@ -52,7 +65,11 @@ async def held(store: AgentStore) -> tuple[dict[str, str], dict[str, str], dict[
 
     def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
         found = {memory.id: memory.text for memory in map(from_row, db.execute(SELECT))}
-        pairs = dict(db.execute("SELECT key, value FROM kv").fetchall())
+        pairs = dict(
+            db.execute(
+                "SELECT id, data ->> 'value' FROM rows WHERE kind = 'pair' AND live"
+            ).fetchall()
+        )
         return found, pairs, hot_rows.load(db).identity
 
     return await store.read(read)
@@ -74,6 +91,12 @@ async def settled() -> None:
         await asyncio.sleep(0.005)
 
 
+def without_pairs(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the state files show: key-value pairs are in the database and the replica alone."""
+    texts, _, identity = found
+    return texts, identity
+
+
 async def test_a_missing_database_comes_back_whole_from_the_state_files(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
 ) -> None:
@@ -81,12 +104,12 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
     await filled(open_store, make_memory, place, 300)
     for path in place.folder.glob("memory.db*"):
         path.unlink()
-    store = await open_store(place, rules=CROWDED)
-    assert await held(store) == expected(make_memory, 300)
+    store = await open_store(place, rules=ROOMY)
+    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 300))
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.crash)])
-async def test_a_page_of_zeros_anywhere_costs_nothing_that_was_acknowledged(
+async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, step: int
 ) -> None:
     size = 60
@@ -100,10 +123,12 @@ async def test_a_page_of_zeros_anywhere_costs_nothing_that_was_acknowledged(
         damaged = bytearray(content)
         damaged[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
         place.database.write_bytes(damaged)
-        store = await open_store(place, rules=CROWDED)
+        store = await open_store(place, rules=ROOMY)
         await settled()
-        if await held(store) != expected(make_memory, size):
+        found = await held(store)
+        if without_pairs(found) != without_pairs(expected(make_memory, size)):
             lost.append(page)
+        assert found[1].items() <= expected(make_memory, size)[1].items()
         await store.write(lambda tx: key_values.put(tx, "after", "goes on"))
         await store.close()
     assert not lost
@@ -143,9 +168,9 @@ async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
     await filled(open_store, make_memory, place, 60)
     await corrupted(place, change)
     ruined = place.database.read_bytes()
-    store = await open_store(place, rules=CROWDED)
+    store = await open_store(place, rules=ROOMY)
     await settled()
-    assert await held(store) == expected(make_memory, 60)
+    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
     asides = [path.read_bytes() for path in place.folder.glob("memory.db.corrupt-*")]
     assert asides
     # Of an empty file SQLite makes an empty database; everything else is kept as it was found.
@@ -155,7 +180,7 @@ async def test_a_ruined_database_is_set_aside_and_everything_is_still_there(
     assert not problem.lasting
 
 
-async def test_garbage_in_the_log_costs_nothing_that_a_file_shows(
+async def test_garbage_in_the_log_leaves_what_a_file_shows_to_be_imported(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
 ) -> None:
     origin = make_place("origin")
@@ -163,7 +188,7 @@ async def test_garbage_in_the_log_costs_nothing_that_a_file_shows(
     for number in range(20):
         await store.write(
             lambda tx, number=number: (
-                memories.insert(tx, make_memory(number)),
+                memories.insert(tx, make_memory(number, created_at=time.time())),
                 key_values.put(tx, f"key{number}", f"value {number}"),
             )
         )
@@ -177,12 +202,18 @@ async def test_garbage_in_the_log_costs_nothing_that_a_file_shows(
     with log.open("r+b") as file:
         file.seek(size // 2)
         file.write(random.Random(3).randbytes(size // 2))
+    # SQLite takes the part of the log that is whole for all of it.
     store = await open_store(killed)
     await store.flush_faces()
-    await settled()
-    texts, pairs, _ = await held(store)
+    [aside] = killed.folder.glob("warm-memory.json.changed-*")
+    content, at = aside.read_bytes(), aside.stat().st_mtime
+
+    def take_in(tx: Transaction) -> None:
+        take(content, aside.name, Intake(tx, edited_at=at), written_at=at)
+
+    await store.write(take_in)
+    texts, _, _ = await held(store)
     assert texts == {m.id: m.text for m in map(make_memory, range(20))}
-    assert pairs == {f"key{number}": f"value {number}" for number in range(20)}
 
 
 async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answered(
@@ -193,7 +224,7 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=CROWDED)
+    store = await open_store(place, rules=ROOMY)
     await settled()
     await store.flush_faces()
     with place.database.open("r+b") as file:
@@ -208,7 +239,7 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
     texts, pairs, identity = await held(store)
     before = expected(make_memory, 60)
     assert (texts, identity) == (before[0], before[2])
-    assert pairs == before[1] | {f"n{n}": "new" for n in range(20)}
+    assert pairs.items() <= (before[1] | {f"n{n}": "new" for n in range(20)}).items()
     assert "database_rebuilt" in {problem.code for problem in problems.standing()}
 
 
@@ -220,7 +251,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=CROWDED)
+    store = await open_store(place, rules=ROOMY)
     await settled()
     with place.database.open("r+b") as file:
         file.seek(PAGE)
@@ -230,7 +261,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
     while "database_rebuilt" not in {problem.code for problem in problems.standing()}:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
-    assert await held(store) == expected(make_memory, 60)
+    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
 
 
 async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
@@ -238,7 +269,7 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=CROWDED, delay_seconds=600.0)
+    store = await open_store(place, rules=ROOMY, delay_seconds=600.0)
 
     def forget(tx: Transaction) -> None:
         memories.delete(tx, memories.find(tx.db, "m00007"))
@@ -252,12 +283,12 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
     await store.close()
     check = sqlite3.connect(killed.database)
     check.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    root = check.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'metrics'").fetchone()[0]
+    root = check.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
     check.close()
     with killed.database.open("r+b") as file:
         file.seek((root - 1) * PAGE)
         file.write(bytes(PAGE))
-    store = await open_store(killed, rules=CROWDED)
+    store = await open_store(killed, rules=ROOMY)
     await settled()
     await store.write(lambda tx: tx.count("retrieval_count"))
     texts, pairs, identity = await held(store)
@@ -266,46 +297,112 @@ async def test_what_was_deleted_does_not_come_back_by_a_rebuild(
     assert identity == {"n": 1}
 
 
-async def test_a_rebuilt_memory_leaves_no_file_of_the_archive_behind_its_rows(
+async def test_the_archive_comes_back_from_a_damaged_database_but_for_the_rows_on_a_bad_page(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 600)
+    await filled(open_store, make_memory, place, 600, CROWDED)
+    db = sqlite3.connect(place.database)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    roots = {row[0] for row in db.execute("SELECT rootpage FROM sqlite_schema")}
+    # A leaf of the table of memories and one of the rows, found by what they hold; a single row
+    # may stand above the leaves.
+    db.close()
+    content = bytearray(place.database.read_bytes())
+    pages = [content[at : at + PAGE] for at in range(0, len(content), PAGE)]
+    bad = [
+        next(
+            number
+            for number, page in enumerate(pages)
+            if number + 1 not in roots and page[0] == kind and mark in page
+        )
+        for kind, mark in ((13, b"memory number 300 "), (10, b"value 30"))
+    ]
+    for number in bad:
+        content[number * PAGE : (number + 1) * PAGE] = bytes(PAGE)
+    place.database.write_bytes(content)
     store = await open_store(place, rules=CROWDED)
+    await settled()
+    texts, pairs, identity = await held(store)
+    expected_texts, expected_pairs, expected_identity = expected(make_memory, 600)
+    assert texts.items() <= expected_texts.items()
+    assert pairs.items() <= expected_pairs.items()
+    assert 570 < len(texts) < 600
+    assert 560 < len(pairs) < 600
+    assert identity == expected_identity
 
-    def thin_out(tx: Transaction) -> None:
-        for number in range(20, 600):
-            memories.delete(tx, memories.find(tx.db, f"m{number:05d}"))
-        memories.insert(tx, make_memory(1000))
 
-    await store.write(thin_out)
-    await store.write(lambda tx: memories.archive(tx, ["m01000"]))
+async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
+    open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory
+) -> None:
+    place = make_place()
+    await filled(open_store, make_memory, place, 5)
+    store = await open_store(place, rules=ROOMY)
+    await store.write(lambda tx: memories.reinforce(tx, ["m00001", "m00002"]))
+    await store.write(lambda tx: memories.reinforce(tx, ["m00001"]))
     await store.close()
-    assert list((place.folder / "cold").glob("*.jsonl"))
+
+    async def counts(place: Place) -> dict[str, int]:
+        opened = await open_store(place, rules=ROOMY)
+        await settled()
+        found = await opened.read(
+            lambda db: dict(db.execute("SELECT id, access_count FROM memories").fetchall())
+        )
+        await opened.close()
+        return found
+
+    whole = {f"m{number:05d}": {1: 2, 2: 1}.get(number, 0) for number in range(5)}
+    for table in ("memories", "rows"):
+        copy = make_place(f"without-{table}")
+        shutil.copytree(place.folder, copy.folder)
+        db = sqlite3.connect(copy.database)
+        root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[
+            0
+        ]
+        db.close()
+        with copy.database.open("r+b") as file:
+            file.seek((root - 1) * PAGE)
+            file.write(bytes(PAGE))
+        assert await counts(copy) == whole
     for path in place.folder.glob("memory.db*"):
         path.unlink()
-    store = await open_store(place, rules=CROWDED)
-    await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m01000")))
-    await store.close()
-    left = [p for p in place.folder.rglob("*") if p.is_file() and b"m01000" in p.read_bytes()]
-    assert [p.name for p in left if p.parent.name in {"cold", place.folder.name}] == ["memory.db"]
+    assert await counts(place) == whole
 
 
-async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE kv (key, value, created_at)")
-    db.execute("CREATE TABLE hot (section, key, value, position, clock)")
-    db.execute("CREATE TABLE tombstones (kind, id, deleted_at, clock, device)")
-    db.executemany("INSERT INTO kv VALUES (?, ?, ?)", [("a", "b", 1.0), (None, b"x", "y")])
-    db.execute("INSERT INTO hot VALUES ('lesson', 'k', '{}', 'first', 1)")
-    db.execute("INSERT INTO tombstones VALUES ('kv', 'a', 1.0, ?, 'd')", (2**63 - 1,))
+async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
+    open_store: OpenStore, make_place: Callable[..., Place]
+) -> None:
+    place = make_place()
+    place.folder.mkdir(parents=True)
+    db = sqlite3.connect(place.database)
+    db.execute("CREATE TABLE rows (kind, id, data, clocks, live)")
+    db.execute("CREATE TABLE memories (nonsense)")
+    good = ("a", '{"value":"b","created_at":1.0,"updated_at":1.0}', '{"at":[1,"d"]}')
+    for key, data, clocks in (
+        good,
+        ("late", good[1], '{"at":[9223372036854775807,"d"]}'),
+        (b"x", good[1], good[2]),
+        ("c", 5, good[2]),
+        ("d", "{", good[2]),
+        ("e", good[1], None),
+    ):
+        db.execute("INSERT INTO rows VALUES ('pair', ?, ?, ?, 1)", (key, data, clocks))
+    db.execute("INSERT INTO rows VALUES ('hot', 'lesson/k', '{}', '{\"at\":[1,\"d\"]}', 1)")
     db.commit()
     db.close()
-    found = salvage(path)
-    assert found.kv == (("a", "b", 1.0),)
-    assert found.hot == ()
-    assert found.tombstones == ()
+    damaged = place.database.rename(place.folder / "damaged.db")
+    store = await open_store(place)
+    report = Report()
+
+    def rescue(tx: Transaction) -> None:
+        intake = Intake(tx)
+        salvage(damaged, intake)
+        report.left_out = intake.report.left_out
+
+    await store.write(rescue)
+    _, pairs, _ = await held(store)
+    assert pairs == {"a": "b"}
+    assert report.left_out
 
 
 async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(
@@ -351,7 +448,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
 ) -> None:
     place = make_place()
     await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=CROWDED)
+    store = await open_store(place, rules=ROOMY)
     await settled()
     await store.flush_faces()
     with place.database.open("r+b") as file:
@@ -363,7 +460,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     with pytest.raises(ThermoclineError):
         await held(store)
     obstacle.rmdir()
-    assert await held(store) == expected(make_memory, 60)
+    assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 60))
     assert "rebuild_failed" not in {problem.code for problem in problems.standing()}
 
 
@@ -380,7 +477,11 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
             client.batch(batch)
         client.kv_set("key", "value")
     daemon.stop()
+    warm = json.loads((daemon.folder() / "warm-memory.json").read_text())
+    assert len(warm) > 100
     database = daemon.folder() / "memory.db"
+    with contextlib.closing(sqlite3.connect(database)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     pages = database.stat().st_size // PAGE
     rng = random.Random(seed)
     with database.open("r+b") as file:
@@ -394,11 +495,10 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
             return "database_rebuilt" in {p["code"] for p in client.status()["problems"]}
 
         eventually(rebuilt, "the database is rebuilt")
-        assert client.status()["agents"]["default"]["memories"] == 1000
-        for number in range(0, 1000, 37):
-            [found] = client.recall(f"word{number}")["results"]
-            assert found["text"].startswith(f"memory word{number} ")
-        assert client.kv_get("key")["value"] == "value"
+        assert len(warm) <= client.status()["agents"]["default"]["memories"] <= 1000
+        for record in warm[::37]:
+            [found] = client.recall(record["text"].split()[1])["results"]
+            assert found["text"] == record["text"]
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 

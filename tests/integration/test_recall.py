@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from thermocline.daemon.memory.ageing import aged
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
 
 DAY = 86_400.0
@@ -182,8 +183,9 @@ def test_presets_give_the_numbers_of_their_formulas(shelf: Any) -> None:
     for memory in asked(shelf, "lantern", limit=20, preset="tinyclaw", now=now, explain=True)[
         "results"
     ]:
-        match, importance = memory["parts"]["match"], memory["importance"]
-        expected = tinyclaw(match, _days(memory, now), memory["access_count"], importance)
+        match, days = memory["parts"]["match"], _days(memory, now)
+        left = aged(memory["importance"], days)
+        expected = tinyclaw(match, days, memory["access_count"], left)
         assert memory["relevance"] == pytest.approx(expected.relevance, abs=1e-5)
         assert memory["parts"]["recency"] == pytest.approx(expected.recency, abs=1e-5)
     found = asked(shelf, "lantern", limit=20, preset="scalyclaw", now=now, explain=True)["results"]

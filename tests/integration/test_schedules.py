@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -15,16 +15,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from thermocline.daemon.errors import DiskFull, NotFound, ThermoclineError
+from thermocline.daemon.errors import DiskFull, NotFound, ThermoclineError, Unavailable
+from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.problems import Problems
 from thermocline.daemon.store import memories
+from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Event, Rules
-from thermocline.daemon.upkeep import ledger
-from thermocline.daemon.upkeep.keeper import Clock, Upkeep
-from thermocline.daemon.upkeep.plan import Plan, jobs_of
+from thermocline.daemon.upkeep.jobs import Timing, jobs_of
+from thermocline.daemon.upkeep.last_runs import INTERRUPTED, NotedRuns, Postponed, Run
+from thermocline.daemon.upkeep.scheduler import Clock, Job, Scheduler
+from thermocline.daemon.upkeep.upkeep import Plan, Upkeep
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # 21 November 2026, noon in Berlin.
@@ -51,8 +55,12 @@ class World:
         self.rounds = 0
         self.most_open = 99
         self.until = 0.0
+        # Runs that nobody waits for.
+        self.stuck: set[tuple[str, str]] = set()
         self.problems = Problems()
-        self.plan = plan_of(CRONS)
+        self.timing = Timing(CRONS, look_seconds=600.0)
+        self.jitter = 0.0
+        self.more: list[Job] = []
         self._threads = threads
         self.start()
 
@@ -65,25 +73,44 @@ class World:
             publish=self.publish,
             outgoing=lambda _agent, _kinds: None,
             rules=Rules,
+            importer=TakeOver(),
+            device=DeviceId(self.folder),
             readers=1,
             face_delay_seconds=lambda: 0.01,
         )
         self.agents = Agents(
             self.folder,
             workspaces={},
-            device="device",
             cache_kb=512,
             around=around,
-            keeping=lambda: Keeping(1e9, self.most_open, 1e9, 1e9),
+            keeping=lambda: Keeping(1e9, self.most_open),
         )
+        clock = Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep)
         self.upkeep = Upkeep(
             self.agents,
-            plan=lambda: self.plan,
-            followed=lambda _agent: True,
+            plan=lambda: Plan(10, {}, 2, 1_000_000),
             publish=self.publish,
             problems=self.problems,
+            clock=clock,
+            last_runs=NotedRuns(),
+            schedules=lambda agent, db: self.scheduler.schedules(agent, db),  # noqa: PLW0108
+        )
+        jobs = jobs_of(
+            lambda: self.timing,
+            self.upkeep,
+            keep_files=nothing,
+            verify=nothing,
+            close_idle=self.agents.close_idle,
+            give_back=nothing,
+        )
+        self.scheduler = Scheduler(
+            self.agents,
+            [*(job for job in jobs if job.agents == "all" or job.name == "idle"), *self.more],
+            clock=clock,
             device="device",
-            clock=Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep),
+            jitter=lambda: self.jitter,
+            problems=self.problems,
+            last_runs=NotedRuns(),
         )
 
     def publish(self, agent: str, event: Event) -> None:
@@ -97,6 +124,8 @@ class World:
 
     async def sleep(self, seconds: float) -> None:
         self.rounds += 1
+        while self.scheduler.running - self.stuck:  # noqa: ASYNC110 - time stands still
+            await asyncio.sleep(0.001)
         if self.now >= self.until:
             raise asyncio.CancelledError
         self.now += seconds
@@ -107,7 +136,7 @@ class World:
         self.until = self.now + hours * 3600
         known = len(self.ran)
         with pytest.raises(asyncio.CancelledError):
-            await self.upkeep.run()
+            await self.scheduler.run()
         return self.ran[known:]
 
     async def restart(self, off_hours: float = 0.0) -> None:
@@ -116,6 +145,13 @@ class World:
         self.now += off_hours * 3600
         self.uptime += off_hours * 3600
         self.start()
+
+    async def record(self, agent: str, job: str) -> Run:
+        """The last run of a job."""
+        async with self.agents.use(agent, create=False, quietly=True) as store:
+            run = await store.read(lambda db: NotedRuns().get(db, job))
+        assert run is not None
+        return run
 
     async def use(self, agent: str) -> None:
         async with self.agents.use(agent, create=False):
@@ -134,15 +170,12 @@ def memory(key: str, now: float, **fields: Any) -> memories.Memory:
     return memories.Memory(**({"id": key} | given | fields))
 
 
-def plan_of(crons: dict[str, str | None], jitter: float = 0.0) -> Plan:
-    return Plan(
-        jobs=jobs_of(crons),
-        jitter_seconds=jitter,
-        retention_years=10,
-        categories={},
-        note_days=2,
-        max_note_bytes=1_000_000,
-    )
+def timing_of(crons: dict[str, str | None]) -> Timing:
+    return Timing(crons, look_seconds=600.0)
+
+
+async def nothing(_store: object = None) -> None:
+    pass
 
 
 @pytest.fixture
@@ -203,7 +236,7 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: W
 
 
 async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world: World) -> None:
-    world.plan = plan_of({"quick": "0 */3 * * *"})
+    world.timing = timing_of({"quick": "0 */3 * * *"})
     world.most_open = 1
     await world.store("ana")
     await world.store("ben")
@@ -275,7 +308,7 @@ async def test_a_removed_agent_is_left_alone(world: World) -> None:
 
 
 async def test_beginnings_are_spread(world: World) -> None:
-    world.plan = plan_of(CRONS, jitter=3000.0)
+    world.jitter = 3000.0
     for number in range(6):
         await world.store(f"agent{number}")
     ran = await world.live(4.5)
@@ -305,36 +338,49 @@ async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: W
 
 async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
     await world.store("ana")
-    world.plan = plan_of({"quick": None, "daily": None, "monthly": None, "merging": None})
+    world.timing = timing_of({"quick": None, "daily": None, "monthly": None, "merging": None})
     assert await world.live(30) == []
-    world.plan = plan_of({"quick": "30 * * * *"})
+    world.timing = timing_of({"quick": "30 * * * *"})
     assert modes(await world.live(2)) == [("quick", 30.5), ("quick", 31.5)]
 
 
-async def test_a_run_that_failed_is_told_and_tried_again_later(world: World) -> None:
+async def test_a_run_that_failed_is_told_and_tried_again_at_growing_distances(
+    world: World,
+) -> None:
     await world.store("ana")
     await world.live(1)
     broken = world.agents.open_stores()["ana"]
     real, tried = broken.flush_faces, []
 
     async def refuse() -> bool:
-        tried.append(world.now)
+        tried.append(round((world.now - world.begun) / 60))
         raise DiskFull("the disk is full")
 
     broken.flush_faces = refuse  # type: ignore[method-assign]
-    await world.live(2.4)
-    assert [problem.code for problem in world.problems.standing()] == ["upkeep_failed"]
-    assert 2 <= len(tried) <= 4
-    async with world.agents.use("ana", create=False) as store:
-        noted = await store.read(ledger.load)
-    assert noted.runs["quick"].error == "the disk is full"
-    assert noted.progress is not None
+    await world.live(4.9)
+    (problem,) = world.problems.standing()
+    assert problem.code == "upkeep_failed"
+    assert problem.message == "cannot run 'quick' for 'ana': the disk is full"
+    assert tried == [180, 185, 195, 215, 255, 315]
+    assert (await world.record("ana", "quick")).error == "the disk is full"
     broken.flush_faces = real  # type: ignore[method-assign]
-    assert [mode for _, mode, _ in await world.live(0.5)] == ["quick"]
+    assert [mode for _, mode, _ in await world.live(1)] == ["quick"]
     assert world.problems.standing() == []
+    assert (await world.record("ana", "quick")).error == ""
 
 
-async def test_a_step_that_cannot_be_done_keeps_nothing_that_is_due_from_being_done(
+async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: World) -> None:
+    await world.store("ana")
+    await world.live(1)
+    begun = Run(world.now - 60, world.now, error=INTERRUPTED)
+    async with world.agents.use("ana", create=False) as store:
+        await store.write(lambda tx: NotedRuns().put(tx, "full", begun))
+    await world.restart()
+    assert modes(await world.live(1)) == [("full", 1.0)]
+    assert (await world.record("ana", "full")).error == ""
+
+
+async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_times(
     world: World,
 ) -> None:
     await world.store("ana")
@@ -343,43 +389,107 @@ async def test_a_step_that_cannot_be_done_keeps_nothing_that_is_due_from_being_d
     in_the_way.write_text("a file")
     with pytest.raises(ThermoclineError):
         await world.upkeep.consolidate("ana", "full")
-    # It is tried once more, and then it is the turn of the others.
-    assert modes(await world.live(12)) == [
-        ("full", 3.0), ("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0),
-    ]  # fmt: skip
-    assert world.problems.standing() == []
-    async with world.agents.use("ana", create=False) as store:
-        noted = await store.read(ledger.load)
-    assert "/agents/ana/reports: File exists" in noted.runs["full"].error
-
-
-async def test_a_smaller_run_is_done_while_a_larger_one_cannot_be(world: World) -> None:
-    await world.store("ana")
-    await world.live(1)
-    in_the_way = world.folder / "agents" / "ana" / "reports"
-    in_the_way.write_text("a file")
-    async with world.agents.use("ana", create=False) as store:
-        # As if the daily run had a step that fails.
-        left = ledger.Progress("daily", world.now, ("daily",), ("report",))
-        await store.write(lambda tx: ledger.change(tx, progress=left))
-    assert ("quick", 3.0) in modes(await world.live(3))
-
-
-async def test_what_is_due_soon_does_not_wait_for_the_next_try_of_what_cannot_be_done(
-    world: World,
-) -> None:
-    world.plan = plan_of({"quick": "*/6 * * * *"})
-    await world.store("ana")
-    await world.live(1)
-    (world.folder / "agents" / "ana" / "reports").write_text("a file")
-    async with world.agents.use("ana", create=False) as store:
-        left = ledger.Progress("full", world.now, ("full",), ("report",))
-        await store.write(lambda tx: ledger.change(tx, progress=left))
-    # Whoever starts goes on with it at once, in vain.
     await world.restart()
-    assert modes(await world.live(0.25)) == [
-        ("full", 1.0), ("full", 1.1), ("quick", 1.1), ("quick", 1.2),
+    ran = modes(await world.live(12))
+    assert [run for run in ran if run[0] != "full"] == [
+        ("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0),
     ]  # fmt: skip
+    assert 10 < ran.count(("full", 1.0)) + len([mode for mode, _ in ran if mode == "full"]) < 20
+    assert "/agents/ana/reports: File exists" in (await world.record("ana", "full")).error
+    in_the_way.unlink()
+    assert ("full", 13.5) not in modes(await world.live(1.1))
+    assert world.problems.standing() == []
+
+
+async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
+    over = asyncio.Event()
+    ran: list[str] = []
+
+    async def run(store: AgentStore) -> None:
+        ran.append(store.place.agent)
+        if store.place.agent == "agent0":
+            await over.wait()
+
+    world.more = [Job(name="slow", when=lambda: 3600.0, run=run)]
+    for number in range(6):
+        await world.store(f"agent{number}")
+    await world.restart()
+    world.stuck = {("agent0", "slow")}
+    found = await world.live(3.5)
+    assert sorted(set(ran)) == [f"agent{number}" for number in range(6)]
+    assert ran.count("agent0") == 1
+    assert ran.count("agent1") == 3
+    # Its own other jobs are not delayed either.
+    assert [run for run in found if run[0] == "agent0"] == [("agent0", "quick", 3.0)]
+    # Whoever stops the scheduler stops the run; it begins again after a restart.
+    assert world.scheduler.running == set()
+    assert (await world.record("agent0", "slow")).error == INTERRUPTED
+    over.set()
+    await world.restart()
+    await world.live(0.1)
+    assert ran.count("agent0") == 2
+
+
+async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world: World) -> None:
+    ran: list[str] = []
+    broken = True
+
+    async def run(store: AgentStore) -> None:
+        ran.append(store.place.agent)
+        if store.place.agent == "ana" and broken:
+            raise Unavailable("no room")
+
+    looking = Job(name="look", when=lambda: 60.0, run=run, agents="open", problem="agent_trouble")
+    world.more = [looking]
+    await world.restart()
+    for agent in ("ana", "ben"):
+        await world.store(agent)
+    await world.live(1)
+    [problem] = world.problems.standing()
+    assert (problem.code, problem.message) == (
+        "agent_trouble",
+        "cannot run 'look' for 'ana': no room",
+    )
+    # Each minute, and after 1, 2, 4, 8 and then each 12 minutes.
+    assert 55 <= ran.count("ben") <= 60
+    assert ran.count("ana") == 8
+    broken = False
+    await world.live(0.3)
+    assert world.problems.standing() == []
+
+
+def test_an_agent_that_nobody_uses_is_closed_though_its_files_are_looked_after(
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+) -> None:
+    often = ("--set", "store.idle_close_seconds=1", "--set", "store.face_check_seconds=0.05")
+    call = calls_of(make_daemon(*often).start(), "ana")
+    call.store("x")
+
+    def is_open() -> bool:
+        agents = call.ok("GET", "/api/agents")["results"]
+        return bool(next(one for one in agents if one["id"] == "ana")["open"])
+
+    assert is_open()
+    eventually(lambda: not is_open(), "the agent is closed")
+
+
+async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world: World) -> None:
+    tried: list[float] = []
+
+    async def run(_store: AgentStore) -> None:
+        tried.append(round((world.now - world.begun) / 3600, 1))
+        if len(tried) < 3:
+            raise Postponed
+
+    world.more = [Job(name="verify2", when=lambda: DAY, run=run, problem="verify_failed")]
+    await world.restart()
+    await world.store("ana")
+    await world.live(28)
+    assert tried == [24.0, 25.0, 26.0]
+    assert world.problems.standing() == []
+    assert (await world.record("ana", "verify2")).at == world.begun + 26 * 3600
 
 
 async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
@@ -392,7 +502,8 @@ async def test_what_an_unexpected_error_says_is_not_told(world: World) -> None:
     world.agents.open_stores()["ana"].flush_faces = fail  # type: ignore[method-assign]
     await world.live(2.1)
     (problem,) = world.problems.standing()
-    assert problem.message == "cannot keep up the memory of 'ana': ValueError"
+    assert problem.message == "cannot run 'quick' for 'ana': ValueError"
+    assert (await world.record("ana", "quick")).error == "ValueError"
 
 
 async def test_whose_upkeep_it_is_is_found_out_beside_the_event_loop(world: World) -> None:
@@ -439,10 +550,7 @@ async def test_a_caller_who_leaves_does_not_break_the_run_off(world: World) -> N
     await asyncio.gather(task, return_exceptions=True)
     await world.finished.wait()
     await world.upkeep.consolidate("ana", "quick", dry_run=True)
-    async with world.agents.use("ana", create=False) as store:
-        noted = await store.read(ledger.load)
-    assert noted.progress is None
-    assert "full" in noted.runs
+    assert (await world.record("ana", "full")).error == ""
 
 
 async def test_only_agents_that_there_are_can_be_looked_after(world: World) -> None:
@@ -469,7 +577,7 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
 
     async with world.agents.use("ana", create=False) as store:
         found = await store.read(standing)
-    assert (found.zone, found.running, found.unfinished) == ("CET", None, None)
+    assert (found.zone, found.running) == ("CET", None)
     schedules = {schedule.name: schedule for schedule in found.schedules}
     assert set(schedules) == {"quick", "daily", "monthly"}
     assert schedules["quick"].last == NOON + 3 * 3600

@@ -14,11 +14,10 @@ import pytest
 
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import faces, hot_rows, key_values, memories
+from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.faces import (
+from thermocline.daemon.store.documents import (
     HOT_FILE,
-    KV_FILE,
     MARKDOWN_FILE,
     METRICS_FILE,
     TREE_FILE,
@@ -28,7 +27,7 @@ from thermocline.daemon.store.transaction import Rules, Transaction
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
-ALL = (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, KV_FILE, MARKDOWN_FILE)
+ALL = (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, MARKDOWN_FILE)
 
 
 def read(store: AgentStore, name: str) -> Any:
@@ -73,7 +72,7 @@ async def test_a_reader_never_meets_half_a_file(
 def _read_for(folder: Path, end: float) -> int:
     reads = 0
     while time.monotonic() < end:
-        for name in (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE, KV_FILE):
+        for name in (HOT_FILE, WARM_FILE, TREE_FILE, METRICS_FILE):
             json.loads((folder / name).read_text())
         reads += 1
     return reads
@@ -97,7 +96,6 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
         ):
             state = hot.update(state, key, value, tx.now)
         hot_rows.save(tx, state)
-        key_values.put(tx, "key", "value")
 
     await store.write(fill)
     await store.flush_faces()
@@ -124,10 +122,10 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
         *("desc", "warm_count", "cold_count", "last_access", "children")
     }
     metrics = read(store, METRICS_FILE)
-    assert {*faces.STORED_METRICS, "_schema_version"} <= set(metrics)
-    assert read(store, KV_FILE)["key"]["value"] == "value"
+    assert {*documents.STORED_METRICS, "_schema_version"} <= set(metrics)
     text = (store.place.folder / MARKDOWN_FILE).read_text()
-    assert text.startswith("# MEMORY.md - Long-Term Context\n")
+    assert text.startswith(f"{memory_md.BEGIN}\n# MEMORY.md - Long-Term Context\n")
+    assert text.endswith(f"{memory_md.END}\n")
     assert "- **Agent Name:** Ada" in text
     assert "### boat" in text
 
@@ -148,27 +146,6 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     assert len(content) <= rules.warm_max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
     assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
-
-
-async def test_the_archives_files_hold_every_archived_memory_and_no_other(
-    open_store: OpenStore, make_memory: MakeMemory
-) -> None:
-    store = await open_store(rules=Rules(warm_max_bytes=3_000))
-
-    def fill(tx: Transaction) -> None:
-        for number in range(700):
-            memories.insert(tx, make_memory(number))
-
-    await store.write(fill)
-    await store.close()
-    shown = set()
-    for path in (store.place.folder / "cold").glob("*.jsonl"):
-        segment = faces.read_segment(path.read_bytes())
-        assert segment.bad == 0
-        shown |= {memory.id for memory in segment.memories}
-    warm = {record["id"] for record in read(store, WARM_FILE)}
-    assert shown.isdisjoint(warm)
-    assert shown | warm == {f"m{number:05d}" for number in range(700)}
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -211,13 +188,37 @@ async def test_nothing_is_written_when_nothing_changed(
     again = await open_store(store.place)
     await again.look()
     after = {name: (store.place.folder / name).stat().st_ino for name in ALL}
-    assert {name for name in ALL if before[name] == after[name]} >= {TREE_FILE, KV_FILE}
+    assert {name for name in ALL if before[name] == after[name]} >= {
+        TREE_FILE,
+        HOT_FILE,
+        METRICS_FILE,
+        MARKDOWN_FILE,
+    }
 
 
 async def test_leftovers_of_a_killed_writer_are_removed(open_store: OpenStore) -> None:
     store = await open_store()
     await store.close()
-    left = store.place.folder / f".{KV_FILE}.abcdefgh.tmp"
+    left = store.place.folder / f".{HOT_FILE}.abcdefgh.tmp"
     left.write_text("half")
     await open_store(store.place)
     assert not left.exists()
+
+
+async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_seconds(
+    open_store: OpenStore, make_memory: MakeMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_files, "_STEADY_SECONDS", 1.5)
+    store = await open_store(delay_seconds=0.01)
+    await until(lambda: not store.faces_pending)
+    path, begun = store.place.folder / WARM_FILE, time.monotonic()
+    shown: set[int] = set()
+    while (elapsed := time.monotonic() - begun) < 3.0:
+        number = int(elapsed * 1000)
+        await store.write(lambda tx, n=number: memories.insert(tx, make_memory(n)))
+        shown.add(path.stat().st_ino)
+        await asyncio.sleep(0.02)
+    # Three at once at most, and one for each 1.5 seconds; an inode may be used again.
+    assert len(shown) <= 6
+    await until(lambda: not store.faces_pending)
+    assert f"word{number}" in path.read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import json
 from collections.abc import Awaitable, Callable
@@ -17,10 +16,10 @@ from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import OBSERVED, Memory
 from thermocline.daemon.memory.tree_rebuild import Operation
-from thermocline.daemon.store import conversations, entities, memories, merging
+from thermocline.daemon.store import conversations, entities, hot_rows, memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.conversations import Conversation, Said
-from thermocline.daemon.store.rows import SELECT, from_row
+from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.thinking.advising import Advice
 from thermocline.daemon.thinking.asking import Mind, Wish
 from thermocline.daemon.thinking.episodes import sum_up, write_entry
@@ -274,19 +273,20 @@ async def test_nothing_is_kept_of_a_nod(rig: Rig) -> None:
 
 
 async def test_a_damaged_database_gives_back_the_turns_it_held(
-    rig: Rig, open_store: OpenStore, eventually: Callable[..., None]
+    rig: Rig, open_store: OpenStore
 ) -> None:
     await rig.hear(*TALK)
-    root = await rig.store.read(
-        lambda db: db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'").fetchone()[0]
-    )
+    find = "SELECT rootpage FROM sqlite_schema WHERE name = 'rows'"
+    (root,) = await rig.store.read(lambda db: db.execute(find).fetchone())
     await rig.store.close()
     database = rig.store.place.database
     with database.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xff" * 4096)
+        file.seek((root - 1) * 2048)
+        file.write(b"\xff" * 2048)
     again = Rig(await open_store(rig.store.place, now=lambda: NOW))
-    await asyncio.to_thread(eventually, lambda: any(database.parent.glob("*.corrupt-*")), "mended")
+    # The first who reads the page meets the damage.
+    await again.store.read(hot_rows.load)
+    assert any(database.parent.glob("*.corrupt-*"))
     extracted = await again.read()
     assert extracted is not None
     assert len(extracted.kept.stored) == 2

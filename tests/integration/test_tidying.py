@@ -16,8 +16,8 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.rows import SELECT, from_row
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.memory_table import SELECT, from_row
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.daemon.upkeep.tidying import Report, Survey, tidy
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -56,11 +56,11 @@ async def stored(store: AgentStore, new: Sequence[Memory]) -> None:
 
 
 async def seen(store: AgentStore) -> dict[str, Memory]:
-    """Every memory, but for its version."""
+    """Every memory."""
 
     def read(db: sqlite3.Connection) -> dict[str, Memory]:
         found = map(from_row, db.execute(SELECT))
-        return {m.id: msgspec.structs.replace(m, clock=0, device="") for m in found}
+        return {m.id: m for m in found}
 
     return await store.read(read)
 
@@ -100,12 +100,12 @@ async def test_the_second_time_there_is_nothing_to_do_and_nothing_is_written(
     texts += ["The gate code is 1", "The gate code is 2", "The gate code is 2."] * 3
     await stored(store, dated(texts))
     assert (await tidy(store)).merged == 8
-    rows = await store.read(lambda db: db.execute("SELECT id, clock FROM memories").fetchall())
+    rows = await store.read(lambda db: db.execute("SELECT id, clocks FROM memories").fetchall())
     again = await tidy(store)
     assert counts(again) == (0, 0, 0, len(texts) - 8)
     assert again.findings == ()
     assert rows == await store.read(
-        lambda db: db.execute("SELECT id, clock FROM memories").fetchall()
+        lambda db: db.execute("SELECT id, clocks FROM memories").fetchall()
     )
 
 
@@ -179,17 +179,14 @@ async def test_what_somebody_has_brought_back_stays_until_its_text_is_another(
     assert await tidied() == (1, 1)
 
 
-async def test_what_has_faded_unused_is_archived_and_nothing_else_is(
-    open_store: OpenStore,
-) -> None:
-    # Without the warm memories' own retention, which would archive it first.
-    store = await open_store(now=lambda: NOW, rules=Rules(warm_retention_days=36_500))
+async def test_what_has_faded_is_archived_and_nothing_else_is(open_store: OpenStore) -> None:
+    store = await open_store(now=lambda: NOW)
     old: dict[str, Any] = {"importance": 0.3, "created_at": NOW - 40 * DAY, "updated_at": NOW}
     await stored(
         store,
         [
             Memory(id="faded", text="nobody asked", **old),
-            Memory(id="used", text="somebody asked", access_count=1, **old),
+            Memory(id="used", text="somebody asked", access_count=30, **old),
             Memory(id="young", text="recent", importance=0.05, created_at=NOW, updated_at=NOW),
         ],
     )
@@ -306,7 +303,7 @@ async def test_ten_thousand_memories_are_tidied_while_stores_go_on(
 def test_only_memories_that_share_a_key_are_looked_at_again() -> None:
     texts = [f"nothing like number{n} at all{n}" for n in range(500)] + [a for a, _ in DIFFERENT]
     new = dated([*texts, *(b for _, b in DIFFERENT)])
-    survey = Survey(NOW)
+    survey = Survey()
     for start in range(0, len(new), 100):
         survey.add(list(enumerate(new))[start : start + 100])
     rows = survey.suspects()

@@ -90,6 +90,7 @@ def test_they_know_of_each_other_and_one_that_is_retired_says_so_until_it_rejoin
     pair: tuple[Shared, Shared],
 ) -> None:
     attic, cellar = pair
+    attic.call.store("something to replicate")
     attic.sync()
     cellar.sync()
     devices = {one["name"]: one for one in attic.call.ok("GET", "/api/devices")["results"]}

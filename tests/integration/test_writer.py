@@ -12,13 +12,14 @@ import pytest
 
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import key_values, memories
+from thermocline.daemon.store import key_values, memories, metrics
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
 from thermocline.daemon.store.transaction import Event, Rules, Transaction
 from thermocline.daemon.store.writer import Committed, Writer
+from thermocline.sync import HybridClock, Stamp
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -40,7 +41,7 @@ async def test_the_failure_of_one_operation_leaves_the_others_of_its_commit(
         raise InvalidInput("no")
 
     def break_a_rule(tx: Transaction) -> None:
-        tx.db.execute("INSERT INTO kv VALUES (NULL, NULL, NULL, NULL, NULL, NULL)")
+        tx.db.execute("INSERT INTO rows VALUES (NULL, NULL, NULL, NULL, NULL)")
 
     results = await asyncio.gather(
         *(store.write(lambda tx, n=n: memories.insert(tx, make_memory(n))) for n in range(20)),
@@ -94,16 +95,14 @@ async def test_a_result_is_given_only_once_another_connection_sees_it(
     for number in range(20):
         await store.write(lambda tx, n=number: key_values.put(tx, "key", str(n)))
         other = sqlite3.connect(store.place.database)
-        assert other.execute("SELECT value FROM kv").fetchone() == (str(number),)
+        assert key_values.get(other, "key").value == str(number)
         other.close()
 
 
 async def test_versions_of_one_memory_strictly_increase(open_store: OpenStore) -> None:
     store = await open_store()
-    versions: list[int] = []
-    await asyncio.gather(
-        *(store.write(lambda tx: versions.append(tx.version())) for _ in range(300))
-    )
+    versions: list[Stamp] = []
+    await asyncio.gather(*(store.write(lambda tx: versions.append(tx.stamp())) for _ in range(300)))
     assert versions == sorted(set(versions))
 
 
@@ -124,7 +123,7 @@ class Bench:
         self.path = folder / "memory.db"
         self.told: list[Committed] = []
         self.settle: Callable[[Transaction], None] = settle
-        self.ticks = iter(range(1, 1_000_000))
+        self.clock = HybridClock(lambda: 1.0)
 
     def told_of(self, committed: Committed) -> None:
         self.told.append(committed)
@@ -138,9 +137,7 @@ class Bench:
         return Writer(
             self.path,
             db,
-            begin=lambda db: Transaction(
-                db, now=1.0, device="d", rules=Rules(), tick=lambda: next(self.ticks)
-            ),
+            begin=lambda db: Transaction(db, now=1.0, device="d", rules=Rules(), clock=self.clock),
             settle=self._settle,
             committed=self.told_of,
             loop=asyncio.get_running_loop(),
@@ -178,7 +175,7 @@ async def test_a_failure_before_the_commit_reaches_everybody_and_the_writer_goes
     assert {type(result) for result in results} == {RuntimeError}
     bench.settle = settle
     await writer.submit(lambda tx: key_values.put(tx, "after", "v"))
-    pairs = await writer.submit(lambda tx: tx.db.execute("SELECT key FROM kv").fetchall())
+    pairs = await writer.submit(lambda tx: tx.db.execute("SELECT id FROM rows").fetchall())
     assert pairs == [("after",)]
     await writer.close()
 
@@ -210,7 +207,69 @@ async def test_a_group_of_nothing_but_failures_changes_nothing(tmp_path: Path) -
 
     results = await asyncio.gather(*(writer.submit(fail) for _ in range(5)), return_exceptions=True)
     assert {type(result) for result in results} == {InvalidInput}
-    assert await writer.submit(lambda tx: tx.db.execute("SELECT * FROM kv").fetchall()) == []
+    assert await writer.submit(lambda tx: tx.db.execute("SELECT * FROM rows").fetchall()) == []
     # Only the last, which did no harm, was told of.
     assert [committed.events for committed in bench.told] == [()]
     await writer.close()
+
+
+async def test_what_a_failed_operation_marked_is_undone_with_it(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+
+    def fail_late(tx: Transaction) -> None:
+        tx.count("total_stored", 1000)
+        tx.note_time("last_consolidation")
+        raise InvalidInput("no")
+
+    await asyncio.gather(
+        store.write(lambda tx: memories.insert(tx, make_memory(1))),
+        store.write(fail_late),
+        store.write(lambda tx: memories.insert(tx, make_memory(2))),
+        return_exceptions=True,
+    )
+    counted = await store.read(lambda db: metrics.totals(db, store.now))
+    assert counted == {"total_stored": 2.0}
+
+
+async def test_a_failed_rescue_of_a_removed_database_leaves_the_only_handle_open(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+    in_the_way = store.place.folder / "memory.db.building"
+    in_the_way.mkdir()
+    store.place.database.unlink()
+    with pytest.raises(ThermoclineError):
+        await store.look()
+    await store.write(lambda tx: memories.insert(tx, make_memory(2)))
+    in_the_way.rmdir()
+    await store.look()
+    assert store.place.database.exists()
+    assert await count(store) == 2
+
+
+async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_opened(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the heron nests")))
+
+    def as_another_release(tx: Transaction) -> None:
+        tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
+        tx.db.execute("INSERT INTO memory_fts(rowid, text) VALUES (1, 'otherwise cut')")
+        tx.db.execute("UPDATE meta SET value = '0' WHERE key = 'index_version'")
+
+    await store.write(as_another_release)
+    await store.close()
+    again = await open_store(store.place)
+
+    def forget(tx: Transaction) -> None:
+        memories.forget(tx, "m00001")
+
+    await again.write(forget)
+    words = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH ?"
+    for word in ("heron", "otherwise"):
+        found = await again.read(lambda db, word=word: db.execute(words, (word,)).fetchone())
+        assert found == (0,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from thermocline.daemon.store import memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def remembered(tmp_path: Path) -> Iterator[Callable[..., sqlite3.Connection]]:
         db = connect_writer(path, 512)
         opened.append(db)
         migrate(db, path, MIGRATIONS)
-        tick = itertools.count(1).__next__
+        clock = HybridClock(lambda: now)
         db.execute("BEGIN IMMEDIATE")
-        tx = Transaction(db, now=now, device="d", rules=Rules(), tick=tick)
+        tx = Transaction(db, now=now, device="d", rules=Rules(), clock=clock)
         for memory in stored:
             tree_rows.ensure(tx, memory.category)
             memories.insert(tx, memory)

@@ -17,10 +17,12 @@ from thermocline.daemon.cli.verbs import VERBS, module_of
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 ASKING = [verb for verb in VERBS if verb not in ("daemon", "config")]
 NEEDED = {
+    "import": ["-"],
     "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],
     "forget": ["abcd"], "merge": ["abcd", "efgh"], "unmerge": ["abcd"], "kv": ["list"],
     "search-url": ["x"], "extract-metadata": ["--file", "-"], "backup": ["none.tar.gz"],
     "restore": ["--verify"], "distill": ["--text", "x"],
+    "undo": ["abcd"],
 }  # fmt: skip
 
 
@@ -128,7 +130,9 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["retrieve", "a", "--mode", "magic"], "invalid choice"),
     (["list", "--archived", "maybe"], "invalid choice"),
     (["update", "abcd"], "nothing to change"),
-    (["forget"], "required: ID"),
+    (["forget"], "say what to forget"),
+    (["forget", "--yes"], "say what to forget"),
+    (["forget", "abcd", "--category", "x"], "either IDs, or"),
     (["get"], "required: ID"),
     (["kv"], "required: action"),
     (["kv", "get"], "get needs a KEY"),
@@ -156,6 +160,8 @@ def test_a_mistake_is_explained_and_exits_with_2(
     ["kv", "list", "--limit", "3", "prefix"],
     ["kv", "set", "--agent", "x", "key", "value"],
     ["forget", "abcd", "--json", "ef01"],
+    ["forget", "--category", "x", "--query", "y", "--yes"],
+    ["forget", "--agent", "x", "--yes"],
     ["store", "--category", "x", "text"],
     ["store", "--", "--text"],
     ["store", "--text=--text"],

@@ -168,6 +168,8 @@ def test_a_read_that_twice_got_no_answer_is_given_up(scripted: Callable[..., Scr
     lambda client: client.store("x"),
     lambda client: client.hot_update("lesson", {"text": "x"}),
     lambda client: client.forget("abcd"),
+    lambda client: client.forget_matching(category="x"),
+    lambda client: client.forget_agent("x"),
     lambda client: client.recall("x"),
     lambda client: client.observe("c", [{"role": "user", "text": "x"}]),
 ])  # fmt: skip

@@ -137,11 +137,20 @@ def test_tinyclaws_numbers_are_those_of_its_formula() -> None:
     ranked = rank_as(entries, signals(1, 2, 3, 4, bm25=BM25), "tinyclaw", NOW)
     found = {entries.entries[one.at].row: one.relevance for one in ranked}
     assert found == {
-        1: pytest.approx(tinyclaw(1.0, 30.0, 0, 0.9).relevance),
+        # The importance of both has faded to the least that there is.
+        1: pytest.approx(tinyclaw(1.0, 30.0, 0, 0.05).relevance),
         2: pytest.approx(tinyclaw(0.7, 1.0, 4, 0.3).relevance),
-        3: pytest.approx(tinyclaw(0.6, 300.0, 0, 0.1).relevance),
+        3: pytest.approx(tinyclaw(0.6, 300.0, 0, 0.05).relevance),
     }
     assert list(found) == sorted(found, key=lambda row: -found[row])
+
+
+def test_tinyclaws_importance_is_what_is_left_after_days_without_use() -> None:
+    entries = pool(entry(1, age=10.0, importance=0.9), entry(2, age=7.0, importance=0.9))
+    ranked = rank_as(entries, signals(1, 2, bm25=(1.0, 1.0)), "tinyclaw", NOW)
+    found = {entries.entries[one.at].row: one.importance for one in ranked}
+    # Three days beyond the seven hold twelve of its runs.
+    assert found == {1: pytest.approx(0.9 * 0.95**12), 2: 0.9}
 
 
 def test_scalyclaws_numbers_are_those_of_its_formula_and_its_threshold_holds() -> None:

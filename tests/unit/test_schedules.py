@@ -12,14 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.daemon.upkeep.plan import jobs_of
-from thermocline.daemon.upkeep.schedules import Due, Job, due, next_after, spread
-from thermocline.daemon.upkeep.steps import STEPS, steps_of
+from thermocline.daemon.upkeep.consolidation import STEPS, covered_by, steps_of
+from thermocline.daemon.upkeep.cron import believed, next_after, spread
 
 BERLIN = ZoneInfo("Europe/Berlin")
-JOBS = jobs_of(
-    {"quick": "0 */3 * * *", "daily": "0 0 * * *", "monthly": "0 0 1 * *", "merging": "0 3 * * *"}
-)
 
 
 def at(text: str, zone: tzinfo = BERLIN, fold: int = 0) -> float:
@@ -29,10 +25,6 @@ def at(text: str, zone: tzinfo = BERLIN, fold: int = 0) -> float:
 def local(moment: float | None, zone: tzinfo = BERLIN) -> str:
     assert moment is not None
     return f"{datetime.fromtimestamp(moment, zone):%Y-%m-%dT%H:%M%z}"
-
-
-def at_once(_job: str) -> float:
-    return 0.0
 
 
 # One expression
@@ -78,65 +70,24 @@ def test_midnight_is_there_even_where_the_clock_leaves_it_out() -> None:
 # What is due
 
 
-def test_what_was_missed_is_done_once_however_long_the_device_was_off() -> None:
-    begun = at("2026-09-20T12:00")
-    done = dict.fromkeys((job.name for job in JOBS), begun)
-    now = at("2026-11-21T12:00")
-    found = due(JOBS, done, now, BERLIN, at_once)
-    assert found == Due("monthly", tuple(job.name for job in JOBS), steps_of("monthly"))
-    assert due(JOBS, dict.fromkeys(done, now), now + 60, BERLIN, at_once) is None
-
-
-@pytest.mark.parametrize(
-    ("now", "mode", "jobs"),
-    [
-        ("2026-11-21T11:59", None, ()),
-        ("2026-11-21T12:00", "quick", ("quick",)),
-        ("2026-11-22T00:00", "daily", ("quick", "daily")),
-        ("2026-11-22T03:01", "daily", ("merging", "quick", "daily")),
-        ("2026-12-01T00:00", "monthly", ("merging", "quick", "daily", "monthly")),
-    ],
-)
-def test_of_what_is_due_together_the_largest_gives_the_name(
-    now: str, mode: str | None, jobs: tuple[str, ...]
-) -> None:
-    done = dict.fromkeys((job.name for job in JOBS), at("2026-11-21T11:00"))
-    found = due(JOBS, done, at(now), BERLIN, at_once)
-    assert (found and found.mode, found.jobs if found else ()) == (mode, jobs)
-
-
-def test_a_job_waits_for_its_share_of_the_jitter() -> None:
-    done = dict.fromkeys((job.name for job in JOBS), at("2026-11-21T11:00"))
-    late = {"quick": 90.0}
-    noon = at("2026-11-21T12:00")
-    delay = lambda job: late.get(job, 0.0)  # noqa: E731
-    assert due(JOBS, done, noon + 89, BERLIN, delay) is None
-    found = due(JOBS, done, noon + 90, BERLIN, delay)
-    assert found is not None
-    # Done after its delay, it is not due again before the next time.
-    assert due(JOBS, done | {"quick": noon + 90}, noon + 200, BERLIN, delay) is None
+def test_an_interval_needs_no_expression() -> None:
+    assert next_after(90.0, 1000.0, BERLIN) == 1090.0
+    assert next_after(None, 1000.0, BERLIN) is None
 
 
 def test_a_time_on_record_that_lies_in_the_future_is_not_believed() -> None:
     now = at("2026-11-21T12:00:01")
-    next_month = dict.fromkeys((job.name for job in JOBS), now + 30 * 86_400)
-    assert due(JOBS, next_month, now, BERLIN, at_once) is None
-    tomorrow = at("2026-11-22T00:00")
-    kept = dict.fromkeys(next_month, now)
-    assert due(JOBS, kept, tomorrow, BERLIN, at_once) is not None
-    # A clock that was set back a little does not make it due twice.
-    soon = {"quick": now}
-    quick = tuple(job for job in JOBS if job.name == "quick")
-    assert due(quick, soon, now - 2, BERLIN, at_once) is None
-    assert due(quick, soon, now + 1, BERLIN, at_once) is None
+    assert believed(now + 30 * 86_400, now) == now
+    assert believed(-1.0, now) == now
+    assert believed(None, now) == now
+    # A clock that was set back a little does not make a job due twice.
+    assert believed(now + 2, now) == now + 2
 
 
 def test_an_expression_that_names_no_time_is_never_due() -> None:
     rare = next_after("0 0 29 2 *", at("2026-11-21T12:00"), BERLIN)
     assert local(rare) == "2028-02-29T00:00+0100"
-    never = (Job("never", "0 0 */30 2 7#5", ("hot",)),)
-    assert next_after(never[0].cron, at("2026-11-21T12:00"), BERLIN) is None
-    assert due(never, {"never": 0.0}, at("2026-11-21T12:00"), BERLIN, at_once) is None
+    assert next_after("0 0 */30 2 7#5", at("2026-11-21T12:00"), BERLIN) is None
 
 
 def test_agents_are_spread_and_each_keeps_its_place() -> None:
@@ -155,16 +106,11 @@ def test_the_modes_contain_each_other() -> None:
     assert steps_of("daily")[0] == "ingest"
 
 
-def test_a_step_with_a_rhythm_of_its_own_leaves_the_runs() -> None:
-    crons = {"quick": "0 */3 * * *", "daily": "0 0 * * *", "monthly": "0 0 1 * *", "merging": None}
-    rhythms = {"warm_eviction": "hourly", "tree_prune": "never", "tree_rebuild": None}
-    jobs = {job.name: job for job in jobs_of(crons, rhythms)}
-    assert jobs["warm_eviction"] == Job("warm_eviction", "0 * * * *", ("evict",))
-    assert jobs["quick"].steps == ("hot",)
-    assert "tree_prune" not in jobs
-    assert jobs["daily"].steps == ("ingest", "merge", "hot")
-    assert "rebuild" in jobs["monthly"].steps
-    assert set(jobs) == {"warm_eviction", "quick", "daily", "monthly"}
+def test_a_larger_run_covers_the_smaller_ones() -> None:
+    assert covered_by("quick") == ()
+    assert covered_by("daily") == ("quick", "merging")
+    assert covered_by("monthly") == ("quick", "daily", "merging")
+    assert covered_by("full") == ("quick", "daily", "monthly", "merging")
 
 
 # The device's own zone
@@ -174,8 +120,7 @@ def test_a_step_with_a_rhythm_of_its_own_leaves_the_runs() -> None:
 def test_local_time_is_that_of_the_system_at_every_moment(name: str) -> None:
     code = """
 from datetime import datetime, UTC
-from thermocline.daemon.upkeep.local_zone import LocalZone
-from thermocline.daemon.upkeep.schedules import next_after
+from thermocline.daemon.upkeep.cron import LocalZone, next_after
 for moment in range(1_761_000_000, 1_793_000_000, 1_234_567):
     local = datetime.fromtimestamp(moment, LocalZone())
     assert local.timestamp() == moment

@@ -16,6 +16,7 @@ from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters, Order, page
 from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -40,8 +41,8 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     path = tmp_path / "memory.db"
     connection = connect_writer(path, 512)
     migrate(connection, path, MIGRATIONS)
-    ticks = iter(range(1, 1000))
-    tx = Transaction(connection, now=NOW, device="d", rules=Rules(), tick=lambda: next(ticks))
+    clock = HybridClock(lambda: NOW)
+    tx = Transaction(connection, now=NOW, device="d", rules=Rules(), clock=clock)
     for number, (key, fields) in enumerate(STORED.items()):
         given = {"created_at": NOW - 100.0 + number, "updated_at": NOW} | fields
         memories.insert(tx, Memory(id=key, text=key, **given))

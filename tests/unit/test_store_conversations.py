@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections.abc import Callable, Iterable
 
@@ -12,6 +11,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.conversations import Conversation, Said
 from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 
@@ -25,8 +25,8 @@ class Buffer:
 
     @property
     def tx(self) -> Transaction:
-        tick = itertools.count(1).__next__
-        return Transaction(self.db, now=self.now, device="d", rules=Rules(), tick=tick)
+        clock = HybridClock(lambda: self.now)
+        return Transaction(self.db, now=self.now, device="d", rules=Rules(), clock=clock)
 
     def hear(self, *texts: str, ended: bool = False) -> Conversation:
         said = [Said("user", text, "Ada", self.now, ("shell",)) for text in texts]

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.checks import check_text
-from thermocline.daemon.memory.indexing import indexed_columns
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import memories
 from thermocline.daemon.store.duplicates import find_same
 from thermocline.daemon.store.known import said_already
-from thermocline.daemon.store.rows import INSERT, to_row
+from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 NOW = 1_800_000_000.0
@@ -81,6 +82,8 @@ def test_what_would_be_merged_says_it_already_and_a_contradiction_does_not(
 
 def test_any_text_is_found_again(remembered: Remembered) -> None:
     db = remembered([memory("something else", 2)])
+    clock = HybridClock(lambda: NOW)
+    tx = Transaction(db, now=NOW, device="d", rules=Rules(), clock=clock)
 
     @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
     def check(text: str) -> None:
@@ -89,15 +92,9 @@ def test_any_text_is_found_again(remembered: Remembered) -> None:
         except Exception:  # noqa: BLE001 - what cannot be stored need not be found
             return
         one = memory(text)
-        row = db.execute(INSERT, to_row(one)).lastrowid
-        columns = (row, *indexed_columns(one))
-        db.execute("INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?,?,?,?)", columns)
+        memories.insert(tx, one)
         assert find_same(db, text, NOW) is not None
-        db.execute(
-            "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
-            " VALUES ('delete', ?, ?, ?, ?)",
-            columns,
-        )
-        db.execute("DELETE FROM memories WHERE row = ?", (row,))
+        memories.delete(tx, one)
+        assert find_same(db, text, NOW) is None
 
     check()

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import memories
 from thermocline.daemon.store.entities import around, named_like
-from thermocline.daemon.store.rows import INSERT, to_row
+from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
 
@@ -116,13 +118,14 @@ json = st.recursive(
 
 def test_no_data_keeps_a_memory_from_being_stored(remembered: Remembered) -> None:
     db = remembered([])
+    tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
 
     @given(data=json)
     def check(data: Any) -> None:
-        db.execute(INSERT, to_row(memory(1, {"entities": data})))
+        one = memories.insert(tx, memory(1, {"entities": data}))
         for (name,) in db.execute("SELECT name FROM mentions").fetchall():
             assert around(db, name, 1)
-        db.execute("DELETE FROM memories")
+        memories.delete(tx, one)
         assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
 
     check()

@@ -10,6 +10,7 @@ import pytest
 
 from thermocline.daemon.store import noted
 from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import HybridClock
 
 
 class Count(msgspec.Struct):
@@ -22,7 +23,7 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
 
 
 def note(db: sqlite3.Connection, **values: object) -> None:
-    tx = Transaction(db, now=1.0, device="d", rules=Rules(), tick=lambda: 1)
+    tx = Transaction(db, now=1.0, device="d", rules=Rules(), clock=HybridClock(lambda: 1.0))
     for key, value in values.items():
         noted.write(tx, key, value)
 

@@ -75,10 +75,6 @@ def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
         "merged_into": "m",
         "superseded_by": "n",
         "writer": "uid:1",
-        "clock": 1,
-        "device": "d",
-        "filed_clock": 2,
-        "filed_device": "e",
         "updated_at": NOW + 1,
     }
     plain = record(memory(), NOW, SCORING)

@@ -1,0 +1,50 @@
+"""Turns: a process that asks much at once does not keep the others waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final
+
+_AT_ONCE: Final = 8
+
+
+class Turns:
+    """Lets few requests begin in each pass of the event loop, from each process in rotation.
+
+    A request takes several passes, and each pass lasts as long as all that runs in it: a hundred
+    requests that begin together would answer nobody before the last is nearly done.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+        self._left = _AT_ONCE
+        self._passing = False
+
+    async def take(self, process: int) -> None:
+        """Wait until a request of `process` may begin."""
+        if not self._passing:
+            self._passing = True
+            self._loop.call_soon(self._next_pass)
+        if self._left and not self._waiting:
+            self._left -= 1
+            return
+        turn = self._loop.create_future()
+        self._waiting.setdefault(process, deque()).append(turn)
+        await turn
+
+    def _next_pass(self) -> None:
+        self._left = _AT_ONCE
+        while self._left and self._waiting:
+            process = next(iter(self._waiting))
+            queue = self._waiting.pop(process)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[process] = queue  # At the end: the others come first.
+            if not turn.done():  # Else its caller has left.
+                turn.set_result(None)
+                self._left -= 1
+        self._passing = self._left < _AT_ONCE or bool(self._waiting)
+        if self._passing:
+            self._loop.call_soon(self._next_pass)

@@ -1,0 +1,168 @@
+"""Walks a folder that somebody else writes to, by handles: no link is ever followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+Identity: TypeAlias = tuple[int, int]
+_FILES: Final = 200_000
+_PATH_BYTES: Final = 4_000
+_NAME_BYTES: Final = 255
+_DEPTH: Final = 64
+# Holds the token of the replica, which no copy of the workspace may carry.
+_SECRET: Final = "turso-credentials.json"  # noqa: S105 - the name of a file
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Opening a pipe that has taken a file's place must not block.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A path that is left out, and the reason."""
+
+    path: str
+    why: str
+
+
+class Open(msgspec.Struct, frozen=True):
+    """A regular file, open for reading until the next one is asked for."""
+
+    path: str
+    handle: int
+    size: int
+    mtime: int
+    mode: int
+
+
+Found: TypeAlias = Open | Skipped
+Wanted: TypeAlias = Callable[[str, os.stat_result], bool]
+
+
+def walk(
+    top: Path, prefix: str, never: Identity, wanted: Wanted | None = None
+) -> Generator[Found, None, None]:
+    """Every regular file below a folder, sorted, and a `Skipped` for each other thing there.
+
+    Links are not followed, including those put in place of a folder or file during the walk.
+
+    Args:
+        top: the folder; it may be missing.
+        prefix: what its paths begin with, such as `memory`.
+        never: device and inode of a folder that is passed over.
+        wanted: asked of each file before it is opened, by its path and how it stands.
+    """
+    try:
+        handle = os.open(top, _FOLDER)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield Skipped(prefix, "a link" if top.is_symlink() else _reason(error))
+        return
+    walking = _Walk(never, wanted)
+    # No folder stays open when the caller stops early.
+    with _closed(handle), closing(walking.below(handle, prefix, 0)) as below:
+        for count, found in enumerate(below):
+            if count == _FILES:
+                yield Skipped(prefix, f"the rest of it: it has over {count:,} files")
+                return
+            yield found
+
+
+def identity(folder: Path) -> Identity:
+    """Device and inode of a folder."""
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path leads downwards only, is UTF-8, and is no longer than any disk takes."""
+    try:
+        parts = path.encode().split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return (
+        "\0" not in path
+        and sum(map(len, parts)) + len(parts) <= _PATH_BYTES
+        and all(0 < len(part) <= _NAME_BYTES and part not in {b".", b".."} for part in parts)
+    )
+
+
+class _Walk:
+    def __init__(self, never: Identity, wanted: Wanted | None) -> None:
+        self._never = never
+        self._wanted = wanted
+
+    def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError as error:
+            yield Skipped(prefix, _reason(error))
+            return
+        for name in names:
+            path = f"{prefix}/{name}"
+            if not is_plain(path):
+                shown = path.encode(errors="backslashreplace").decode()
+                yield Skipped(shown, "its name is too long or not valid UTF-8")
+                continue
+            try:
+                yield from self._one(folder, name, path, depth)
+            except FileNotFoundError:
+                continue  # Removed since the folder was listed.
+            except OSError as error:
+                yield Skipped(path, _reason(error))
+
+    def _one(self, parent: int, name: str, path: str, depth: int) -> Generator[Found, None, None]:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            yield from self._folder(parent, name, path, depth)
+        elif not stat.S_ISREG(found.st_mode):
+            yield Skipped(path, _kind(found.st_mode))
+        elif self._wanted is None or self._wanted(path, found):
+            yield from _file(parent, name, path)
+
+    def _folder(
+        self, parent: int, name: str, path: str, depth: int
+    ) -> Generator[Found, None, None]:
+        if depth == _DEPTH:
+            yield Skipped(path, f"it is over {_DEPTH} folders deep")
+            return
+        with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
+            found = os.fstat(handle)
+            if (found.st_dev, found.st_ino) == self._never:
+                yield Skipped(path, "the folder of the memories themselves")
+            else:
+                yield from self.below(handle, path, depth + 1)
+
+
+def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:
+    with _closed(os.open(name, _FILE, dir_fd=parent)) as handle:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            yield Skipped(path, _kind(found.st_mode))
+        elif name == _SECRET:
+            yield Skipped(path, "it holds a token: keep it elsewhere")
+        else:
+            yield Open(path, handle, found.st_size, int(found.st_mtime), found.st_mode & 0o777)
+
+
+@contextmanager
+def _closed(handle: int) -> Iterator[int]:
+    try:
+        yield handle
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+
+
+def _kind(mode: int) -> str:
+    return "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "it cannot be read").lower()

@@ -1,0 +1,1 @@
+"""Other systems' folders, files and tables, and damaged databases, as rows of a memory."""

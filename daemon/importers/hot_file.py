@@ -1,0 +1,233 @@
+"""Reading `hot-memory-state.json` in every shape that the EvoClaw family has given it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..memory.checks import shown
+from ..memory.hot.document import CONTEXT_KEYS, TOP_KEYS
+from ..memory.hot.state import (
+    DEFAULT_LESSON_CATEGORY,
+    DEFAULT_TASK_STATUS,
+    UNSTATED_IMPORTANCE,
+    HotState,
+    Item,
+)
+from ..memory.hot.values import Cleaning
+from ..memory.records import Json
+from .values import kind, moment, number, says_nothing
+
+MAX_FAULTS: Final = 100
+
+_CONTEXT: Final = "active_context"
+# Where each part may stand, the older name first: what comes later wins over the same before.
+_IDENTITY: Final = ("agent", "identity")
+_PROFILE: Final = ("owner", "owner_profile")
+_LESSONS: Final = ("lessons", "critical_lessons")
+_PROJECTS: Final = (
+    "projects",
+    f"{_CONTEXT}.current_project",
+    f"{_CONTEXT}.current_projects",
+    f"{_CONTEXT}.projects",
+)
+_EVENTS: Final = ("events", f"{_CONTEXT}.recent_events", f"{_CONTEXT}.events")
+_TASKS: Final = ("tasks", "pending_tasks", f"{_CONTEXT}.pending_tasks", f"{_CONTEXT}.tasks")
+_READ: Final = frozenset((*_IDENTITY, *_PROFILE, *_LESSONS, *_PROJECTS, *_EVENTS, *_TASKS))
+
+_TEXT_KEYS: Final = ("text", "description", "title", "content")
+_TIME_KEYS: Final = ("timestamp", "learned_at", "date", "created_at")
+
+_Pairs: TypeAlias = Iterator[tuple[str, Json]]
+
+
+class ParsedHot(msgspec.Struct, frozen=True):
+    """What a file says, and what in it could not be read: at most 100 lines that name it."""
+
+    state: HotState
+    faults: tuple[str, ...]
+
+
+def parse(document: Json, now: float) -> ParsedHot:
+    """The normalised state that `document` holds, in whichever variant.
+
+    Takes any JSON value and never raises: what cannot be read is left out and named. `now`, or
+    better the time of the file, is the time of entries that have none. What the daemon
+    derives, `hot_memories` and `_schema_version`, is passed over; unknown keys are kept. A
+    document written from a normalised state gives that state back.
+    """
+    cleaning = Cleaning()
+    clean = cleaning.clean(document, "")
+    reader = _Reader(clean if isinstance(clean, dict) else {}, now, cleaning.faults)
+    if not isinstance(clean, dict):
+        reader.fault("document", "an object", clean)
+    return ParsedHot(reader.state(), _capped(reader.faults))
+
+
+class _Reader:
+    """One document being read."""
+
+    def __init__(self, document: Item, now: float, faults: list[str]) -> None:
+        self.faults = faults
+        self._now = now
+        self._document = document
+        self._context: Item = {}
+        self._context = self._object(_CONTEXT)
+
+    def state(self) -> HotState:
+        return HotState(
+            identity=self._merged(_IDENTITY),
+            owner_profile=self._merged(_PROFILE),
+            projects=self._projects(),
+            events=self._events(),
+            tasks=self._latest(_TASKS, self._task),
+            lessons=self._latest(_LESSONS, self._lesson),
+            extra={
+                key: value
+                for key, value in self._document.items()
+                if key not in TOP_KEYS and key not in _READ
+            },
+            context={
+                key: value
+                for key, value in self._context.items()
+                if key not in CONTEXT_KEYS and f"{_CONTEXT}.{key}" not in _READ
+            },
+        )
+
+    def fault(self, path: str, expected: str, found: Json) -> None:
+        self.faults.append(f"{path}: expected {expected}, got {_found(found)}")
+
+    def _at(self, path: str) -> Json:
+        outer, _, inner = path.rpartition(".")
+        return self._context.get(inner) if outer else self._document.get(path)
+
+    def _object(self, path: str) -> Item:
+        value = self._at(path)
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            self.fault(path, "an object", value)
+        return {}
+
+    def _merged(self, paths: tuple[str, ...]) -> Item:
+        return {key: value for path in paths for key, value in self._object(path).items()}
+
+    def _elements(self, path: str) -> _Pairs:
+        value = self._at(path)
+        if path == f"{_CONTEXT}.current_project" and not isinstance(value, list):
+            value = None if value is None or value == "" else [value]
+        if isinstance(value, list):
+            for index, element in enumerate(value):
+                yield f"{path}[{index}]", element
+        elif value is not None:
+            self.fault(path, "a list", value)
+
+    def _latest(
+        self, paths: tuple[str, ...], read: Callable[[str, Item], Item]
+    ) -> tuple[Item, ...]:
+        """The entries at `paths`; of those with the same text only the last."""
+        found: dict[str, Item] = {}
+        for path in paths:
+            for place, element in self._elements(path):
+                if (given := self._entry(place, element)) is not None:
+                    found.pop(given["text"], None)
+                    found[given["text"]] = read(place, given)
+        return tuple(found.values())
+
+    def _events(self) -> tuple[Item, ...]:
+        """The events at every path; one that an earlier path had too comes once."""
+        events: list[Item] = []
+        known: set[tuple[str, float]] = set()
+        for path in _EVENTS:
+            read = [
+                self._timed(place, given)
+                for place, element in self._elements(path)
+                if (given := self._entry(place, element)) is not None
+            ]
+            events += [event for event in read if (event["text"], event["timestamp"]) not in known]
+            known.update((event["text"], event["timestamp"]) for event in read)
+        return tuple(events)
+
+    def _projects(self) -> tuple[Item, ...]:
+        found: dict[str, Item] = {}
+        for path in _PROJECTS:
+            for place, element in self._elements(path):
+                project = {"name": element} if isinstance(element, str) else element
+                name = project.get("name") if isinstance(project, dict) else None
+                if isinstance(name, str) and name.strip():
+                    name = name.strip()
+                    found[name] = {**found.get(name, {}), **project, "name": name}
+                else:
+                    self.fault(place, "a name or an object with one", element)
+        return tuple(found.values())
+
+    def _entry(self, place: str, element: Json) -> Item | None:
+        """An element as an object with a text that is not blank, or None and a fault."""
+        given = {"text": element} if isinstance(element, str) else element
+        if not isinstance(given, dict):
+            self.fault(place, "text or an object", element)
+            return None
+        for key in _TEXT_KEYS:
+            text = given.get(key)
+            if isinstance(text, str) and text.strip():
+                rest = {other: value for other, value in given.items() if other != key}
+                return {**rest, "text": text.strip()}
+        self.fault(place, "a text that is not blank", element)
+        return None
+
+    def _lesson(self, place: str, given: Item) -> Item:
+        category = given.get("category")
+        if category is not None and not isinstance(category, str):
+            self.fault(f"{place}.category", "text", category)
+            category = None
+        importance = self._importance(place, given.get("importance"))
+        return {
+            **self._timed(place, given),
+            "category": (category or "").strip() or DEFAULT_LESSON_CATEGORY,
+            "importance": importance,
+        }
+
+    def _importance(self, place: str, value: Json) -> float:
+        found = number(value)
+        if found is None:
+            if value is not None:
+                self.fault(f"{place}.importance", "a number from 0 to 1", value)
+            return UNSTATED_IMPORTANCE
+        if not 0.0 <= found <= 1.0:
+            self.fault(f"{place}.importance", "a number from 0 to 1", value)
+        return min(1.0, max(0.0, found))
+
+    def _task(self, place: str, given: Item) -> Item:
+        status = given.get("status")
+        if status is not None and not isinstance(status, str):
+            self.fault(f"{place}.status", "text", status)
+            status = None
+        timed = self._timed(place, given)
+        return {**timed, "status": (status or "").strip() or DEFAULT_TASK_STATUS}
+
+    def _timed(self, place: str, given: Item) -> Item:
+        """`given` with its time as `timestamp`, under whichever name it came."""
+        for key in _TIME_KEYS:
+            value = given.get(key)
+            if says_nothing(value):
+                continue
+            if (time := moment(value)) is not None:
+                rest = {other: inner for other, inner in given.items() if other != key}
+                return {**rest, "timestamp": time}
+            if key == "timestamp":
+                self.fault(f"{place}.timestamp", "a time", value)
+        return {**given, "timestamp": self._now}
+
+
+def _found(value: Json) -> str:
+    """What stands there; texts are not quoted, as they are what was remembered."""
+    return kind(value) if number(value) is None else shown(value)
+
+
+def _capped(faults: list[str]) -> tuple[str, ...]:
+    if len(faults) <= MAX_FAULTS:
+        return tuple(faults)
+    more = len(faults) - MAX_FAULTS + 1
+    return (*faults[: MAX_FAULTS - 1], f"and {more} more that could not be read")

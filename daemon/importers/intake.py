@@ -1,0 +1,284 @@
+"""What was read from elsewhere, on its way into a memory: as rows, through `apply`.
+
+A second run adds nothing: what is found has its own id, or one that follows from what it says,
+and a stamp that follows from its own times. What the memory has forgotten stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from thermocline.sync import Clocks, Fields, Row, Stamp, changed, stamp_at
+
+from ..memory import hot
+from ..memory.records import Memory
+from ..memory.tree_nodes import Node, title
+from ..store import apply, history, hot_rows, memory_rows, metrics, rows, tree_rows, uses
+from ..store.kind import Kind
+from ..store.memory_table import said
+from ..store.transaction import Transaction
+
+T = TypeVar("T")
+THERE: Final = "already there"
+FORGOTTEN: Final = "forgotten since"
+STALE: Final = "an earlier version of what is there"
+LATER: Final = "changed here later"
+_LINES: Final = 200
+_AT_ONCE: Final = 500
+# Stands in the stamps of what has no device, so that each device stamps it alike.
+_NOBODY: Final = "import"
+# What a person can mean to change in the record of a memory: the rest follows, or is damage.
+EDITABLE: Final = frozenset(
+    (
+        *("text", "category", "importance", "metadata", "type", "event", "subject", "outcome"),
+        *("tags", "source", "actor", "group", "position", "data", "expires_at"),
+    )
+)
+
+
+class Report(msgspec.Struct):
+    """What an import did.
+
+    Attributes:
+        read: each file or table, and how much it held.
+        stored: rows that said something new, by kind.
+        skipped: how many did not, by reason.
+        left_out: what could not be used, a line each.
+    """
+
+    read: list[dict[str, Any]] = []
+    stored: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    left_out: list[str] = []
+
+    def add(self, other: Report) -> None:
+        """Add what a further part of the same import did."""
+        self.read += other.read
+        for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
+            for name, number in others.items():
+                mine[name] = mine.get(name, 0) + number
+        self.left_out = list(dict.fromkeys([*self.left_out, *other.left_out]))[:_LINES]
+
+    def note(self, name: str, *lines: str) -> None:
+        """Note what of a file or table was left out."""
+        room = _LINES - len(self.left_out)
+        self.left_out += [f"{name}: {line}" for line in lines[: max(0, room)]]
+        if len(lines) > room >= 0:
+            self.left_out.append("and more, which this report has no room for")
+
+
+class Intake:
+    """Applies what is read to one memory.
+
+    Args:
+        tx: of the memory.
+        edited_at: when the files that are read were changed last: where they differ from the
+            memory, that is taken for an edit of then. None: they only fill what is missing, as
+            what is left of a memory does.
+        writer: who is noted as the writer of memories; None: who the files say.
+    """
+
+    def __init__(
+        self, tx: Transaction, *, edited_at: float | None = None, writer: str | None = None
+    ) -> None:
+        self.tx = tx
+        self.report = Report()
+        self._edited_at = edited_at
+        self._writer = writer
+
+    def rows(self, found: Iterable[Row]) -> int:
+        """Apply rows with stamps of their own; return how many there were."""
+        number = 0
+        for some in _parts(found):
+            number += len(some)
+            by_kind: dict[str, list[Row]] = {}
+            for row in some:
+                by_kind.setdefault(row.kind, []).append(row)
+            for of_one_kind in by_kind.values():
+                self._apply(of_one_kind)
+        return number
+
+    def memories(self, found: Iterable[Memory], *, editable: frozenset[str] = EDITABLE) -> None:
+        """Take memories that have no stamps, the oldest first.
+
+        Args:
+            found: the memories.
+            editable: the fields in which a difference to the memory here counts as an edit.
+        """
+        memories = sorted(found, key=lambda memory: memory.created_at)
+        ids = {memory.id for memory in memories}
+        for some in _parts(memories):
+            offered = [self._memory(memory, ids, editable) for memory in some]
+            self._apply([row for row in offered if row is not None])
+
+    def hot(self, state: hot.HotState) -> None:
+        """Take the entries of a hot state."""
+        offered = [
+            self._offer(
+                hot_rows.KIND,
+                "/".join(key),
+                {"value": entry.value, "position": entry.position},
+                frozenset({"value"}),
+            )
+            for key, entry in hot.entries(state).items()
+        ]
+        self._apply([row for row in offered if row is not None])
+
+    def categories(self, tree: Mapping[str, Node]) -> None:
+        """Take the categories of a tree, parents first."""
+        offered = []
+        known = tree_rows.load(self.tx.db)
+        for path, node in sorted(tree.items()):
+            at = None
+            if path in known and known[path].desc == title(path) != node.desc:
+                # Nobody has described it yet.
+                at = self.tx.stamp()
+            data = {"desc": node.desc}
+            offered.append(self._offer(tree_rows.KIND, path, data, frozenset(data), at=at))
+        self._apply([row for row in offered if row is not None])
+        for path in tree.keys() - known.keys():
+            last = tree[path].last_access
+            self.tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (last, path))
+
+    def counters(self, values: Mapping[str, float]) -> None:
+        """Take counters over where nothing has been counted yet."""
+        kept = {name: value for name, value in values.items() if not name.endswith("_today")}
+        if metrics.totals(self.tx.db, self.tx.now):
+            self.skip(THERE, len(kept))
+        elif kept:
+            metrics.adopt(self.tx, kept)
+            self._stored(metrics.KIND.name, len(kept))
+
+    def _memory(self, memory: Memory, ids: set[str], editable: frozenset[str]) -> Row | None:
+        """The row that says what a memory says, and how often it was used elsewhere."""
+        writer = self._writer or memory.writer or _NOBODY
+        memory = msgspec.structs.replace(
+            memory,
+            writer=writer,
+            merged_into=self._link(memory.merged_into, ids),
+            superseded_by=self._link(memory.superseded_by, ids),
+        )
+        data = said(memory)
+        if memory.tags:
+            data["tags"].sort()
+        missing = memory.access_count - self._uses(memory.id)
+        before = rows.load(self.tx.db, memory_rows.KIND, memory.id)
+        brought = before.data.get("access_count", 0) if before is not None else 0
+        at = stamp_at(min(memory.updated_at, self.tx.now)), _NOBODY
+        if missing > 0:
+            counted: Fields = {"access_count": brought + missing}
+            if memory.last_accessed_at is not None:
+                counted["last_accessed_at"] = memory.last_accessed_at
+            if before is not None:
+                sets = memory_rows.KIND.sets
+                stamp = self.tx.stamp()
+                used = changed(before, before.key, before.data | counted, stamp, sets)
+                self._apply([used])
+            else:
+                data |= counted
+        return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at)
+
+    def _link(self, target: str | None, ids: set[str]) -> str | None:
+        """A link to another memory, if that is there: what points to nothing stays hidden."""
+        if target is None or target in ids or memory_rows.fetch(self.tx.db, target):
+            return target
+        return None
+
+    def _uses(self, key: str) -> int:
+        """The uses that the memory has, or will have by what is counted already."""
+        known = memory_rows.fetch(self.tx.db, key)
+        if known is not None:
+            return known.access_count
+        below = self.tx.db.execute(
+            "SELECT total(access_count) FROM memories WHERE merged_into = ?", (key,)
+        ).fetchone()
+        return uses.counted(self.tx, key)[0] + int(below[0])
+
+    def _offer(
+        self,
+        kind: Kind,
+        key: str,
+        data: Fields,
+        editable: frozenset[str],
+        *,
+        unedited: Stamp = (0, _NOBODY),
+        at: Stamp | None = None,
+    ) -> Row | None:
+        """The version of a row to apply; None: there is nothing in it for the memory.
+
+        Args:
+            kind: of the row.
+            key: its id.
+            data: what was found.
+            editable: the fields in which a difference counts as an edit.
+            unedited: the stamp of what was found, but for edits.
+            at: the stamp of the edits.
+        """
+        ours = kind.table.load(self.tx.db, kind.name, key)
+        if ours is not None and not kind.lives(ours):
+            self.skip(FORGOTTEN)
+            return None
+        if at is None and self._edited_at is not None:
+            at = stamp_at(min(self._edited_at, self.tx.now)), _NOBODY
+        found = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
+        if ours is None:
+            return found
+        differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
+        if not differing:
+            self.skip(THERE)
+            return None
+        if at is None:
+            return found
+        before = [version.row.data for version in history.versions(self.tx.db, kind, key)]
+        edits = {
+            name
+            for name in differing
+            if not any(_same(data.get(name), was.get(name)) for was in before)
+        }
+        if not edits:
+            self.skip(STALE)
+            return None
+        target = {name: value for name, value in ours.data.items() if name not in edits}
+        target |= {name: data[name] for name in edits if name in data}
+        if "updated_at" in ours.data and self._edited_at is not None:
+            target["updated_at"] = max(ours.data["updated_at"], min(self._edited_at, self.tx.now))
+        return changed(ours, ours.key, target, at, kind.sets)
+
+    def _apply(self, offered: list[Row]) -> None:
+        if not offered:
+            return
+        kind = offered[0].kind
+        done = apply.apply(self.tx, offered, why="import")
+        self._stored(kind, done.changed)
+        unchanged = len(offered) - done.changed - done.refused
+        self.skip(THERE if self._edited_at is None else LATER, unchanged)
+        if done.refused:
+            self.report.note(kind, f"{done.refused} that make no sense")
+
+    def _stored(self, kind: str, number: int) -> None:
+        self._count(self.report.stored, kind, number)
+
+    def skip(self, reason: str, number: int = 1) -> None:
+        """Count what says nothing new."""
+        self._count(self.report.skipped, reason, number)
+
+    @staticmethod
+    def _count(counts: dict[str, int], name: str, number: int) -> None:
+        if number:
+            counts[name] = counts.get(name, 0) + number
+
+
+def _same(one: Any, other: Any) -> bool:
+    # Encoded, since Python takes True for 1.
+    return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+def _parts(found: Iterable[T]) -> Iterator[list[T]]:
+    """A few hundred at a time."""
+    left = iter(found)
+    while some := list(islice(left, _AT_ONCE)):
+        yield some

@@ -1,0 +1,102 @@
+"""Reading MEMORY.md, or any such page: what people wrote in it, line by line, as memories."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ..errors import InvalidInput
+from ..memory.checks import CATEGORY_CHARS, check_category, check_text
+from ..memory.metadata import extract
+from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..store.memory_md import outside_section
+
+_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*$")
+_BULLET: Final = re.compile(r"[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+")
+_RULE: Final = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_FENCE: Final = re.compile(r"(```|~~~)")
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+# EvoClaw's and our own pages begin and end so.
+_GENERATED: Final = re.compile(r"\*(Generated: |Written by |Auto-?generated|This file)[^*]*\*")
+_LEVELS: Final = 3
+_SEGMENT: Final = 64
+
+
+def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
+    """The memories that a page outside the daemon's section holds, and a line for each fault.
+
+    Each bullet and each paragraph is one; lines that continue it belong to it. Headings below
+    the title make its category. Ids follow from the text alone: a page that is read again, or
+    put in another order, gives the same memories.
+    """
+    found: dict[str, Memory] = {}
+    faults: list[str] = []
+    for number, category, statement in _statements(_COMMENT.sub("", outside_section(text))):
+        if _GENERATED.fullmatch(statement):
+            faults.append(f"line {number}: what a tool says of the page")
+            continue
+        try:
+            check_text(statement)
+        except InvalidInput as error:
+            faults.append(f"line {number}: {error.message}")
+            continue
+        key = hashlib.sha256(" ".join(statement.split()).encode()).hexdigest()[:16]
+        found.setdefault(
+            key,
+            Memory(
+                id=key,
+                text=statement,
+                category=category,
+                metadata=extract(statement),
+                source="MEMORY.md",
+                created_at=written_at,
+                updated_at=written_at,
+            ),
+        )
+    return list(found.values()), faults
+
+
+def _statements(page: str) -> Iterator[tuple[int, str, str]]:
+    """Each statement with the number of its first line and its category."""
+    headings: list[tuple[int, str]] = []
+    begun, fence = 0, ""
+    lines: list[str] = []
+
+    def finished() -> Iterator[tuple[int, str, str]]:
+        statement = "\n".join(lines).strip()
+        lines.clear()
+        if statement:
+            yield begun, _category(headings), statement
+
+    for number, line in enumerate(page.splitlines(), 1):
+        bare = line.strip()
+        mark = _FENCE.match(bare)
+        if fence or mark:
+            begun = begun if lines else number
+            lines.append(line.rstrip())
+            if mark and (not fence or mark[1] == fence):
+                fence = "" if fence else mark[1]
+            continue
+        heading, bullet = _HEADING.match(bare), _BULLET.match(bare)
+        if heading or bullet or not bare or _RULE.match(bare):
+            yield from finished()
+        if heading:
+            level = len(heading[1])
+            headings[:] = [one for one in headings if one[0] < level] + [(level, heading[2])]
+        elif bare and not _RULE.match(bare):
+            begun = begun if lines else number
+            lines.append(bare[bullet.end() :] if bullet else bare)
+    yield from finished()
+
+
+def _category(headings: list[tuple[int, str]]) -> str:
+    """A path of the headings; the page's title is none of them."""
+    below = (text for level, text in headings if level > 1)
+    names = [re.sub(r"\W+", "_", text)[:_SEGMENT].strip("_").lower() for text in below]
+    path = "/".join([name for name in names if name][:_LEVELS])
+    try:
+        return check_category(path[:CATEGORY_CHARS]) if path else DEFAULT_CATEGORY
+    except InvalidInput:
+        return DEFAULT_CATEGORY

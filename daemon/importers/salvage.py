@@ -1,0 +1,218 @@
+"""Reading what can still be read of a damaged database."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from thermocline.sync import TOO_HIGH, Clocks, Row, decode_row
+
+from ..errors import StoreDamaged
+from ..memory.records import Memory
+from ..store import conversations
+from ..store.kinds import KINDS
+from ..store.memory_rows import KIND
+from ..store.memory_table import FIELDS, from_row, said
+from .intake import Intake
+
+# Where the damage hides the highest row: rows cannot be smaller than this on a page.
+_SMALLEST_ROW: Final = 40
+# More failures in a row than damaged pages of single rows can cause.
+_FAILURES_AT_MOST: Final = 20_000
+# So many bytes of an id tell where it stands among the others.
+_PREFIX: Final = 24
+_LAST: Final = (1 << 8 * _PREFIX) - 1
+_DAMAGE: Final = (sqlite3.Error, UnicodeDecodeError)
+_NONSENSE: Final = (
+    *(msgspec.MsgspecError, TypeError, ValueError, RecursionError),
+    StoreDamaged,
+)
+_LOST_CLOCKS: Final = Clocks(at=(0, "import"))
+
+
+def salvage(path: Path, intake: Intake) -> None:
+    """Take all that can be read of the database at `path`. Raises nothing about damage."""
+    with contextlib.suppress(sqlite3.Error):
+        db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
+        with contextlib.closing(db):
+            _note_clock(db, intake)
+            number = intake.rows(_rows(db))
+            archived: list[tuple[float, str]] = []
+            number += intake.rows(_memories(db, path, archived))
+            intake.tx.db.executemany(
+                "UPDATE memories SET archived_at = ? WHERE id = ? AND archived_at IS NULL",
+                archived,
+            )
+            _take_derived(db, intake)
+            intake.report.read.append({"file": str(path), "format": "database", "entries": number})
+
+
+def _rows(db: sqlite3.Connection) -> Iterator[Row]:
+    """The readable rows of the table `rows`, kind by kind."""
+    kinds = {kind for (kind,) in _table(db, "SELECT DISTINCT kind FROM rows", str)} | KINDS.keys()
+    for kind in sorted(kinds):
+        at = 0
+        while at <= _LAST:
+            try:
+                found = db.execute(
+                    "SELECT id, data, clocks FROM rows"
+                    " WHERE kind = ? AND id >= CAST(? AS TEXT) ORDER BY id",
+                    (kind, _bytes(at)),
+                )
+                for key, data, clocks in found:
+                    at = _place(key) + 1
+                    with contextlib.suppress(*_NONSENSE):
+                        yield decode_row(kind, msgspec.convert(key, str), data, clocks)
+                break
+            except _DAMAGE:
+                at = _behind(db, kind, at)
+
+
+def _behind(db: sqlite3.Connection, kind: str, at: int) -> int:
+    """Where ids can be read again behind a bad page, or behind a row that is bad."""
+
+    def first(place: int) -> int | None:
+        query = "SELECT id FROM rows WHERE kind = ? AND id >= CAST(? AS TEXT) ORDER BY id LIMIT 1"
+        try:
+            found = db.execute(query, (kind, _bytes(place))).fetchone()
+        except _DAMAGE:
+            return None
+        return _LAST if found is None else _place(found[0])
+
+    if (bad := first(at)) is not None:
+        return bad + 1
+    step = 1
+    while first(at + step) is None:
+        step *= 2
+        if at + step > _LAST:
+            return _LAST + 1
+    low, high = at + step // 2, at + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if first(middle) is not None else (middle, high)
+    return high
+
+
+def _place(key: Any) -> int:
+    """Where an id stands among the others, as SQLite orders them, by its beginning."""
+    raw = key.encode() if isinstance(key, str) else b"\xff" * _PREFIX
+    return int.from_bytes(raw[:_PREFIX].ljust(_PREFIX, b"\0"), "big")
+
+
+def _bytes(place: int) -> bytes:
+    """The id at a place; not always text."""
+    return place.to_bytes(_PREFIX, "big").rstrip(b"\0")
+
+
+def _memories(
+    db: sqlite3.Connection, path: Path, archived: list[tuple[float, str]]
+) -> Iterator[Row]:
+    """The readable memories; when and which of them were archived is added to a list."""
+
+    def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
+        return db.execute(
+            f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row BETWEEN ? AND ?",
+            (low, high),
+        ).fetchall()
+
+    for clocks, extra, *columns in _halved(fetch, 0, _highest(db, path)):
+        memory = _memory(columns)
+        if memory is None:
+            continue
+        if memory.archived_at is not None:
+            archived.append((memory.archived_at, memory.id))
+        yield Row(
+            kind=KIND.name, id=memory.id, data=said(memory) | _extra(extra), clocks=_clocks(clocks)
+        )
+
+
+def _halved(
+    fetch: Callable[[int, int], list[tuple[Any, ...]]], low: int, high: int
+) -> Iterator[tuple[Any, ...]]:
+    """Everything in a range: one that fails is halved until only the bad rows are left out."""
+    ranges = [(low, high)]
+    failures = 0
+    # Where nothing can be reached, the root of the table is gone, and so is all below it.
+    while ranges and failures < _FAILURES_AT_MOST:
+        low, high = ranges.pop()
+        try:
+            found = fetch(low, high)
+        except _DAMAGE:
+            failures += 1
+            if low < high:
+                middle = (low + high) // 2
+                ranges += [(low, middle), (middle + 1, high)]
+            continue
+        failures = 0
+        yield from found
+
+
+def _memory(columns: list[Any]) -> Memory | None:
+    """The types of a damaged row are anyone's guess: only a whole record comes through."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(from_row(columns)), Memory)
+    except _NONSENSE:
+        return None
+
+
+def _clocks(text: Any) -> Clocks:
+    try:
+        clocks = msgspec.json.decode(text, type=Clocks)
+    except _NONSENSE:
+        return _LOST_CLOCKS
+    return clocks if clocks.latest[0] < TOO_HIGH else _LOST_CLOCKS
+
+
+def _extra(text: Any) -> dict[str, Any]:
+    try:
+        return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
+    except _NONSENSE:
+        return {}
+
+
+def _highest(db: sqlite3.Connection, path: Path) -> int:
+    try:
+        return int(db.execute("SELECT max(row) FROM memories").fetchone()[0] or 0)
+    except sqlite3.Error:
+        return path.stat().st_size // _SMALLEST_ROW
+
+
+def _note_clock(db: sqlite3.Connection, intake: Intake) -> None:
+    """Go on from the last stamp that this device gave, or its own rows look like another's."""
+    for (value,) in _table(db, "SELECT value FROM meta WHERE key = 'clock'", str):
+        with contextlib.suppress(ValueError):
+            highest, issued = map(int, value.split())
+            if 0 <= issued <= highest < TOO_HIGH:
+                intake.tx.observe(highest)
+                intake.tx.clock.issued = max(intake.tx.clock.issued, issued)
+
+
+def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
+    """What is of this device alone: when categories were used, and turns of conversations."""
+    intake.tx.db.executemany(
+        "UPDATE tree SET last_access = ? WHERE path = ?",
+        _table(db, "SELECT last_access, path FROM tree", float, str),
+    )
+    conversations.adopt(
+        intake.tx,
+        _table(db, conversations.SALVAGE, *conversations.SALVAGED),
+        _table(
+            db,
+            "SELECT conversation, position, role, actor, text, at, tools FROM turns",
+            *(str, int, str, str, str, float, str),
+        ),
+    )
+
+
+def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any, ...], ...]:
+    """The rows up to the first that cannot be read, without those that are of other types."""
+    found: list[tuple[Any, ...]] = []
+    with contextlib.suppress(*_DAMAGE):
+        # Not a list made at once: what was read before the damage stays.
+        found.extend(row for row in db.execute(query) if tuple(map(type, row)) == types)
+    return tuple(found)

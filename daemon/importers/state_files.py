@@ -1,0 +1,234 @@
+"""One file of a memory: what it is, and reading it into an `Intake`.
+
+Whoever can write to a workspace may put anything there: a link is not followed, a pipe is not
+waited for, and a file is measured before it is read.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
+
+from thermocline.sync import Row
+
+from ..errors import Conflict, InvalidInput, ThermoclineError, TooLarge
+from ..memory.hot.document import TOP_KEYS
+from ..store import atomic, row_lines
+from ..store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
+from ..store.duplicates import find_same
+from ..store.opening import LARGEST
+from . import hot_file, memory_md, metrics_file, tree_file, warm_file
+from .intake import THERE, Intake, Report
+from .values import kind
+
+Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
+
+FORMATS: Final[tuple[str, ...]] = get_args(Format)
+# The tree before the memories, which else make their categories without a description.
+FILES: Final[dict[str, Format]] = {
+    TREE_FILE: "tree",
+    WARM_FILE: "warm",
+    HOT_FILE: "hot",
+    METRICS_FILE: "metrics",
+}
+# What only a hot state has, in any generation.
+_HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
+
+
+def read_file(
+    path: Path, intake: Intake, given: Format | None = None, *, below: Path | None = None
+) -> bool:
+    """Read a file into a memory, and note in the report what was left out. Blocking.
+
+    Args:
+        path: the file.
+        intake: of the memory.
+        given: what it is; None: that is told from its name, else from its content.
+        below: the folder from which on no link is followed.
+
+    Returns:
+        Whether it is there and could be read.
+    """
+    try:
+        content, stood = atomic.read(path, LARGEST, below=below)
+    except FileNotFoundError:
+        return False
+    except (Conflict, TooLarge) as error:
+        intake.report.note(str(path), error.message.removeprefix(f"cannot read {path}: "))
+        return False
+    except OSError as error:
+        intake.report.note(str(path), f"cannot be read ({error.strerror or error})")
+        return False
+    try:
+        take(content, path.name, intake, given, written_at=stood.st_mtime, shown=str(path))
+    except ThermoclineError as error:
+        intake.report.note(str(path), error.message)
+        return False
+    return True
+
+
+def take(
+    content: bytes,
+    name: str,
+    intake: Intake,
+    given: Format | None = None,
+    *,
+    written_at: float,
+    shown: str | None = None,
+) -> None:
+    """Take the content of a file into a memory.
+
+    Args:
+        content: of the file.
+        name: its name, by which it is known; one that was set aside begins with the first one.
+        intake: of the memory.
+        given: what it is, if that is known.
+        written_at: when it was changed last, which is the time of what has none.
+        shown: what the report calls it; None: its name.
+
+    Raises:
+        InvalidInput: it is none of these, or cannot be read at all.
+    """
+    tx = intake.tx
+    format_ = format_of(content, name, given)
+    written_at = min(written_at, tx.now)
+    shown = shown or name
+    if format_ == "rows":
+        entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
+    elif format_ == "memory-md":
+        memories, faults = memory_md.parse(_text(content), written_at)
+        new = [one for one in memories if find_same(tx.db, one.text, tx.now) is None]
+        intake.skip(THERE, len(memories) - len(new))
+        intake.memories(new, editable=frozenset())
+        intake.report.note(shown, *faults)
+        entries = len(memories)
+    else:
+        entries = _TAKERS[format_](_json(content), intake, shown, written_at)
+    intake.report.read.append({"file": shown, "format": format_, "entries": entries})
+
+
+def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
+    """What a file is: as it is given, or by its name, else by its content.
+
+    Raises:
+        InvalidInput: nothing tells.
+    """
+    return given or _by_name(name) or _by_content(content)
+
+
+def are_rows(head: bytes, *, whole: bool) -> bool:
+    """Whether a file that begins so consists of rows, one in each line."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    if not whole and len(lines) > 1:
+        lines.pop()
+    return bool(lines) and all(row_lines.row_of(line) is not None for line in lines[:2])
+
+
+def rows_in(lines: BinaryIO, name: str, report: Report) -> Iterator[Row]:
+    """The rows in lines of JSON, as a backup and an export have them; others are reported."""
+    bad = 0
+    for row in row_lines.rows_in(lines):
+        if row is None:
+            bad += 1
+        else:
+            yield row
+    if bad:
+        report.note(name, f"{bad} lines are not rows")
+
+
+def _by_name(name: str) -> Format | None:
+    for known, format_ in FILES.items():
+        if name == known or name.startswith(f"{known}."):
+            return format_
+    if name.startswith("MEMORY") or ".md" in name:
+        return "memory-md"
+    return None
+
+
+def _by_content(content: bytes) -> Format:
+    if are_rows(content, whole=True):
+        return "rows"
+    document = _json(content)
+    if isinstance(document, list) and all(isinstance(one, dict) for one in document):
+        return "warm"
+    if isinstance(document, dict):
+        if "root" in document:
+            return "tree"
+        if document.keys() & _HOT_KEYS:
+            return "hot"
+        if document.keys() & {*metrics_file.COUNTERS, metrics_file.LAST_CONSOLIDATION}:
+            return "metrics"
+        values = [value for name, value in document.items() if not name.startswith("_")]
+        if values and all(isinstance(one, dict) and one.keys() & _WARM_KEYS for one in values):
+            return "warm"
+    raise InvalidInput(
+        "cannot tell what the file is",
+        field="format",
+        hint=f"say so: --format {', '.join(FORMATS)}",
+    )
+
+
+_WARM_KEYS: Final = {"text", "content", "fact", "event_type"}
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"it is not UTF-8 (byte {error.start})") from error
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(_text(content))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"it is not JSON: {error}") from error
+
+
+def _hot(document: Any, intake: Intake, name: str, written_at: float) -> int:
+    _expect(document, dict)
+    parsed = hot_file.parse(document, written_at)
+    intake.hot(parsed.state)
+    intake.report.note(name, *parsed.faults)
+    return 1
+
+
+def _warm(document: Any, intake: Intake, name: str, written_at: float) -> int:
+    _expect(document, list, dict)
+    parsed = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
+    intake.memories(parsed.memories)
+    intake.report.note(name, *parsed.faults, *parsed.left_out)
+    return len(parsed.memories)
+
+
+def _tree(document: Any, intake: Intake, name: str, written_at: float) -> int:
+    _expect(document, dict)
+    parsed = tree_file.parse(document, written_at)
+    intake.categories(parsed.tree)
+    intake.report.note(name, *parsed.faults, *parsed.left_out)
+    return len(parsed.tree)
+
+
+def _metrics(document: Any, intake: Intake, name: str, written_at: float) -> int:
+    _expect(document, dict)
+    parsed = metrics_file.parse(document, written_at)
+    intake.counters(parsed.values)
+    intake.report.note(name, *parsed.faults, *parsed.left_out)
+    return len(parsed.values)
+
+
+def _expect(document: Any, *types: type) -> None:
+    if not isinstance(document, types):
+        wanted = " or ".join("a list" if one is list else "an object" for one in types)
+        raise InvalidInput(f"expected {wanted}, got {kind(document)}")
+
+
+_TAKERS: Final[dict[str, Callable[[Any, Intake, str, float], int]]] = {
+    "hot": _hot,
+    "warm": _warm,
+    "tree": _tree,
+    "metrics": _metrics,
+}

@@ -1,0 +1,151 @@
+"""Finding what other tools, earlier runs or a damaged database have left, and taking it over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import InvalidInput
+from ..memory.checks import check_agent
+from ..store import memory_rows
+from ..store.opening import LARGEST, TOO_LARGE, Place
+from ..store.settling import archive_faded
+from ..store.transaction import Transaction
+from . import state_files
+from .intake import Intake
+from .salvage import salvage
+
+_log = logging.getLogger(__name__)
+_DEFAULT: Final = "default"
+_MEMORY: Final = "memory"
+_FOLDERS_AT_MOST: Final = 1000
+
+
+class Root(msgspec.Struct, frozen=True):
+    """A folder in which state files of one agent may stand.
+
+    Attributes:
+        below: the folder from which on others may write, and links are not followed.
+    """
+
+    folder: Path
+    below: Path
+
+
+class TakeOver:
+    """Fills the database of an agent from what is there; see `opening.Importer`."""
+
+    def is_there(self, place: Place) -> bool:
+        """Whether there are state files to take over, in the folder or the workspace."""
+        return any(
+            _exists(root.folder / name) for root in _roots(place) for name in state_files.FILES
+        )
+
+    def take_over(self, tx: Transaction, place: Place, damaged: Path | None) -> dict[str, Any]:
+        """Apply all that can be read: the database before the files, which may lag behind it."""
+        intake = Intake(tx)
+        if damaged is not None:
+            salvage(damaged, intake)
+        for root in _roots(place):
+            take_folder(root, intake)
+        for path in sorted(place.folder.glob(f"*.{TOO_LARGE}-*")):
+            intake.report.note(str(path), f"set aside: it has more than {LARGEST:,} bytes")
+        _free_hidden(tx)
+        archive_faded(tx)
+        for top in (place.folder, place.workspace):
+            for name, folder in others(top, place.agent) if top is not None else ():
+                intake.report.note(
+                    str(folder),
+                    f"it belongs to the agent '{name}';"
+                    f" take it over with `thermocline import {folder} --agent-id {name}`",
+                )
+        for line in intake.report.left_out:
+            _log.warning(
+                "left out while taking over: %s",
+                line,
+                extra={"action": "left_out", "agent": place.agent},
+            )
+        report: dict[str, Any] = msgspec.to_builtins(intake.report)
+        return report
+
+
+def take_folder(root: Root, intake: Intake) -> None:
+    """Take the state files of one folder."""
+    if any(part.is_symlink() for part in _way_to(root)):
+        intake.report.note(str(root.folder), "links are not followed")
+        return
+    for name in state_files.FILES:
+        state_files.read_file(root.folder / name, intake, below=root.below)
+
+
+def roots_of(top: Path, agent: str) -> list[Root]:
+    """Where state files of an agent may stand in a folder or workspace that somebody names.
+
+    A workspace keeps those of the agent `default` in `memory/` itself, those of others in a
+    folder of their own there.
+    """
+    top = top.resolve()
+    memory = top / _MEMORY
+    places = [top, memory, memory / agent] if agent == _DEFAULT else [top, memory / agent]
+    return [Root(place, top) for place in places if place.is_dir()]
+
+
+def others(top: Path, agent: str) -> Iterator[tuple[str, Path]]:
+    """The other agents whose folders a workspace holds, with those folders."""
+    memory = top / _MEMORY
+    try:
+        folders = sorted(memory.iterdir())[:_FOLDERS_AT_MOST]
+    except OSError:
+        return
+    for folder in folders:
+        try:
+            name = check_agent(folder.name)
+        except InvalidInput:
+            continue
+        if name != agent and any(_exists(folder / file) for file in state_files.FILES):
+            yield name, folder
+
+
+def _roots(place: Place) -> list[Root]:
+    """The most binding place first; a workspace dropped in as the folder is the agent's alone."""
+    folder = place.folder.resolve()
+    own = (folder, folder / _MEMORY, folder / _MEMORY / place.agent)
+    found = [Root(one, folder) for one in own if one.is_dir()]
+    if place.workspace is not None:
+        workspace = place.workspace.resolve()
+        memory = workspace / _MEMORY
+        theirs = [memory / place.agent]
+        if place.agent == _DEFAULT:
+            theirs.insert(0, memory)
+        found += [Root(one, workspace) for one in theirs if one.is_dir()]
+    return found
+
+
+def _way_to(root: Root) -> Iterator[Path]:
+    """The folders between the one that is trusted and the one that is read."""
+    folder = root.folder
+    while folder != root.below:
+        yield folder
+        folder = folder.parent
+
+
+def _free_hidden(tx: Transaction) -> None:
+    """Bring back what is merged into a memory that was lost: it would stay hidden for ever."""
+    hidden = tx.db.execute(
+        "SELECT id FROM memories WHERE merged_into IS NOT NULL"
+        " AND merged_into NOT IN (SELECT id FROM memories)"
+    ).fetchall()
+    for (key,) in hidden:
+        memory_rows.come_back(tx, memory_rows.there(tx, key))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True

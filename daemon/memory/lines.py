@@ -1,0 +1,205 @@
+"""Three-way join of texts by lines."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final, TypeAlias
+
+import msgspec
+
+_Pair: TypeAlias = tuple[int, int]
+# Above this product of lengths, two stretches without a common anchor count as different: the
+# quadratic comparison would let a crafted text keep the writer busy.
+_SMALL: Final = 2_500
+
+
+class Joined(msgspec.Struct, frozen=True):
+    """Two versions of a text in one.
+
+    Attributes:
+        text: the joined text.
+        contradicts: whether both versions replaced the same lines. The text then has those of
+            the later version, and the earlier one should be kept beside it.
+    """
+
+    text: str
+    contradicts: bool = False
+
+
+class _Hunk(msgspec.Struct, frozen=True, order=True):
+    """Lines `begin` to `end` of the base, replaced by `added` in one version."""
+
+    begin: int
+    end: int
+    is_later: bool
+    added: tuple[str, ...]
+
+
+def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
+    """Join two versions that were made from `base`, without losing a line that either added.
+
+    Lines that one version removed and the other left alone are gone. Lines that both added at the
+    same place follow each other, the earlier version's first; what they have in common is there
+    once. The result does not depend on which device joins.
+
+    Args:
+        base: the version that both were made from; empty if there was none.
+        earlier: the version whose change is older.
+        later: the other; where the two contradict, its lines stay.
+        log: whether each line is an entry of its own: then both versions of a line are kept, and
+            nothing contradicts.
+    """
+    if earlier in (base, later):
+        return Joined(later)
+    if later == base:
+        return Joined(earlier)
+    was = _lines(base)
+    hunks = sorted([*_hunks(was, _lines(earlier), False), *_hunks(was, _lines(later), True)])
+    joined: list[str] = []
+    contradicts = False
+    done = 0
+    for group in _groups(hunks):
+        joined += was[done : group[0].begin]
+        for part in [group] if _contains(group) else _groups(group, overlapping=True):
+            first, second = _added(part)
+            clash = not _contains(part) and _share_removed(part)
+            joined += second if clash and not log else _both(first, second)
+            contradicts |= clash and not log
+        done = max(hunk.end for hunk in group)
+    return Joined("".join([*joined, *was[done:]]), contradicts)
+
+
+def _contains(group: Sequence[_Hunk]) -> bool:
+    """Whether one version added all that the other did."""
+    first, second = _added(group)
+    return len(_matches(first, second)) == min(len(first), len(second))
+
+
+def _added(group: Sequence[_Hunk]) -> tuple[list[str], list[str]]:
+    first = [line for hunk in group if not hunk.is_later for line in hunk.added]
+    return first, [line for hunk in group if hunk.is_later for line in hunk.added]
+
+
+def _share_removed(group: Sequence[_Hunk]) -> bool:
+    """Whether a line of the base was removed by both versions."""
+    return any(
+        max(one.begin, two.begin) < min(one.end, two.end)
+        for one in group
+        for two in group
+        if one.is_later < two.is_later
+    )
+
+
+def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """The lines of both, those that they have in common once."""
+    joined: list[str] = []
+    begin = other = 0
+    for here, there in [*_matches(first, second), (len(first), len(second))]:
+        joined += [*first[begin:here], *second[other:there], *first[here : here + 1]]
+        begin, other = here + 1, there + 1
+    return joined
+
+
+def _groups(hunks: Sequence[_Hunk], *, overlapping: bool = False) -> Iterator[list[_Hunk]]:
+    """Hunks that touch each other, together; or only those that overlap or insert at one place."""
+    group: list[_Hunk] = []
+    begin = end = 0
+    for hunk in hunks:
+        touches = hunk.begin < end or (hunk.begin == end and (not overlapping or hunk.end == begin))
+        if group and not touches:
+            yield group
+            group = []
+        if not group:
+            begin = end = hunk.begin
+        group.append(hunk)
+        end = max(end, hunk.end)
+    if group:
+        yield group
+
+
+def _hunks(base: Sequence[str], new: Sequence[str], is_later: bool) -> Iterator[_Hunk]:
+    begin = other = 0
+    for here, there in [*_matches(base, new), (len(base), len(new))]:
+        if begin < here or other < there:
+            yield _Hunk(begin, here, is_later, tuple(new[other:there]))
+        begin, other = here + 1, there + 1
+
+
+def _matches(one: Sequence[str], two: Sequence[str]) -> list[_Pair]:
+    """Pairs of positions of equal lines, both ascending.
+
+    Equal lines at both ends match; between them, lines that each side has once are anchors
+    (the longest ascending run of them), and short stretches between anchors are compared in full.
+    """
+    begin, end, other_end = _trimmed(one, two, 0, len(one), 0, len(two))
+    found = [(at, at) for at in range(begin)]
+    before = (begin, begin)
+    for anchor in [*_anchors(one, two, (begin, end), (begin, other_end)), (end, other_end)]:
+        found += _between(one, two, before, anchor)
+        if anchor != (end, other_end):
+            found.append(anchor)
+        before = (anchor[0] + 1, anchor[1] + 1)
+    found += [(end + at, other_end + at) for at in range(len(one) - end)]
+    return found
+
+
+def _trimmed(
+    one: Sequence[str], two: Sequence[str], begin: int, end: int, other: int, other_end: int
+) -> tuple[int, int, int]:
+    shift = other - begin
+    while begin < end and begin + shift < other_end and one[begin] == two[begin + shift]:
+        begin += 1
+    while begin < end and begin + shift < other_end and one[end - 1] == two[other_end - 1]:
+        end, other_end = end - 1, other_end - 1
+    return begin, end, other_end
+
+
+def _anchors(one: Sequence[str], two: Sequence[str], here: _Pair, there: _Pair) -> list[_Pair]:
+    counts, others = Counter(one[slice(*here)]), Counter(two[slice(*there)])
+    place = {two[at]: at for at in range(*there) if others[two[at]] == 1}
+    pairs = [
+        (at, place[one[at]]) for at in range(*here) if counts[one[at]] == 1 and one[at] in place
+    ]
+    return _ascending(pairs)
+
+
+def _ascending(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """The longest run of pairs whose second positions ascend too."""
+    tails: list[int] = []
+    ends: list[int] = []
+    previous: list[int] = []
+    for number, (_, at) in enumerate(pairs):
+        length = bisect_left(tails, at)
+        tails[length : length + 1] = [at]
+        ends[length : length + 1] = [number]
+        previous.append(ends[length - 1] if length else -1)
+    run: list[_Pair] = []
+    number = ends[-1] if ends else -1
+    while number >= 0:
+        run.append(pairs[number])
+        number = previous[number]
+    return run[::-1]
+
+
+def _between(one: Sequence[str], two: Sequence[str], before: _Pair, anchor: _Pair) -> list[_Pair]:
+    """Matches of a stretch between two anchors."""
+    (begin, other), (end, other_end) = before, anchor
+    low, high, other_high = _trimmed(one, two, begin, end, other, other_end)
+    shift = other - begin
+    found = [(at, at + shift) for at in range(begin, low)]
+    if (high - low) * (other_high - low - shift) <= _SMALL:
+        small = SequenceMatcher(None, one[low:high], two[low + shift : other_high], autojunk=False)
+        for block in small.get_matching_blocks():
+            found += [(low + block.a + at, low + shift + block.b + at) for at in range(block.size)]
+    return found + [(high + at, other_high + at) for at in range(end - high)]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends; the last gets one, so that another can follow it."""
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith(("\n", "\r")):
+        lines[-1] += "\n"
+    return lines

@@ -1,1 +1,0 @@
-"""Readers of the files that earlier systems left behind, in every variant known of them."""

@@ -1,0 +1,59 @@
+"""A database that agents share: its connection, and one poll for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Final
+
+from thermocline.sync import FileRemote, Polls, Remote
+
+from .account import Account
+
+_CLOSE_SECONDS: Final = 2.0
+
+
+class Database:
+    """The remote of an account, open for the agents that use it.
+
+    Attributes:
+        account: where it is.
+        remote: the connection.
+        polls: which agents it has, and where their rows end.
+    """
+
+    def __init__(self, account: Account, remote: Remote) -> None:
+        self.account = account
+        self.remote = remote
+        self.polls = Polls(remote)
+
+    async def close(self) -> None:
+        """Close the connection, or leave it after two seconds."""
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self.remote.close()
+        except TimeoutError:
+            # What it waits for, a disk that hangs, ends with the process.
+            return
+
+
+async def connect(account: Account, threads: Executor | None = None) -> Remote:
+    """The remote of an account, which need not be reachable yet.
+
+    The client of the cloud is loaded only where one is used.
+
+    Args:
+        account: it.
+        threads: where files are read and written; None: on a thread for each.
+
+    Raises:
+        SyncError: the address is not usable, or would carry the token in clear.
+    """
+    if account.kind == "file":
+        return FileRemote(Path(account.url.removeprefix("file:")), threads=threads)
+    turso = await asyncio.to_thread(importlib.import_module, "thermocline.sync.turso")
+    token = account.token.reveal() if account.token is not None else None
+    remote: Remote = await turso.connect(account.url, token)
+    return remote

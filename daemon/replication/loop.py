@@ -1,0 +1,272 @@
+"""The replication of one agent, running, and what may be said about it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+import msgspec
+
+from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, Waiting
+
+from ..errors import NotFound, ThermoclineError, Unavailable
+from ..problems import Problems, unforeseen
+from ..store.kinds import URGENT
+from .account import Account
+from .database import Database
+
+_log = logging.getLogger(__name__)
+_TROUBLE: Final = "replica_trouble"
+_LEFT_OUT: Final = "replica_rows"
+_AWAY: Final = "devices_away"
+_RETRY_SECONDS: Final = 30.0
+_END_SECONDS: Final = 2.0
+# It passes by itself, but perhaps not before a month is over: somebody should know.
+_QUOTA: Final = "quota"
+_UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
+
+
+class ReplicationStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the replication of an agent goes. Times are seconds since the epoch.
+
+    Attributes:
+        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
+            be used, or was not looked for yet.
+        url: where it is.
+        configured_by: the setting or file that names it.
+        phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody removes
+            the cause.
+        error, message, hint: of the failure.
+        queued: rows that the replica does not have; None while the memory is closed.
+        outbox: the same by kind.
+        sent, received, refused, conflicts: rows since the daemon started; refused ones make no
+            sense here, and in conflicts two devices had changed the same field.
+        set_aside: rows that the replica cannot take.
+        notes: the last refused and set aside rows, with the reason.
+        away: devices in use that were not there for 90 days.
+    """
+
+    replica: str
+    url: str = ""
+    configured_by: str = ""
+    phase: str = "idle"
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    since: float | None = None
+    next_try: float | None = None
+    last_success: float | None = None
+    queued: int | None = None
+    outbox: dict[str, int] = {}
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    set_aside: int = 0
+    notes: tuple[str, ...] = ()
+    away: tuple[str, ...] = ()
+
+    def after(self, before: ReplicationStatus) -> ReplicationStatus:
+        """This, with the counts of an earlier loop, and its last success on the same replica."""
+        last = before.last_success if before.url == self.url else None
+        return msgspec.structs.replace(
+            self,
+            last_success=self.last_success or last,
+            sent=self.sent + before.sent,
+            received=self.received + before.received,
+            refused=self.refused + before.refused,
+            conflicts=self.conflicts + before.conflicts,
+            notes=self.notes or before.notes,
+        )
+
+
+class Loop:
+    """Replicates one agent's memory with one database until it is ended.
+
+    Args:
+        agent: its id.
+        database: the replica; ending this does not close it.
+        local: the agent's rows.
+        device: this device.
+        timing, waiting: when to act.
+        problems: where what a person has to know is reported.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        database: Database,
+        local: Local,
+        device: Device,
+        *,
+        timing: Timing,
+        waiting: Waiting,
+        problems: Problems,
+    ) -> None:
+        self.agent = agent
+        self.database = database
+        self.timing = timing
+        self.replica = Replica(database.remote, agent, database.polls)
+        self._problems = problems
+        self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
+        self._is_away = False
+        # What keeps it from going on, where that is not the replica: a code, a message, a hint.
+        self._trouble: tuple[str, str, str] | None = None
+        self._succeeded: float | None = None
+        self.replicator = Replicator(
+            local,
+            self.replica,
+            device,
+            urgent=URGENT,
+            timing=timing,
+            waiting=waiting,
+            now=time.time,
+            told=self._tell,
+        )
+        self._task = asyncio.get_running_loop().create_task(
+            self._run(), name=f"replication of {agent}"
+        )
+
+    @property
+    def account(self) -> Account:
+        """Where the replica is."""
+        return self.database.account
+
+    @property
+    def owing(self) -> bool:
+        """Whether there may be something that the replica does not have."""
+        state = self.replicator.state
+        return self.replicator.pending or state.phase != "idle" or state.last_success is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has given up, since the agent is no more."""
+        return self._task.done()
+
+    @property
+    def copied(self) -> bool:
+        """Whether this device's id is in use elsewhere too."""
+        return self.replicator.state.copied
+
+    @property
+    def locked_out(self) -> bool:
+        """Whether another token may help."""
+        error = self.replicator.state.error
+        return error is not None and error[0] in ("unauthorized", "forbidden")
+
+    def changed(self, kinds: frozenset[str]) -> None:
+        """Rows of these kinds are to be sent."""
+        if kinds & URGENT:
+            self.replicator.changed(urgent=True)
+        if kinds - URGENT:
+            self.replicator.changed(urgent=False)
+
+    def status(self) -> ReplicationStatus:
+        """How it goes."""
+        state = self.replicator.state
+        code, message, hint = state.error or self._trouble or ("", "", "")
+        return ReplicationStatus(
+            replica=self.account.kind,
+            url=self.account.url,
+            configured_by=self.account.source,
+            phase=state.phase,
+            error=code,
+            message=message,
+            hint=self.account.way_out(code) or hint,
+            since=state.since or None,
+            next_try=state.next_try,
+            last_success=state.last_success,
+            sent=state.sent,
+            received=state.received,
+            refused=state.refused,
+            conflicts=state.conflicts,
+            set_aside=state.set_aside,
+            notes=state.notes,
+            away=state.away,
+        )
+
+    async def end(self) -> None:
+        """Stop; what is not sent stays in the outbox."""
+        deadline = time.monotonic() + 2 * _END_SECONDS
+        while not self._task.done() and time.monotonic() < deadline:
+            self._task.cancel()
+            # A failure at the moment of the cancellation hides it: it is cancelled again.
+            await asyncio.wait([self._task], timeout=_END_SECONDS / 2)
+        for code in (_TROUBLE, _LEFT_OUT, _AWAY):
+            self._problems.clear(code, self.agent)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.replicator.run()
+            except NotFound:
+                # The agent was forgotten.
+                return
+            except Unavailable as error:
+                # The disk is full, or the memory is just being closed: it is tried again.
+                self._trouble = (error.code, error.message, error.hint or "")
+            except ThermoclineError as error:
+                self._fail(error.code, error.message, error.hint or "")
+            except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+                kind, where = unforeseen(error)
+                _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
+                self._fail("internal", f"a round failed with {kind}", _UNEXPECTED)
+            await asyncio.sleep(self._retry_seconds)
+            # What was due when it failed is due again.
+            self.replicator.wake()
+
+    def _fail(self, code: str, message: str, hint: str) -> None:
+        self._trouble = (code, message, hint)
+        said = f"cannot replicate '{self.agent}': {message}"
+        self._problems.report(_TROUBLE, self.agent, said, hint)
+
+    def _tell(self, state: State) -> None:
+        if state.phase == "idle" and state.last_success != self._succeeded:
+            self._succeeded = state.last_success
+            self._trouble = None
+            self._problems.clear(_TROUBLE, self.agent)
+            self._note(state)
+            if self._is_away:
+                _log.info("the replica of '%s' answers again", self.agent)
+            self._is_away = False
+        elif state.phase == "stopped" and state.error is not None:
+            self._report("has stopped", state.error)
+        elif state.phase == "waiting" and state.error is not None:
+            code, message, _ = state.error
+            if code == _QUOTA:
+                self._report("waits", state.error)
+            elif not self._is_away:
+                _log.info("the replica of '%s' is away: %s", self.agent, message)
+            self._is_away = True
+
+    def _note(self, state: State) -> None:
+        """What somebody should read, though replication goes on."""
+        if state.notes:
+            self._problems.report(
+                _LEFT_OUT,
+                self.agent,
+                f"replicating '{self.agent}': {state.notes[-1]}",
+                "`thermocline sync` names the last of what was left out, with the reason",
+                lasting=False,
+            )
+        if state.away:
+            self._problems.report(
+                _AWAY,
+                self.agent,
+                f"not seen for 90 days: {', '.join(state.away[:10])}",
+                "retire a device that will not come back: `thermocline devices --retire`",
+                lasting=False,
+            )
+        else:
+            self._problems.clear(_AWAY, self.agent)
+
+    def _report(self, what: str, error: tuple[str, str, str]) -> None:
+        code, message, hint = error
+        self._problems.report(
+            _TROUBLE,
+            self.agent,
+            f"replication of '{self.agent}' {what}: {message}",
+            self.account.way_out(code) or hint,
+        )

@@ -1,0 +1,165 @@
+"""Another database than an agent's replica, named for one call as EvoClaw's commands do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from thermocline.sync import (
+    Device,
+    Pending,
+    Received,
+    Remote,
+    Replica,
+    SchemaMissing,
+    Statement,
+    SyncError,
+    foreign,
+    merge,
+    version_of,
+)
+
+from ..store import apply
+from ..store.agent_store import AgentStore
+from ..store.kinds import URGENT, kind_of
+from .account import Account
+from .replicas import Connect, as_ours
+
+T = TypeVar("T")
+_MOST_TRIES: Final = 5
+_ROWS: Final = (
+    "SELECT id, agent_id, data->>'text' AS text,"
+    " coalesce(data->>'category', 'general') AS category,"
+    " coalesce(data->>'importance', 0.5) AS importance, data->>'created_at' AS created_at,"
+    " coalesce(data->>'access_count', 0) AS access_count"
+    " FROM rows WHERE kind = 'memory' AND json_valid(data)"
+)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A memory as the archive of a database shows it, and how many of the words it holds."""
+
+    id: str
+    text: str
+    category: str
+    importance: float
+    created_at: float
+    access_count: int
+    hits: int
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """What EvoClaw's tables hold: the agents, and of one its memories and critical state."""
+
+    agents: list[str]
+    memories: list[dict[str, Any]]
+    critical: dict[str, Any] | None
+
+
+class OtherDatabases:
+    """Opens a database for one call.
+
+    Args:
+        connect: opens a remote.
+        device: this device.
+    """
+
+    def __init__(self, connect: Connect, device: Device) -> None:
+        self._connect = connect
+        self._device = device
+
+    async def prepare(self, account: Account) -> None:
+        """Make the tables that are missing.
+
+        Raises:
+            ThermoclineError: the database cannot be reached, or refuses.
+        """
+        await self._ask(account, lambda remote: Replica(remote, "default").prepare(time.time()))
+
+    async def search(
+        self, account: Account, agent: str, words: list[str], limit: int
+    ) -> list[Found]:
+        """Memories in the database that hold some of `words`, those with the most of them first.
+
+        Raises:
+            ThermoclineError: the database cannot be reached, or refuses.
+        """
+        return await self._ask(account, lambda remote: search(remote, agent, words, limit))
+
+    async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:
+        """Send the hot state and the categories of an agent; return how many rows were sent.
+
+        Raises:
+            ThermoclineError: the database cannot be reached, or refuses.
+        """
+        rows = await store.read(lambda db: list(apply.every(db, URGENT)))
+        pending = [Pending(row, version_of(row) or "", None) for row in rows]
+
+        async def send(remote: Remote) -> int:
+            replica = Replica(remote, agent)
+            await replica.prepare(time.time())
+            left = pending
+            for _ in range(_MOST_TRIES):
+                if not left:
+                    break
+                await replica.push(left, self._device, 0, time.time())
+                left = [_over(one, found) for one, found in await replica.standing(left)]
+            return len(pending) - len(left)
+
+        return await self._ask(account, send)
+
+    async def evoclaw(self, account: Account, agent: str) -> Foreign:
+        """What EvoClaw's own tables hold of an agent; they are only read.
+
+        Raises:
+            ThermoclineError: the database cannot be reached, or refuses.
+        """
+
+        async def read(remote: Remote) -> Foreign:
+            tables = await foreign.look(remote)
+            pages = foreign.memories(remote, tables, agent)
+            memories = [one async for page in pages for one in page]
+            critical = await foreign.critical(remote, tables, agent)
+            return Foreign(await foreign.agents(remote, tables), memories, critical)
+
+        return await self._ask(account, read)
+
+    async def _ask(self, account: Account, question: Callable[[Remote], Awaitable[T]]) -> T:
+        try:
+            remote = await self._connect(account)
+            try:
+                return await question(remote)
+            finally:
+                await remote.close()
+        except SyncError as error:
+            raise as_ours(error, account) from error
+
+
+async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[Found]:
+    """Memories in these rows, or in EvoClaw's table, those with the most of the words first."""
+    hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
+    for source in (_ROWS, "SELECT * FROM cold_memories"):
+        sql = (
+            "SELECT id, text, category, importance, created_at, access_count, hits FROM"
+            f" (SELECT *, {hits} AS hits FROM ({source}) WHERE agent_id = ?1) WHERE hits > 0"
+            " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?2"
+        )
+        try:
+            [result] = await remote.batch([Statement(sql, (agent, limit, *words))])
+        except SchemaMissing:
+            continue
+        names = Found.__struct_fields__
+        lines: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in result.rows]
+        return [msgspec.convert(line, Found, strict=False) for line in lines]
+    return []
+
+
+def _over(one: Pending, found: object) -> Pending:
+    """A row to send over what stands there, with what that says too."""
+    if not isinstance(found, Received):
+        return msgspec.structs.replace(one, seen=getattr(found, "version", None))
+    row = merge(one.row, found.row, kind_of(one.row.kind).sets)
+    return Pending(row, version_of(row) or "", found.version)

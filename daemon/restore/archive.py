@@ -1,0 +1,398 @@
+"""One agent's memory as one portable file: how an archive is written and read.
+
+It is a `.tar.gz`: first `manifest.json`, then `rows.jsonl` with one row in each line, then the
+files of the workspace below `workspace/`, last `checksums.json` with size and SHA-256 of every
+file before it. Checksums come last because an archive is sent while it is made, in one pass. An
+archive without them was cut off.
+
+An archive may come from anybody. Reading one takes a bounded amount of memory, whatever sizes it
+announces, and accepts only names that an archive of ours can have.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import sqlite3
+import stat
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from ..errors import Conflict, DiskFull, InvalidInput, StoreDamaged, Unavailable
+from ..files import walker
+from ..files.walker import Skipped, is_plain
+from ..store import apply
+from ..store.kinds import kind_of
+from ..store.row_lines import line_of
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+ROWS: Final = "rows.jsonl"
+WORKSPACE: Final = "workspace"
+CHECKSUMS: Final = "checksums.json"
+_PIECE: Final = 262_144
+# Higher levels save another twentieth of a text, for twice the time.
+_LEVEL: Final = 4
+_GZIP_WINDOW: Final = 31
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_LONGEST_HEADERS: Final = 1_048_576
+_LONGEST_MANIFEST: Final = 65_536
+_LONGEST_CHECKSUMS: Final = 67_108_864
+# Of the names, and of what is remembered for each file besides.
+_MOST_BYTES_OF_NAMES: Final = 134_217_728
+_BYTES_PER_FILE: Final = 300
+_NONSENSE: Final = (
+    tarfile.TarError,
+    msgspec.MsgspecError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+)
+_ANOTHER: Final = "copy it again from where it was kept, or take another backup"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive is.
+
+    Attributes:
+        format: of the archive; a release reads those up to its own.
+        device: the id of the device that it was made on.
+        made_at: seconds since the epoch; all rows are of that moment.
+        thermocline: the release that made it.
+        counts: live rows by kind.
+        workspace: the folder elsewhere that held the workspace, if one did.
+    """
+
+    format: int
+    agent: str
+    device: str
+    made_at: float
+    thermocline: str
+    counts: dict[str, int]
+    workspace: str | None = None
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One file of an archive; its SHA-256 in hexadecimal digits."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class Archive(msgspec.Struct, frozen=True):
+    """A whole archive whose checksums are right.
+
+    Attributes:
+        files: all but the checksums, in their order.
+        skipped: what the workspace held and the archive does not.
+    """
+
+    manifest: Manifest
+    files: tuple[Entry, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files, unpacked."""
+        return sum(entry.size for entry in self.files)
+
+
+class _Checksums(msgspec.Struct, frozen=True):
+    files: tuple[Entry, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+# Rows -------------------------------------------------------------------------------------
+
+
+def spool(
+    db: sqlite3.Connection, out: BinaryIO, stopped: Callable[[], bool], *, live_only: bool = False
+) -> dict[str, int]:
+    """Write every row of a database as a line, and count the live ones by kind. Blocking.
+
+    Args:
+        db: in a transaction, so that all rows are of one moment.
+        out: where to.
+        stopped: asked now and then whether to give up.
+        live_only: leave out what is left of deleted rows.
+
+    Raises:
+        Unavailable: it was given up.
+    """
+    for number, row in enumerate(apply.every(db)):
+        if number % 1000 == 0 and stopped():
+            raise Unavailable("cannot go on with the backup: nobody waits for it any more")
+        if not live_only or kind_of(row.kind).lives(row):
+            out.write(line_of(row))
+    return apply.counts(db)
+
+
+# Writing ------------------------------------------------------------------------------------
+
+
+def write(
+    manifest: Manifest, rows: BinaryIO, workspace: Path, never: Path
+) -> Generator[bytes, None, None]:
+    """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
+
+    The files of the workspace are as they are when their turn comes.
+
+    Args:
+        manifest: what it is.
+        rows: what `spool` wrote.
+        workspace: the folder whose files are archived; it may be missing.
+        never: a folder that is left out where it lies in the workspace.
+
+    Raises:
+        StoreDamaged: a file became shorter while it was read.
+        OSError: the disk refuses.
+    """
+    packer, made_at = _Packer(), int(manifest.made_at)
+    rows.flush()
+    rows.seek(0)
+    size = os.fstat(rows.fileno()).st_size
+    yield from packer.whole(MANIFEST, manifest, made_at)
+    yield from packer.file(_member(ROWS, size, made_at), _pieces(rows.fileno(), size))
+    skipped: list[Skipped] = []
+    identity = walker.identity(never)
+    with closing(walker.walk(workspace, WORKSPACE, identity)) as found:
+        for one in found:
+            if isinstance(one, Skipped):
+                skipped.append(one)
+                continue
+            member = _member(one.path, one.size, max(0, one.mtime), one.mode)
+            yield from packer.file(member, _pieces(one.handle, one.size))
+    checksums = _Checksums(tuple(packer.entries), tuple(skipped))
+    yield from packer.whole(CHECKSUMS, checksums, made_at)
+    yield packer.end()
+
+
+class _Packer:
+    """Compresses files into one stream, and remembers their checksums."""
+
+    def __init__(self) -> None:
+        self._gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+        self.entries: list[Entry] = []
+
+    def whole(self, name: str, value: msgspec.Struct, mtime: int) -> Iterator[bytes]:
+        """A file of JSON."""
+        content = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+        return self.file(_member(name, len(content), mtime), [content])
+
+    def file(self, member: tarfile.TarInfo, content: Iterable[bytes]) -> Iterator[bytes]:
+        """A file with its content, which is as long as the header says."""
+        digest, size = hashlib.sha256(), 0
+        yield self._gzip.compress(member.tobuf(tarfile.PAX_FORMAT))
+        for piece in content:
+            digest.update(piece)
+            size += len(piece)
+            yield self._gzip.compress(piece)
+        if size != member.size:
+            raise StoreDamaged(
+                f"cannot back up {member.name}: it became shorter while it was read",
+                hint="try again once nobody writes to it",
+            )
+        yield self._gzip.compress(bytes(-size % tarfile.BLOCKSIZE))
+        self.entries.append(Entry(member.name, size, digest.hexdigest()))
+
+    def end(self) -> bytes:
+        """What closes the stream."""
+        return self._gzip.compress(bytes(2 * tarfile.BLOCKSIZE)) + self._gzip.flush()
+
+
+def _pieces(handle: int, size: int) -> Iterator[bytes]:
+    """The first `size` bytes of a file, or fewer where it ends before."""
+    while size and (piece := os.read(handle, min(size, _PIECE))):
+        size -= len(piece)
+        yield piece
+
+
+def _member(name: str, size: int, mtime: int, mode: int = 0o600) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime, member.mode = size, mtime, mode
+    return member
+
+
+# Reading ------------------------------------------------------------------------------------
+
+
+def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Archive:
+    """Read all of an archive and compare it with its checksums. Blocking.
+
+    Args:
+        file: the archive.
+        into: a folder for `rows.jsonl` and `workspace/`, which are not in it; None: nothing is
+            written. Where this raises, what is in it is not to be used.
+        room: refuse an archive that takes more bytes than these.
+
+    Raises:
+        InvalidInput: it was not written by this program.
+        StoreDamaged: it is cut off, or not what was written.
+        Conflict: a later release wrote it.
+        DiskFull: there is not the room.
+        OSError: it cannot be read, or the disk refuses.
+    """
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise InvalidInput(f"cannot use {file}: it is not a regular file")
+    with file.open("rb") as raw:
+        if raw.read(len(_GZIP_MAGIC)) != _GZIP_MAGIC:
+            raise _foreign(file, "it is not compressed")
+    try:
+        with gzip.open(file, "rb") as unpacked:
+            return _read(file, unpacked, into, room)
+    except EOFError as error:
+        raise _cut_off(file) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise StoreDamaged(f"cannot use {file}: it is damaged", hint=_ANOTHER) from error
+    except (FileExistsError, NotADirectoryError) as error:
+        raise _foreign(file, "one of its files is in the place of another") from error
+    except _NONSENSE as error:
+        if "end of" in str(error) or "truncated" in str(error):
+            raise _cut_off(file) from error
+        raise _foreign(file, str(error)) from error
+
+
+def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | None) -> Archive:
+    manifest: Manifest | None = None
+    found: list[Entry] = []
+    size = bytes_of_names = 0
+    for member, content in _members(unpacked):
+        if manifest is None:
+            text = _whole(content, _LONGEST_MANIFEST)
+            manifest = _manifest(file, text)
+            found.append(Entry(MANIFEST, len(text), hashlib.sha256(text).hexdigest()))
+            continue
+        if member.name == CHECKSUMS:
+            listed = msgspec.json.decode(_whole(content, _LONGEST_CHECKSUMS), type=_Checksums)
+            # What follows the last block has to be whole too.
+            while unpacked.read(_PIECE):
+                pass
+            _compare(file, found, listed.files)
+            return Archive(manifest, listed.files, listed.skipped)
+        size += member.size
+        bytes_of_names += len(member.name) + _BYTES_PER_FILE
+        if room is not None and size > room:
+            raise DiskFull(
+                f"cannot unpack {file}: it takes more than {room:,} bytes, which are free",
+                hint="free some space, or restore on another disk",
+            )
+        if bytes_of_names > _MOST_BYTES_OF_NAMES:
+            raise _foreign(file, "it holds too many files")
+        found.append(_entry(member, content, into))
+    raise _cut_off(file)
+
+
+class _Bounded:
+    """A file that gives no more than `left` bytes, whatever a header announces."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.left = _LONGEST_HEADERS
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes."""
+        if size > self.left:
+            msg = "a header is too long"
+            raise tarfile.ReadError(msg)
+        found = self._file.read(size)
+        self.left -= len(found)
+        return found
+
+
+def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryIO]]:
+    """Each file with its content, which is to be read before the next is asked for."""
+    source = _Bounded(unpacked)
+    first = True
+    with tarfile.open(fileobj=source, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
+        while (member := tar.next()) is not None:
+            name = member.name
+            regular = member.isreg() and not member.issparse() and member.size >= 0
+            if not regular or not (name == MANIFEST if first else _may_be_named(name)):
+                msg = f"{name[:100]!r} is in it"
+                raise tarfile.ReadError(msg)
+            first = False
+            source.left = member.size + _LONGEST_HEADERS
+            yield member, tar.extractfile(member)
+            source.left = _LONGEST_HEADERS
+            # It would keep all of them.
+            tar.members.clear()
+            tar.pax_headers.clear()
+
+
+def _may_be_named(name: str) -> bool:
+    return name in {ROWS, CHECKSUMS} or (name.startswith(f"{WORKSPACE}/") and is_plain(name))
+
+
+def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> Entry:
+    """Hash a file, and write it, if it is to be written."""
+    digest, size = hashlib.sha256(), 0
+    path = Path(os.devnull) if into is None else into / member.name
+    if into is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("wb" if into is None else "xb") as out:
+        while piece := content.read(_PIECE):
+            digest.update(piece)
+            size += len(piece)
+            out.write(piece)
+        if size != member.size:
+            raise EOFError
+        out.flush()
+        if into is not None:
+            os.fchmod(out.fileno(), 0o600 | (member.mode & 0o100))
+            os.utime(out.fileno(), (member.mtime, member.mtime))
+    return Entry(member.name, size, digest.hexdigest())
+
+
+def _whole(content: BinaryIO, limit: int) -> bytes:
+    text = content.read(limit + 1)
+    if len(text) > limit:
+        msg = "a file that describes it is too long"
+        raise tarfile.ReadError(msg)
+    return text
+
+
+def _manifest(file: Path, text: bytes) -> Manifest:
+    found = msgspec.json.decode(text, type=_Format).format
+    if found > FORMAT:
+        raise Conflict(
+            f"cannot use {file}: its format is {found}, this release knows {FORMAT}",
+            hint="install the release that wrote it, or a later one",
+        )
+    return msgspec.json.decode(text, type=Manifest)
+
+
+def _compare(file: Path, found: list[Entry], listed: tuple[Entry, ...]) -> None:
+    """Every file that is listed is there once as it is listed, and no other."""
+    if ROWS not in {entry.path for entry in listed}:
+        raise _foreign(file, "it holds no rows")
+    differing = (Counter(found) - Counter(listed)) | (Counter(listed) - Counter(found))
+    if differing:
+        path = min(entry.path for entry in differing)
+        raise StoreDamaged(
+            f"cannot use {file}: {path[:200]!r} in it is not what was written", hint=_ANOTHER
+        )
+
+
+def _foreign(file: Path, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"cannot use {file}: it is not an archive of thermocline's ({why})",
+        hint="give a file that `thermocline backup` wrote",
+    )
+
+
+def _cut_off(file: Path) -> StoreDamaged:
+    return StoreDamaged(f"cannot use {file}: it is cut off", hint=_ANOTHER)

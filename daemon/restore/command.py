@@ -1,0 +1,199 @@
+"""The composition root of `thermocline restore`: its parts are built here, by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from getpass import getpass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from thermocline.sync import SyncError, Waiting
+
+from ..config import load
+from ..config.kinds import RemoteUrl
+from ..config.settings import Settings
+from ..errors import InvalidInput, NotFound, ReplicaRefused
+from ..replication.account import (
+    Account,
+    Secret,
+    account_at,
+    account_of,
+    complete,
+    without_token,
+)
+from ..replication.database import connect
+from ..replication.replicas import as_ours
+from ..rules import rules_of
+from .join import Joiner, Measured, Outcome, Wish
+from .unpack import Restored, restore_file
+
+T = TypeVar("T")
+_OF_REPLICA: Final = "replica_"
+_PER_AGENT: Final = "{agent}"
+_ELSEWHERE_SECONDS: Final = 5.0
+
+
+def from_file(wish: Wish, say: Callable[[str], None]) -> Restored:
+    """Restore an archive. Blocking.
+
+    Raises:
+        ThermoclineError: as of `restore_file`.
+    """
+    os.umask(0o077)
+    assert wish.file is not None
+    return asyncio.run(restore_file(wish.file, wish, rules=rules_of(_settings(wish)), say=say))
+
+
+def from_replica(wish: Wish) -> Outcome:
+    """Restore from a database. Blocking; Ctrl-C leaves it for another run to go on with.
+
+    Raises:
+        ThermoclineError: nothing was restored.
+    """
+    return _run(wish, Joiner.join)
+
+
+def measure(wish: Wish) -> list[Measured]:
+    """Only count what is in a database. Blocking.
+
+    Raises:
+        ThermoclineError: the database cannot be asked.
+    """
+    return _run(wish, Joiner.measure)
+
+
+def _run(wish: Wish, work: Callable[[Joiner], Awaitable[T]]) -> T:
+    os.umask(0o077)
+    settings = _settings(wish)
+    account = _account(wish, settings, os.environ)
+    try:
+        return asyncio.run(_with(account, wish, settings, work))
+    except ReplicaRefused as error:
+        code = error.code.removeprefix(_OF_REPLICA)
+        if code != "unauthorized" or account.token is not None or not _can_ask():
+            error.hint = account.way_out(code) or error.hint
+            raise
+    token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
+    account = msgspec.structs.replace(account, token=token)
+    return asyncio.run(_with(account, wish, settings, work))
+
+
+async def _with(
+    account: Account, wish: Wish, settings: Settings, work: Callable[[Joiner], Awaitable[T]]
+) -> T:
+    try:
+        remote = await connect(account)
+    except SyncError as error:
+        raise as_ours(error) from error
+    progress = Progress()
+    progress.say(f"asking {account.url}")
+    joiner = Joiner(
+        remote,
+        account.url,
+        wish,
+        rules=rules_of(settings),
+        say=progress.say,
+        show=progress.show,
+        waiting=Waiting(),
+    )
+    try:
+        return await work(joiner)
+    finally:
+        progress.end()
+        await remote.close()
+
+
+def _settings(wish: Wish) -> Settings:
+    return load(os.environ, wish.config, wish.sets).settings
+
+
+def _can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
+    """The replica to restore from, and what opens it. Blocking.
+
+    Raises:
+        InvalidInput: the URL is none, or has a place for each agent and no agent is named.
+        NotFound: the configuration names none, or its file is not there.
+        ConfigInvalid: a file that the configuration names cannot be read.
+    """
+    name = wish.agent or settings.agent_id
+    folder = wish.state_dir / "agents" / name
+    workspace = Path(settings.agents[name].workspace) if name in settings.agents else None
+    if _PER_AGENT in (wish.url or settings.sync.url or "") and wish.agent is None:
+        raise InvalidInput(
+            "cannot restore all agents at once: each has a database of its own",
+            hint="name one with --agent-id",
+        )
+    if wish.token is not None:
+        # What the configuration has need not be there.
+        settings, env = without_token(settings), {}
+    if wish.url is None:
+        account = account_of(settings, env, name, folder, workspace)
+    else:
+        try:
+            url = complete(msgspec.convert(wish.url.strip(), RemoteUrl))
+            url = url.replace(_PER_AGENT, name)
+            account = account_at(settings, env, name, url, "--url", folder, workspace)
+        except msgspec.ValidationError:
+            raise InvalidInput(
+                "cannot use the URL: expected libsql://…, https://… or file:/…, without a token",
+                field="url",
+            ) from None
+    if account is None:
+        raise NotFound(
+            "cannot restore: the configuration names no replica",
+            hint="name a database with --url",
+        )
+    if account.kind == "file":
+        if not Path(account.url.removeprefix("file:")).is_file():
+            raise NotFound(f"cannot restore from {account.url}: there is no such file")
+        return msgspec.structs.replace(account, token=None)
+    if wish.token is None:
+        return account
+    given = Secret(wish.token.strip())
+    return msgspec.structs.replace(
+        account, token=given, source="--token-file", token_file="", exposed=False
+    )
+
+
+class Progress:
+    """How a restore goes, on standard error: a line that is rewritten on a terminal."""
+
+    def __init__(self) -> None:
+        self._rewrites = sys.stderr.isatty()
+        # The last column is left free: some terminals go on below once it is written.
+        self._columns = shutil.get_terminal_size().columns - 1
+        self._shown = float("-inf")
+        self._dirty = False
+
+    def say(self, line: str) -> None:
+        """Write a line that stays."""
+        self.end()
+        sys.stderr.write(f"{line}\n")
+
+    def show(self, line: str) -> None:
+        """Write a line that the next one replaces; elsewhere than on a terminal, now and then."""
+        if self._rewrites:
+            # Back to the beginning, and clear what is left of a longer line.
+            sys.stderr.write(f"\r{line[: self._columns]}\x1b[K")
+            sys.stderr.flush()
+            self._dirty = True
+        elif time.monotonic() - self._shown >= _ELSEWHERE_SECONDS:
+            self._shown = time.monotonic()
+            self.say(line)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._dirty:
+            self._dirty = False
+            sys.stderr.write("\n")

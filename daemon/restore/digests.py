@@ -1,0 +1,171 @@
+"""Whether a database holds what its replica holds: counts and digests by kind, then row by row.
+
+Rows that this device changed since it received them count as what the replica had then, which the
+outbox knows. Rows that changed on the replica since are left out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from thermocline.sync import Replica, Statement, decode_row, version_of
+
+from ..store import apply, outbox
+from ..store.kinds import kind_of
+
+T = TypeVar("T")
+_PAGE: Final = 5000
+_NAMED: Final = 5
+_LONGEST_NAME: Final = 80
+_DIGITS: Final = 8
+# The number that the first digits of a version stand for.
+_NUMBER: Final = " + ".join(
+    f"((instr('0123456789abcdef', substr(version, {place + 1}, 1)) - 1)"
+    f" << {4 * (_DIGITS - 1 - place)})"
+    for place in range(_DIGITS)
+)
+_DIGESTS: Final = (
+    f"SELECT kind, count(*), sum({_NUMBER}), count(data) FROM rows WHERE agent_id = ? GROUP BY kind"  # noqa: S608
+)
+_LISTED: Final = (
+    "SELECT id, version, seq FROM rows WHERE agent_id = ?1 AND kind = ?2 AND id > ?3"
+    " ORDER BY id LIMIT ?4"
+)
+
+
+class Memory(Protocol):
+    """A database: one that is being restored, or one in use."""
+
+    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read from one moment of it."""
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """All rows of a kind together.
+
+    Attributes:
+        rows: how many, deleted ones too.
+        total: the sum of the first digits of their versions.
+        live: how many were not deleted, where the replica says so.
+    """
+
+    rows: int = 0
+    total: int = 0
+    live: int = 0
+
+
+class Differences(msgspec.Struct):
+    """Rows by which a database and its replica differ, as `kind id`.
+
+    Attributes:
+        missing: rows that the replica does not have.
+        different: rows that the replica has in another version.
+        extra: rows that only the replica has.
+        rows: how many the replica has.
+    """
+
+    missing: list[str] = []
+    different: list[str] = []
+    extra: list[str] = []
+    rows: int = 0
+
+
+async def of_replica(replica: Replica) -> dict[str, Digest]:
+    """The digest of each kind on the replica.
+
+    Raises:
+        SyncError: it does not answer.
+    """
+    [found] = await replica.remote.batch([Statement(_DIGESTS, (replica.agent,))])
+    return {
+        str(kind): Digest(int(rows or 0), int(total or 0), int(live or 0))
+        for kind, rows, total, live in found.rows
+    }
+
+
+async def compare(replica: Replica, memory: Memory) -> Differences:
+    """Compare a database with its replica: all rows of a kind at once, then those that differ.
+
+    Raises:
+        SyncError: the replica does not answer.
+        ThermoclineError: the database cannot be read.
+    """
+    there, here = await of_replica(replica), await memory.read(_of_database)
+    found = Differences(rows=sum(digest.rows for digest in there.values()))
+    for kind in sorted(there.keys() | here.keys()):
+        one, other = there.get(kind, Digest()), here.get(kind, Digest())
+        if (one.rows, one.total) != (other.rows, other.total):
+            await _compare_kind(replica, memory, kind, found)
+    return found
+
+
+async def _compare_kind(replica: Replica, memory: Memory, kind: str, found: Differences) -> None:
+    until, versions = await memory.read(
+        lambda db: (outbox.link(db).seq, {key: version for _, key, version in _rows(db, [kind])})
+    )
+    after: str | None = ""
+    while after is not None:
+        [page] = await replica.remote.batch(
+            [Statement(_LISTED, (replica.agent, kind, after, _PAGE))]
+        )
+        for key, version, seq in page.rows:
+            known = versions.pop(str(key), None)
+            if int(seq or 0) > until or known == version:
+                continue
+            if known is None:
+                found.extra.append(f"{kind} {key}")
+            elif not await _is_same(replica, kind, str(key), known):
+                found.different.append(f"{kind} {key}")
+        after = str(page.rows[-1][0]) if len(page.rows) == _PAGE else None
+    found.missing += [f"{kind} {key}" for key in versions]
+
+
+async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
+    """Whether a row on the replica is the same, only written otherwise by another release."""
+    sql = "SELECT data, clocks FROM rows WHERE agent_id = ? AND kind = ? AND id = ?"
+    [found] = await replica.remote.batch([Statement(sql, (replica.agent, kind, key))])
+    try:
+        [(data, clocks)] = found.rows
+        row = decode_row(kind, key, None if data is None else str(data), str(clocks))
+        return version_of(kind_of(kind).table.normal(row)) == version
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return False
+
+
+def _of_database(db: sqlite3.Connection) -> dict[str, Digest]:
+    found: dict[str, Digest] = {}
+    for kind, _, version in _rows(db):
+        known = found.get(kind, Digest())
+        found[kind] = Digest(known.rows + 1, known.total + int(version[:_DIGITS], 16))
+    return found
+
+
+def _rows(
+    db: sqlite3.Connection, kinds: Sequence[str] | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Kind, id and version of each row, as the replica had it last."""
+    waiting = {
+        (kind, key): seen for kind, key, seen in db.execute("SELECT kind, id, seen FROM outbox")
+    }
+    for row in apply.every(db, kinds):
+        version = waiting[row.key] if row.key in waiting else version_of(row)
+        if version is not None:
+            yield *row.key, version
+
+
+def named(names: Sequence[str], what: str) -> list[str]:
+    """A line that counts rows and names the first of them; none where there are none.
+
+    Args:
+        names: as they are on the replica; they may hold any character.
+        what: what there is to say of them.
+    """
+    if not names:
+        return []
+    shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_NAMED])
+    more = ", …" if len(names) > _NAMED else ""
+    return [f"{len(names):,} {'row is' if len(names) == 1 else 'rows are'} {what}: {shown}{more}"]

@@ -1,0 +1,367 @@
+"""Restoring from a replica is joining: an empty folder, the ordinary pull, and one swap.
+
+Each memory is filled beside its place, so that any interruption is resumed; it is compared with
+the replica, and only then swapped in. Nothing is written to the replica: a token that allows
+reading is enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from thermocline.sync import (
+    Device,
+    Exchange,
+    Polls,
+    Remote,
+    Replica,
+    SyncError,
+    TooLarge,
+    TryLater,
+    Waiting,
+)
+from thermocline.sync.waiting import retrying
+
+from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
+from ..memory.checks import is_agent
+from ..replication.account import CREDENTIALS_FILE
+from ..replication.replicas import as_ours
+from ..store import apply, atomic, outbox
+from ..store.database import translate_os
+from ..store.transaction import Rules
+from . import digests
+from .digests import Differences, named
+from .place import RUN_FILE, WORKSPACE, Place, locked, renewed
+from .staging import Staging
+
+T = TypeVar("T")
+# About what one processor writes and compares.
+_ROWS_A_SECOND: Final = 8000
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be restored, as the command was given.
+
+    Attributes:
+        state_dir: where the daemon keeps its memories; made, if it is missing.
+        agent: whose memory; None: that of the archive, or of every agent in the database.
+        file: an archive; None: a database is restored.
+        url, token: of the database; None: as the configuration has it.
+        replace: set aside what is there, instead of refusing.
+        dry_run: change nothing.
+        keep_going: restore the other rows, though some on the replica are damaged.
+        give_up_seconds: fail when the replica is away for so long; None: wait.
+        config, sets: a configuration over all others, and single keys of it.
+    """
+
+    state_dir: Path
+    agent: str | None = None
+    file: Path | None = None
+    url: str | None = None
+    token: str | None = None
+    replace: bool = False
+    dry_run: bool = False
+    keep_going: bool = False
+    give_up_seconds: float | None = None
+    config: Path | None = None
+    sets: tuple[str, ...] = ()
+
+
+class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory that was restored.
+
+    Attributes:
+        folder: where it is.
+        set_aside: where the memory that was there is now; None where there was none.
+        unsent: rows of that memory that the replica does not have.
+        counts: live rows by kind.
+        rows: all that the replica has, deleted ones too; compared by kind.
+        lost: what could not be restored, a line each.
+        seconds: of this run.
+    """
+
+    agent: str
+    folder: str
+    set_aside: str | None
+    unsent: int
+    counts: dict[str, int]
+    rows: int
+    lost: tuple[str, ...]
+    seconds: float
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore would bring, and about how long it would take.
+
+    Attributes:
+        taken: whether a memory is in the place.
+        counts: live rows by kind.
+    """
+
+    agent: str
+    folder: str
+    taken: bool
+    counts: dict[str, int]
+    seconds: float
+
+
+class Outcome(msgspec.Struct):
+    """What came of all agents: restored, or failed and why."""
+
+    restored: list[AgentRestored] = []
+    failed: dict[str, ThermoclineError] = {}
+
+
+class _Run(msgspec.Struct):
+    """The agents that a restore has completed, in a file, so that the same command resumes it.
+
+    An agent is noted once its memory is complete and verified, before the swap.
+    """
+
+    url: str
+    restored: dict[str, AgentRestored] = {}
+
+    def has_moved(self, place: Place) -> bool:
+        """Whether the memory is in its place already."""
+        return place.agent in self.restored and place.is_taken() and not place.staged.exists()
+
+
+class Joiner:
+    """Restores from one database.
+
+    Args:
+        remote: the database.
+        url: where it is.
+        wish: what is wanted.
+        rules: the limits that the memories are kept within.
+        say: given a line for people at each step.
+        show: given a line that the next one replaces.
+        waiting: how to wait when the database is away.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        url: str,
+        wish: Wish,
+        *,
+        rules: Rules,
+        say: Callable[[str], None],
+        show: Callable[[str], None],
+        waiting: Waiting,
+    ) -> None:
+        self._remote = remote
+        self._url = url
+        self._wish = wish
+        self._rules = rules
+        self._say = say
+        self._show = show
+        self._waiting = waiting
+        self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
+        self._run_file = wish.state_dir / "agents" / RUN_FILE
+
+    async def measure(self) -> list[Measured]:
+        """Count, and change nothing. A daemon may run meanwhile.
+
+        Raises:
+            NotFound: there is nothing to restore.
+            ThermoclineError: the replica cannot be asked.
+        """
+        try:
+            return [await self._measure(name) for name in await self._names()]
+        except SyncError as error:
+            raise as_ours(error) from error
+
+    async def join(self) -> Outcome:
+        """Restore. A failure of one agent does not stop the others.
+
+        Raises:
+            NotFound: there is nothing to restore.
+            Conflict: a place is not empty; nothing was changed.
+            AlreadyRunning: a daemon runs in the state folder.
+            ThermoclineError: the replica cannot be asked, or the disk refuses.
+        """
+        state_dir = self._wish.state_dir
+        try:
+            with locked(state_dir, "a restore"):
+                return await self._join_all()
+        except SyncError as error:
+            raise as_ours(error) from error
+        except OSError as error:
+            raise translate_os(error, state_dir) from error
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` returns, asked again while the replica cannot be reached."""
+        began, give_up = time.monotonic(), self._wish.give_up_seconds
+
+        def wait(error: TryLater, seconds: float) -> None:
+            if give_up is not None and time.monotonic() + seconds - began > give_up:
+                raise error
+            self._say(f"waiting for the replica, next try in {seconds:.0f} s: {error.message}")
+
+        async for attempt in retrying(
+            self._waiting, sleep=asyncio.sleep, before_wait=wait, random=self._random
+        ):
+            with attempt:
+                return await ask()
+        raise SyncError("offline")
+
+    async def _names(self) -> list[str]:
+        polls = await self._patiently(Polls(self._remote).look)
+        wanted = self._wish.agent
+        there = sorted(name for name, poll in polls.items() if poll.epoch and is_agent(name))
+        if not there:
+            raise NotFound(
+                "cannot restore: the replica holds no memory",
+                hint="check the URL; what EvoClaw stored there comes in with `thermocline import`",
+            )
+        if wanted is not None and wanted not in there:
+            raise NotFound(
+                f"cannot restore '{wanted}': the replica holds nothing of it",
+                hint=f"it holds the memory of: {', '.join(map(repr, there[:20]))}",
+            )
+        return there if wanted is None else [wanted]
+
+    def _place(self, agent: str) -> Place:
+        return Place(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
+
+    def _run(self) -> _Run:
+        """The interrupted run from the same replica, or a new one."""
+        try:
+            found = msgspec.json.decode(self._run_file.read_bytes(), type=_Run)
+        except (OSError, msgspec.MsgspecError):
+            return _Run(self._url)
+        return found if found.url == self._url else _Run(self._url)
+
+    async def _measure(self, agent: str) -> Measured:
+        there = await self._patiently(lambda: digests.of_replica(Replica(self._remote, agent)))
+        place, rows = self._place(agent), sum(digest.rows for digest in there.values())
+        return Measured(
+            agent=agent,
+            folder=str(place.folder),
+            taken=place.is_taken(),
+            counts={kind: digest.live for kind, digest in there.items() if digest.live},
+            seconds=round(rows / _ROWS_A_SECOND, 1),
+        )
+
+    async def _join_all(self) -> Outcome:
+        wish, run, outcome = self._wish, self._run(), Outcome()
+        places = [self._place(name) for name in await self._names()]
+        for place in places:
+            if not wish.replace and not run.has_moved(place):
+                place.refuse_taken()
+        device = renewed(wish.state_dir)
+        for place in places:
+            try:
+                if not run.has_moved(place):
+                    await self._restore(place, device, run)
+                outcome.restored.append(run.restored[place.agent])
+            except (DiskFull, ReadOnly) as error:
+                error.hint = "free some space; the same command goes on with what has come"
+                raise
+            except ThermoclineError as error:
+                outcome.failed[place.agent] = error
+            except TooLarge as error:
+                outcome.failed[place.agent] = as_ours(error)
+        if not outcome.failed:
+            atomic.remove(self._run_file)
+        return outcome
+
+    async def _restore(self, place: Place, device: str, run: _Run) -> None:
+        """Fill the memory, verify it, and move it into its place."""
+        agent, began, aside = place.agent, time.monotonic(), place.free_name()
+        staging = Staging(place.staged, device=device, rules=self._rules)
+        try:
+            resumed = await self._begin(staging, Replica(self._remote, agent))
+            found = await self._fill(staging, Replica(self._remote, agent), resumed)
+            counts = await staging.read(apply.counts)
+            await staging.seal()
+        except StoreDamaged:
+            # The next run would resume with it.
+            await staging.discard()
+            raise
+        finally:
+            await staging.close()
+        lost = tuple(_unusable(found))
+        if lost and not self._wish.keep_going:
+            raise StoreDamaged(
+                f"cannot restore all of '{agent}': {'; '.join(lost)}",
+                hint="a device that still has them can repair the replica; --keep-going restores"
+                " all the others, without fetching them again",
+            )
+        run.restored[agent] = AgentRestored(
+            agent=agent,
+            folder=str(place.folder),
+            set_aside=str(aside) if place.is_taken() else None,
+            unsent=place.unsent(),
+            counts=counts,
+            rows=found.rows - len(found.extra),
+            lost=lost,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        atomic.write(self._run_file, msgspec.json.encode(run))
+        place.swap(aside)
+
+    async def _begin(self, staging: Staging, replica: Replica) -> int:
+        """Open what an interrupted run has left, or an empty database; how many rows it holds."""
+        poll = await self._patiently(replica.poll)
+        if await staging.resume(self._url):
+            link = await staging.read(outbox.link)
+            # Another database may answer by this name, or it was set back.
+            if link.epoch in ("", poll.epoch) and link.seq <= poll.seq:
+                return await staging.count()
+        await staging.begin(self._url)
+        return 0
+
+    async def _fill(self, staging: Staging, replica: Replica, held: int) -> Differences:
+        """Receive everything, and compare it with the replica."""
+        there = await self._patiently(lambda: digests.of_replica(replica))
+        if held:
+            self._say(f"{replica.agent}: going on behind the {held:,} rows that are there already")
+        rows = sum(digest.rows for digest in there.values())
+        staging.came = _counting(replica.agent, rows, held, self._show)
+        staging.came(0)
+        exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
+        await self._patiently(exchange.receive)
+        self._say(f"{replica.agent}: comparing what came with what the replica holds")
+        found = await self._patiently(lambda: digests.compare(replica, staging))
+        if found.missing or found.different:
+            raise StoreDamaged(
+                f"cannot restore '{replica.agent}': what came is not what the replica holds: "
+                + "; ".join(_unusable(found)),
+                hint="run it again, from the beginning; check the disk if it says the same",
+            )
+        return found
+
+
+def _unusable(found: Differences) -> list[str]:
+    """What a restore lacks, where this device has just received everything."""
+    return [
+        *named(found.missing, "there, though the replica does not have them"),
+        *named(found.different, "not as received"),
+        *named(found.extra, "damaged on the replica, or make no sense to this release"),
+    ]
+
+
+def _counting(
+    agent: str, rows: int, held: int, show: Callable[[str], None]
+) -> Callable[[int], None]:
+    """Shows how many rows have come, each time that more have."""
+    came, began = held, time.monotonic()
+
+    def count(more: int) -> None:
+        nonlocal came
+        came += more
+        total = max(rows, came)
+        text = f"{agent}: {came:,} of {total:,} rows, {100 * came // total if total else 100} %"
+        rate = (came - held) / max(time.monotonic() - began, 0.001)
+        show(f"{text}, {rate:,.0f} rows/s, {(total - came) / rate:.0f} s left" if rate else text)
+
+    return count

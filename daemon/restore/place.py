@@ -1,0 +1,203 @@
+"""Where a memory is restored to: it is made ready beside its place, and swapped in when complete.
+
+Nothing in the place changes before the swap. The new folder is first renamed to a name that marks
+it as complete; then what is in the place is set aside, and the new folder takes the place. A kill
+between these renames is repaired by `finish`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from ..errors import AlreadyRunning, Conflict
+from ..memory.checks import check_agent, is_agent
+from ..store import atomic
+from ..store.database import FILE_NAME
+from ..store.device import DeviceId
+from ..store.lock import StateLock
+
+_log = logging.getLogger(__name__)
+WORKSPACE: Final = "memory"
+# What an interrupted restore of several agents has restored, for the same command.
+RUN_FILE: Final = ".restored.json"
+_STAGED: Final = ".restoring"
+_COMPLETE: Final = ".restored"
+
+
+class Place:
+    """The place of one agent in a state folder.
+
+    Args:
+        state_dir: the folder of all agents; it need not exist.
+        agent: its id, which is the name of its folder.
+        beside: names in the folder that are not the memory: they are kept.
+
+    Raises:
+        InvalidInput: the id is not valid.
+    """
+
+    def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
+        self.agent = check_agent(agent)
+        self.state_dir = state_dir
+        self.folder = state_dir / "agents" / agent
+        self.staged = self.folder.with_name(f".{agent}{_STAGED}")
+        self._beside = beside
+
+    def is_taken(self) -> bool:
+        """Whether anything is there that is not kept."""
+        if not self.folder.is_dir() or self.folder.is_symlink():
+            return os.path.lexists(self.folder)
+        return any(path.name not in self._beside for path in self.folder.iterdir())
+
+    def refuse_taken(self) -> None:
+        """Refuse a place with a memory.
+
+        Raises:
+            Conflict: there is one.
+        """
+        if self.is_taken():
+            raise Conflict(
+                f"cannot restore '{self.agent}': {self.folder} is not empty",
+                hint="--replace keeps what is there beside it; --to restores elsewhere",
+            )
+
+    def unsent(self) -> int:
+        """How many rows of the memory the replica does not have; 0 where that is unreadable."""
+        path = self.folder / FILE_NAME
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+                return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
+        except sqlite3.Error:
+            return 0
+
+    def free_name(self) -> Path:
+        """The name that `swap` is to set aside under what is there."""
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        return atomic.free_name(self.folder, "before-restore", stamp)
+
+    def swap(self, aside: Path) -> Path | None:
+        """Put the staged folder into the place; its files are on the disk.
+
+        Args:
+            aside: a free name for what is there.
+
+        Returns:
+            That name, if there was a memory.
+        """
+        taken = self.is_taken()
+        if self.folder.is_dir():
+            _copy(self.folder, self.staged, self._beside)
+        for path in (self.staged, *self.staged.rglob("*")):
+            _give(self.state_dir, path)
+        complete = self.staged.with_suffix(_COMPLETE)
+        _rename(self.staged, complete)
+        if os.path.lexists(self.folder):
+            _rename(self.folder, aside)
+        _rename(complete, self.folder)
+        if not taken and aside.exists():
+            # All of it was copied.
+            shutil.rmtree(aside)
+        return aside if taken else None
+
+
+def finish(state_dir: Path, *, resume: bool = False) -> None:
+    """Finish interrupted swaps: put complete folders into their places, where these are empty.
+
+    A place that is not empty was not set aside yet, or somebody has put it back: it stays, and so
+    does the new folder, for the same command. To be called before a memory is opened, while no
+    other process can.
+
+    Args:
+        state_dir: the folder of all agents; it need not exist.
+        resume: whether the command runs again that was interrupted, and not a daemon.
+    """
+    agents = state_dir / "agents"
+    try:
+        for folder in sorted(agents.glob(f".*{_COMPLETE}")):
+            agent = folder.stem[1:]
+            if not is_agent(agent):
+                continue
+            if Place(state_dir, agent, ()).is_taken():
+                _rename(folder, folder.with_suffix(_STAGED))
+            else:
+                _rename(folder, agents / agent)
+                _log.info("finished the restore of '%s'", agent, extra={"action": "restored"})
+        atomic.remove_unfinished(agents, RUN_FILE)
+        if not resume:
+            # From now on a restored memory is in use: the same command does not pass it over.
+            atomic.remove(agents / RUN_FILE)
+    except OSError as error:
+        _log.warning("cannot finish an interrupted restore: %s", error)
+
+
+@contextlib.contextmanager
+def locked(state_dir: Path, why: str) -> Iterator[None]:
+    """Exclude daemons and other restores from a state folder, and finish interrupted swaps.
+
+    Args:
+        state_dir: the folder; made, if it is missing.
+        why: what a daemon that wants to start meanwhile is told.
+
+    Raises:
+        AlreadyRunning: a daemon runs there.
+        OSError: the disk refuses.
+    """
+    atomic.make_folder(state_dir / "agents")
+    try:
+        lock = StateLock(state_dir, Path(why))
+    except AlreadyRunning as error:
+        raise AlreadyRunning(error.message, hint="stop it, restore, and start it again") from error
+    with lock:
+        _give(state_dir, state_dir / "agents")
+        _give(state_dir, state_dir / "lock")
+        finish(state_dir, resume=True)
+        yield
+
+
+def renewed(state_dir: Path) -> str:
+    """A new id for this device: the old one may be in use on another. Blocking."""
+    device = DeviceId(state_dir).renew()
+    _give(state_dir, state_dir / "device.json")
+    return device
+
+
+def _give(state_dir: Path, path: Path) -> None:
+    """Make a file that root restores the daemon's, whose user owns the state folder."""
+    if os.geteuid() == 0:
+        owner = state_dir.stat()
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _rename(path: Path, target: Path) -> None:
+    path.rename(target)
+    atomic.sync_folder(target.parent)
+
+
+def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
+    """Take files over, durably, where the new folder has none of the name."""
+    for name in names:
+        source, target = there / name, staged / name
+        if os.path.lexists(target) or not source.exists():
+            continue
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True, ignore=_special)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+    atomic.sync_tree(staged)
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """What is neither a file, a folder nor a link cannot be copied."""
+    paths = [Path(folder, name) for name in names]
+    return [
+        path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())
+    ]

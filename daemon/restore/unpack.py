@@ -1,0 +1,139 @@
+"""Restoring one agent's memory from an archive, on a machine that may have nothing yet."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..files.walker import Skipped
+from ..replication.account import CREDENTIALS_FILE
+from ..store import apply
+from ..store.database import translate_os
+from ..store.row_lines import rows_in
+from ..store.transaction import Rules
+from . import archive
+from .archive import Manifest
+from .join import Wish
+from .place import WORKSPACE, Place, locked, renewed
+from .staging import Staging
+
+_AT_ONCE: Final = 2000
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What was restored, or with `dry_run` would be.
+
+    Attributes:
+        agent: by whose name it is restored.
+        folder: where to.
+        set_aside: where the memory that was there is now; None where there was none.
+        archived: what the archive says of itself.
+        refused: rows in it that make no sense to this release, and were left out.
+        files, size_bytes: of the archive, unpacked.
+        skipped: what the workspace held and the archive does not.
+    """
+
+    agent: str
+    folder: str
+    set_aside: str | None
+    archived: Manifest
+    refused: int
+    files: int
+    size_bytes: int
+    skipped: tuple[Skipped, ...]
+    dry_run: bool
+
+
+async def restore_file(
+    file: Path, wish: Wish, *, rules: Rules, say: Callable[[str], None]
+) -> Restored:
+    """Restore an archive that `thermocline backup` wrote. Needs no daemon.
+
+    Everything is read, checked and applied before it is moved into its place, all at once. However
+    it is interrupted, the place is as it was, or the next start of the daemon finishes it.
+
+    Args:
+        file: the archive.
+        wish: what is wanted; with `dry_run` the archive is only checked.
+        rules: the limits that the memory is brought within.
+        say: given a line for people at each step.
+
+    Raises:
+        InvalidInput: it is not an archive, or the agent's id is not valid.
+        StoreDamaged: it is cut off, or not what was written.
+        Conflict: a later release wrote it, or the place is not empty.
+        AlreadyRunning: a daemon runs in the state folder.
+        DiskFull, ReadOnly: the disk refuses.
+        OSError: the archive cannot be read.
+    """
+    say(f"checking {file}")
+    found = archive.read(file, room=_room(wish.state_dir))
+    # The files of the workspace come out of the archive.
+    place = Place(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
+    aside, refused = None, 0
+    if wish.dry_run:
+        if not wish.replace:
+            place.refuse_taken()
+    else:
+        try:
+            with locked(wish.state_dir, f"a restore of {file}"):
+                if not wish.replace:
+                    place.refuse_taken()
+                say(f"applying {sum(found.manifest.counts.values()):,} rows, {found.size:,} bytes")
+                refused, aside = await _restore(file, place, rules)
+        except OSError as error:
+            if error.filename == str(file):
+                raise
+            raise translate_os(error, wish.state_dir) from error
+    return Restored(
+        agent=place.agent,
+        folder=str(place.folder),
+        set_aside=None if aside is None else str(aside),
+        archived=found.manifest,
+        refused=refused,
+        files=len(found.files),
+        size_bytes=found.size,
+        skipped=found.skipped,
+        dry_run=wish.dry_run,
+    )
+
+
+async def _restore(file: Path, place: Place, rules: Rules) -> tuple[int, Path | None]:
+    """Put the memory into its place; how many rows were refused, and what was set aside."""
+    staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
+    try:
+        refused = await _unpack(file, staging)
+        return refused, place.swap(place.free_name())
+    finally:
+        await staging.discard()
+        await staging.close()
+
+
+async def _unpack(file: Path, staging: Staging) -> int:
+    """Make a complete folder of an archive, durably; count the rows that were refused."""
+    await staging.begin()
+    archive.read(file, staging.folder)
+    lines, refused = staging.folder / archive.ROWS, 0
+    with lines.open("rb") as content:
+        rows = rows_in(content)
+        while group := list(islice(rows, _AT_ONCE)):
+            good = [row for row in group if row is not None]
+            applied = await staging.write(lambda tx, good=good: apply.apply(tx, good))  # type: ignore[misc]
+            refused += len(group) - len(good) + applied.refused
+    lines.unlink()
+    workspace = staging.folder / archive.WORKSPACE
+    if workspace.exists():
+        workspace.rename(staging.folder / WORKSPACE)
+    await staging.seal()
+    return refused
+
+
+def _room(state_dir: Path) -> int:
+    """The bytes that are free where the state folder is, or will be."""
+    there = next(path for path in (state_dir, *state_dir.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free

@@ -1,0 +1,192 @@
+"""Proving that a restore would work: one into a temporary folder, compared with the live memory.
+
+It is done by the command, in its own process: it takes time and memory that the daemon needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import DiskFull, NotFound, Unavailable
+from ..problems import Problems
+from ..replication.account import Account
+from ..replication.replicas import Replicas
+from ..store import noted
+from ..store.agents import Agents
+from ..store.database import translate_os
+from . import digests
+from .digests import Differences, named
+from .join import AgentRestored
+from .staging import temporary_folder
+
+_KEY: Final = "verification"
+_PROBLEM: Final = "verification_failed"
+# The copy, the log beside it, and some air.
+_ROOM: Final = 3
+_COMMAND: Final = "thermocline.daemon.cli.main"
+_GIVE_UP_SECONDS: Final = "60"
+_NICENESS: Final = 10
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory was restored into a temporary folder and compared with the live one.
+
+    Rows on their way between the two are left out.
+
+    Attributes:
+        verified: nothing is missing, different or extra, and all came as it was sent.
+        rows: how many were compared.
+        missing: rows that the replica does not have.
+        different: rows that the replica has in another version.
+        extra: rows that only the replica has.
+        seconds: how long it took.
+        at: when it was over, in seconds since the epoch.
+        faults: what is wrong, a line each.
+    """
+
+    verified: bool
+    rows: int
+    missing: int
+    different: int
+    extra: int
+    seconds: float
+    at: float
+    faults: tuple[str, ...] = ()
+
+
+def last_verification(db: sqlite3.Connection) -> Verification | None:
+    """The last one of the memory; None: there was none."""
+    return noted.read(db, _KEY, Verification)
+
+
+class _Printed(msgspec.Struct):
+    """What the command prints."""
+
+    restored: list[AgentRestored]
+    failed: dict[str, dict[str, Any]]
+
+
+class Verifier:
+    """Verifies that memories can be restored, one at a time.
+
+    Args:
+        agents: the memories.
+        replicas: where they are restored from.
+        state_dir: on whose disk a copy is made.
+        problems: where a memory that could not be restored as it is is reported.
+    """
+
+    def __init__(
+        self, agents: Agents, replicas: Replicas, *, state_dir: Path, problems: Problems
+    ) -> None:
+        self._agents = agents
+        self._replicas = replicas
+        self._state_dir = state_dir
+        self._problems = problems
+        self._one = asyncio.Lock()
+
+    async def verify(self, agent: str) -> Verification:
+        """Restore into a temporary folder and compare; the result is noted in the memory.
+
+        Raises:
+            NotFound: there is no such agent, or it is not replicated.
+            ReplicaAway: the replica cannot be reached.
+            ThermoclineError: the replica or the disk refuses.
+        """
+        async with self._one, self._agents.use(agent, create=False, quietly=True) as store:
+            began = time.monotonic()
+            # What is on its way to the replica could not be compared.
+            await self._replicas.sync(agent)
+            account = await self._replicas.account(agent)
+            if account is None:
+                raise NotFound(f"'{agent}' is not replicated")
+            try:
+                folder = await asyncio.to_thread(self._folder, store.place.database)
+            except OSError as error:
+                raise translate_os(error, self._state_dir) from error
+            try:
+                printed = await _restore(account, agent, folder)
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            differing = await self._replicas.ask(agent, lambda r: digests.compare(r, store))
+            found = _verification(printed, differing, time.monotonic() - began)
+            await store.write(lambda tx: noted.write(tx, _KEY, found))
+        if found.verified:
+            self._problems.clear(_PROBLEM, agent)
+        else:
+            self._problems.report(
+                _PROBLEM,
+                agent,
+                f"the replica would not give '{agent}' back as it is: {'; '.join(found.faults)}",
+                "take a backup; `thermocline restore --verify` compares again",
+            )
+        return found
+
+    def _folder(self, database: Path) -> Path:
+        """A new folder, where there is room for a copy."""
+        needed, free = _ROOM * database.stat().st_size, shutil.disk_usage(self._state_dir).free
+        if free < needed:
+            raise DiskFull(
+                f"cannot verify: a copy takes up to {needed:,} bytes, and {free:,} are free",
+                hint="free some space",
+            )
+        return temporary_folder(self._state_dir)
+
+
+def _verification(printed: _Printed, found: Differences, seconds: float) -> Verification:
+    faults = (
+        *(str(error.get("message")) for error in printed.failed.values()),
+        *(line for one in printed.restored for line in one.lost),
+        *named(found.missing, "not on the replica"),
+        *named(found.different, "otherwise on the replica"),
+        *named(found.extra, "on the replica alone"),
+    )
+    return Verification(
+        verified=not faults,
+        rows=found.rows,
+        missing=len(found.missing),
+        different=len(found.different),
+        extra=len(found.extra),
+        seconds=round(seconds, 3),
+        at=time.time(),
+        faults=faults,
+    )
+
+
+async def _restore(account: Account, agent: str, folder: Path) -> _Printed:
+    """Have the command restore into a folder; it ends with this call."""
+    words = ["restore", "--url", account.url, "--to", str(folder), "--agent-id", agent]
+    words += ["--json", "--keep-going", "--wait", _GIVE_UP_SECONDS]
+    if account.token is not None:
+        words += ["--token-file", "-"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", _COMMAND, *words),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        # What others are doing is more urgent.
+        os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
+        token = b"" if account.token is None else account.token.reveal().encode()
+        printed, said = await process.communicate(token)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    try:
+        return msgspec.json.decode(printed, type=_Printed)
+    except msgspec.DecodeError:
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise Unavailable(f"cannot verify: {' '.join(lines[-2:])}") from None

@@ -1,1 +1,0 @@
-"""Bringing a lost memory back, on a machine where no daemon runs."""

@@ -1,0 +1,242 @@
+"""The one way in for rows from elsewhere: a replica, an archive, an import, a damaged database.
+
+Each is merged with what is here, so that any copy of a row may come at any time, in any order,
+as often as it likes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from thermocline.sync import ABSENT, TOO_HIGH, Applied, Received, Row, merge, outlived, stamps
+from thermocline.sync import changed as changed_row
+
+from ..errors import InvalidInput, StoreDamaged, ThermoclineError
+from . import history, memory_rows, merging, rows, settling, tree_rows
+from .kind import Kind, Settled
+from .kinds import KINDS, kind_of
+from .transaction import Transaction
+
+# What a row can cause that was damaged, or written by somebody else: other errors of SQLite's
+# mean the disk.
+_NONSENSE: Final = (
+    ThermoclineError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+    sqlite3.IntegrityError,
+    sqlite3.DataError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
+# After each statement SQLite walks through all that it keeps to undo a savepoint.
+_AT_ONCE: Final = 32
+# Fields that every change writes: two devices never agree on them, and nobody misses the loser.
+_INCIDENTAL: Final = frozenset(
+    {"created_at", "updated_at", "modified_at", "position", "last_accessed_at"}
+)
+
+
+def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> Applied:
+    """Merge rows into the memory.
+
+    A row that makes no sense is left out, alone. `Received` rows stand so in the replica, which
+    then needs to hear only of what differs; plain rows come from anywhere else.
+
+    Args:
+        tx: the transaction.
+        came: the rows.
+        why: what for, as the history shows it.
+    """
+    done: list[Applied] = []
+    tx.warm_floor = settling.warm_floor(tx.db, tx.now, tx.rules)
+    for start in range(0, len(came), _AT_ONCE):
+        group = came[start : start + _AT_ONCE]
+        try:
+            with tx.undone_on_failure():
+                done += _apply_all(tx, group, why)
+        except _NONSENSE:
+            done += [_apply_alone(tx, one, why) for one in group]
+    tx.warm_floor = None
+    result = Applied(
+        changed=sum(one.changed for one in done),
+        refused=sum(one.refused for one in done),
+        conflicts=sum(one.conflicts for one in done),
+        copied=any(one.copied for one in done),
+        ahead=tuple(sorted({device for one in done for device in one.ahead})),
+    )
+    if result.changed:
+        _mend(tx, came)
+        tx.tell("rows.applied", rows=result.changed)
+    return result
+
+
+def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
+    """Each row there is, deleted ones included, those of other releases too.
+
+    Raises:
+        StoreDamaged: a row is not what was written, which SQLite does not notice by itself.
+    """
+    found = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
+    if None in found:
+        raise StoreDamaged("cannot trust the rows: one is of no kind")
+    for name in sorted(found if kinds is None else found & set(kinds)):
+        kind = kind_of(name)
+        yield from kind.table.every(db, name)
+
+
+def counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many live rows there are of each kind."""
+    found = dict(db.execute("SELECT kind, count(*) FROM rows WHERE live GROUP BY kind").fetchall())
+    memory = db.execute("SELECT count(*) FROM memories").fetchone()[0]
+    return {"memory": memory, **found} if memory else found
+
+
+def _apply_all(tx: Transaction, came: Sequence[Received | Row], why: str) -> list[Applied]:
+    """Apply rows; which of them are new here is found out at once for each kind."""
+    keys: dict[str, list[str]] = {}
+    for one in came:
+        row = one.row if isinstance(one, Received) else one
+        keys.setdefault(row.kind, []).append(row.id)
+    known = {name: kind_of(name).table.known(tx.db, name, ids) for name, ids in keys.items()}
+    done: list[Applied] = []
+    for one in came:
+        row = one.row if isinstance(one, Received) else one
+        # A category is made by the first memory in it.
+        is_new = row.id not in known[row.kind] and row.kind != tree_rows.KIND.name
+        done.append(_apply(tx, one, why, is_new=is_new))
+        known[row.kind].add(row.id)
+    return done
+
+
+def _apply_alone(tx: Transaction, one: Received | Row, why: str) -> Applied:
+    try:
+        with tx.undone_on_failure():
+            return _apply(tx, one, why)
+    except _NONSENSE:
+        return Applied(refused=1)
+
+
+def _apply(  # noqa: C901 - the steps of the one way in, in their order
+    tx: Transaction, one: Received | Row, why: str, *, is_new: bool = False
+) -> Applied:
+    theirs = one.row if isinstance(one, Received) else one
+    kind = kind_of(theirs.kind)
+    clocks = [theirs.clocks.at, *theirs.clocks.fields.values()]
+    if theirs.clocks.deleted is not None:
+        clocks.append(theirs.clocks.deleted)
+    if not all(0 <= clock < TOO_HIGH for clock, _ in clocks):
+        raise InvalidInput(f"cannot take '{theirs.id}': it was changed beyond the year 2200")
+    if kind.lives(theirs) and kind.check is not None:
+        kind.check(theirs)
+    youngest, by = max(clocks)
+    ahead = () if tx.observe(youngest) else (by,)
+    ours = None if is_new else kind.table.load(tx.db, kind.name, theirs.id)
+    merged = theirs if ours is None else merge(ours, theirs, kind.sets)
+    settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else Settled()
+    if settled.lost is not None:
+        device = settled.lost.clocks.latest[1]
+        rows.keep(tx, kind, settled.lost, why=history.CONFLICT, device=device)
+    if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
+        # It was edited after somebody else had deleted it: the rest of it comes back too.
+        merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
+    copied = bool(_given(merged, tx.device) & _given(theirs, tx.device) - _given(ours, tx.device))
+    changed = merged != ours
+    number = None
+    if changed:
+        number = rows.keep(tx, kind, ours, why=why, device=by)
+        rows.put(tx, kind, ours, merged)
+    if isinstance(one, Received):
+        # What is new cannot be in the outbox.
+        if not is_new:
+            _agree(tx, kind, one, merged)
+    elif changed:
+        rows.mark(tx, kind, theirs.id, ours, number)
+    if settled.data is not None:
+        rows.write(tx, kind, theirs.id, merged.data | settled.data, why="joined")
+    return Applied(int(changed), 0, int(settled.lost is not None), copied, ahead)
+
+
+def _given(row: Row | None, device: str) -> set[int]:
+    """The clocks of a device's own changes that a version still shows."""
+    if row is None:
+        return set()
+    clocks = row.clocks
+    found = {clocks.at, *clocks.fields.values(), clocks.deleted}
+    return {stamp[0] for stamp in found if stamp is not None and stamp[1] == device}
+
+
+def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
+    """Note what the replica has of a row, and whether it has to hear of it."""
+    if merged == one.row:
+        tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", merged.key)
+        return
+    tx.outgoing.add(merged.kind)
+    # The next version from there is made from this one.
+    base = rows.kept(tx, kind, one.row) if kind.join is not None else None
+    tx.db.execute(
+        "INSERT INTO outbox VALUES (?, ?, ?, ?, NULL)"
+        " ON CONFLICT DO UPDATE SET seen = excluded.seen, base = excluded.base, refused = NULL",
+        (*merged.key, one.version, base),
+    )
+
+
+def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> Settled:
+    """Where both sides changed one field: join what can be joined, keep what lost."""
+    if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
+        return Settled()
+    waiting = tx.db.execute(
+        "SELECT base FROM outbox WHERE kind = ? AND id = ?", ours.key
+    ).fetchone()
+    if waiting is None:
+        return Settled()
+    base = history.find(tx.db, waiting[0]) if waiting[0] is not None else None
+    clashing = _clashes(kind, base, ours, theirs)
+    if not clashing or _is_known(tx, kind, theirs, clashing):
+        return Settled()
+    settled = kind.join(tx, base, ours, theirs) if kind.join is not None else None
+    lost = theirs if merged.data.get(clashing[0]) == ours.data.get(clashing[0]) else ours
+    return settled or Settled(lost=lost)
+
+
+def _is_known(tx: Transaction, kind: Kind, theirs: Row, fields: Iterable[str]) -> bool:
+    """Whether ours was made from their version, such as a push whose answer was lost."""
+    other = stamps(theirs, kind.sets)
+    known = [stamps(v.row, kind.sets) for v in history.versions(tx.db, kind, theirs.id)]
+    return all(any(was.get(name) == other[name] for was in known) for name in fields)
+
+
+def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
+    """The fields that both sides have changed since the base, and say differently."""
+    was = stamps(base, kind.sets) if base is not None else {}
+    mine, other = stamps(ours, kind.sets), stamps(theirs, kind.sets)
+    nothing: tuple[Any, Any] = (None, ABSENT)
+    return [
+        name
+        for name in mine.keys() & other.keys()
+        if name not in _INCIDENTAL
+        and mine[name][1] != other[name][1]
+        and was.get(name, nothing)[0] not in {mine[name][0], other[name][0]}
+    ]
+
+
+def _mend(tx: Transaction, came: Iterable[Received | Row]) -> None:
+    """Put right what rows that came leave untrue together, though each is true by itself."""
+    rows_ = [one.row if isinstance(one, Received) else one for one in came]
+    if any(row.kind == memory_rows.KIND.name and _may_loosen(row) for row in rows_):
+        merging.mend_links(tx)
+    if any(row.kind == tree_rows.KIND.name and not row.data for row in rows_):
+        homeless = tx.db.execute(
+            "SELECT DISTINCT category FROM memories WHERE category NOT IN (SELECT path FROM tree)"
+        ).fetchall()
+        for (category,) in homeless:
+            tree_rows.ensure(tx, category)
+
+
+def _may_loosen(row: Row) -> bool:
+    """Whether a link may point to nothing, or run in a circle, once a memory has come."""
+    return not row.data or "merged_into" in row.data or "superseded_by" in row.data

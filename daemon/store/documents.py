@@ -1,0 +1,102 @@
+"""The documents that the state files show: the memory in EvoClaw's shapes, from the database."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
+from typing import Any, Final
+
+import msgspec
+
+from ..memory import markdown
+from ..memory import tree as trees
+from ..memory.warm import record
+from . import hot_rows, memory_md, metrics, tree_rows
+from .memory_table import SELECT, from_row
+from .transaction import Face, Rules
+
+HOT_FILE: Final = "hot-memory-state.json"
+WARM_FILE: Final = "warm-memory.json"
+TREE_FILE: Final = "memory-tree.json"
+METRICS_FILE: Final = "metrics.json"
+MARKDOWN_FILE: Final = "MEMORY.md"
+
+FILES: Final[dict[Face, str]] = {
+    "hot": HOT_FILE,
+    "warm": WARM_FILE,
+    "tree": TREE_FILE,
+    "metrics": METRICS_FILE,
+}
+STORED_METRICS: Final = (
+    "retrieval_count",
+    "evictions_today",
+    "reinforcements_today",
+    "consolidation_count",
+    "last_consolidation",
+    "context_tokens_saved",
+)
+
+
+def render(
+    db: sqlite3.Connection, wanted: Iterable[Face], now: float, rules: Rules
+) -> dict[str, str]:
+    """The wanted files as they should stand, by name. MEMORY.md's is the page of its section."""
+    files: dict[str, str] = {}
+    for face in sorted(set(wanted)):
+        if face == "hot":
+            document = hot_rows.document(db, now, rules)
+            files[HOT_FILE] = _json(document, rules.hot.max_bytes)
+            files[MARKDOWN_FILE] = markdown.render(document, now, _local_zone())
+        elif face == "warm":
+            files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm_max_bytes)
+        elif face == "tree":
+            files[TREE_FILE] = _json(tree_document(db), rules.tree.max_size_bytes)
+        elif face == "metrics":
+            files[METRICS_FILE] = _json(metrics_document(db, now), None)
+    return files
+
+
+def warm_document(db: sqlite3.Connection, now: float, rules: Rules) -> list[dict[str, Any]]:
+    """The warm memories in EvoClaw's shape, the newest first."""
+    # Left to itself SQLite takes the index that spares it the sorting, and reads the archive.
+    rows = db.execute(
+        f"{SELECT} INDEXED BY memories_warm"
+        " WHERE archived_at IS NULL ORDER BY created_at DESC, row DESC"
+    )
+    return [record(from_row(row), now, rules.scoring) for row in rows]
+
+
+def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
+    """The tree in EvoClaw's shape, with true counts, the root's included."""
+    return trees.document(tree_rows.load(db), *tree_rows.totals(db))
+
+
+def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
+    """The stored counters under EvoClaw's names, each 0 until something counts it."""
+    values = metrics.totals(db, now)
+    today = time.strftime("%Y-%m-%d", time.localtime(now))
+    found: dict[str, Any] = {"_schema_version": "2.0"}
+    for name in (*STORED_METRICS, "total_stored", "total_evicted", "total_retrieved"):
+        value = values.get(f"{name}@{today}" if name.endswith("_today") else name, 0.0)
+        found[name] = int(value) if value == int(value) else value
+    return found
+
+
+def section_size(document: dict[str, Any], now: float) -> int:
+    """The bytes of the section of MEMORY.md that shows a hot document."""
+    return len(memory_md.section(markdown.render(document, now, _local_zone())).encode())
+
+
+def _local_zone() -> tzinfo:
+    zone = datetime.now().astimezone().tzinfo
+    assert zone is not None
+    return zone
+
+
+def _json(document: Any, limit: int | None) -> str:
+    """Indented for people, as long as even that stays within the limit."""
+    compact = msgspec.json.encode(document)
+    indented = msgspec.json.format(compact, indent=2) + b"\n"
+    return (indented if limit is None or len(indented) <= limit else compact).decode()

@@ -1,0 +1,28 @@
+"""The registry: every kind of row, once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import hot_rows, key_values, memory_rows, metrics, notes, tree_rows, uses
+from .kind import Kind, unknown
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        memory_rows.KIND,
+        hot_rows.KIND,
+        tree_rows.KIND,
+        key_values.KIND,
+        notes.KIND,
+        uses.KIND,
+        metrics.KIND,
+    )
+}
+# The kinds that make up the critical state.
+URGENT: Final = frozenset(kind.name for kind in KINDS.values() if kind.urgent)
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a row; one of another release is kept and passed on as it is."""
+    return KINDS.get(name) or unknown(name)

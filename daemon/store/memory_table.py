@@ -1,0 +1,258 @@
+"""Memories as rows: a table with columns and full text, instead of JSON."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from thermocline.sync import Clocks, Fields, Row
+
+from ..errors import StoreDamaged
+from ..memory.indexing import indexed_columns
+from ..memory.records import Memory, Metadata
+from ..memory.scoring import score_of
+from ..memory.warm import record_size
+from .kind import ROWS
+from .schema import INDEX_VERSION
+from .transaction import Transaction
+
+# `group` is a word of SQL's; its column is `grp`.
+FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
+SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
+# Derived on each device: from scores and caps, and from the uses that all devices have counted.
+DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
+# What the row of a memory holds.
+SAID: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
+# Set while the index may hold words of texts that are gone.
+WORDS_TO_FORGET: Final = "words_to_forget"
+
+_SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in SAID)
+_DERIVED: Final = tuple(sorted(DERIVED))
+_COLUMNS: Final = [
+    *("grp" if name == "group" else name for name in _SAID),
+    "clocks",
+    "extra",
+    "size",
+]
+_UPDATE: Final = (
+    f"UPDATE memories SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
+    " WHERE id = ? RETURNING row"
+)
+INSERT: Final = (
+    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
+    f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
+)
+_TAGS = FIELDS.index("tags")
+_METADATA = FIELDS.index("metadata")
+_DATA = FIELDS.index("data")
+_NO_METADATA = "{}"
+_AT_ONCE: Final = 500
+# Uses that a memory brought along from elsewhere, in its row.
+_BROUGHT: Final = ("access_count", "last_accessed_at")
+_DEFAULTS: Final = {
+    field.name: field.default for field in msgspec.structs.fields(Memory) if field.name in SAID
+}
+
+
+def from_row(row: Sequence[Any]) -> Memory:
+    """The memory in a row of `SELECT`."""
+    values = list(row)
+    tags, metadata = values[_TAGS], values[_METADATA]
+    try:
+        values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
+        values[_METADATA] = (
+            Metadata() if metadata == _NO_METADATA else msgspec.json.decode(metadata, type=Metadata)
+        )
+        if values[_DATA] is not None:
+            values[_DATA] = msgspec.json.decode(values[_DATA])
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _damaged(values[0]) from error
+    return Memory(**dict(zip(Memory.__struct_fields__, values, strict=True)))
+
+
+def said(memory: Memory) -> Fields:
+    """What a memory says, as the data of its row; defaults and what is derived are left out."""
+    fields: Fields = {}
+    for name, default in _DEFAULTS.items():
+        value = getattr(memory, name)
+        if value != default:
+            fields[name] = value
+    if memory.tags:
+        fields["tags"] = list(memory.tags)
+    if "metadata" in fields:
+        lists = msgspec.structs.asdict(memory.metadata)
+        fields["metadata"] = {name: list(found) for name, found in lists.items() if found}
+    return fields
+
+
+def memory_of(row: Row) -> Memory:
+    """The memory in the data of a row, with the uses that came with it alone.
+
+    Raises:
+        msgspec.ValidationError: it is not one.
+    """
+    fields: Fields = {name: v for name, v in row.data.items() if name in SAID or name in _BROUGHT}
+    fields["id"] = row.id
+    return msgspec.convert(fields, Memory)
+
+
+class MemoryTable:
+    """The table `memories`. What is left of a deleted memory stands in `rows`."""
+
+    def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
+        """The row as it stands, deleted or not."""
+        found = db.execute(
+            f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE id = ?", (key,)
+        ).fetchone()
+        return _row(found) if found is not None else ROWS.load(db, kind, key)
+
+    def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
+        """Write columns and full text, or take them away."""
+        known = memory_of(before) if before is not None and "text" in before.data else None
+        if not live:
+            if known is not None:
+                _take_away(tx, known)
+            ROWS.store(tx, before, row, live=False)
+            return
+        memory = memory_of(row)
+        if known is not None:
+            written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
+            if indexed_columns(known) != indexed_columns(memory):
+                _unindex(tx, written[0], known)
+                _index(tx, written[0], memory)
+            return
+        if before is not None:
+            tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
+        if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+            memory = msgspec.structs.replace(memory, archived_at=tx.now)
+        derived = [getattr(memory, name) for name in _DERIVED]
+        written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
+        _index(tx, written.lastrowid or 0, memory)
+
+    def normal(self, row: Row) -> Row:
+        """The row with numbers as numbers of the same type, and without fields at their default."""
+        if "text" not in row.data:
+            return row
+        extra = {name: value for name, value in row.data.items() if name not in SAID}
+        return _normal(memory_of(row), extra, row.clocks)
+
+    def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
+        """Those of the ids for which there is a memory, or what is left of one."""
+        found = db.execute(
+            "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+            (_json(keys),),
+        )
+        return {key for (key,) in found} | ROWS.known(db, kind, keys)
+
+    def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
+        """Each row, deleted ones included, a few hundred at a time."""
+        after = 0
+        while True:
+            found = db.execute(
+                f"SELECT row, clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row > ?"
+                " ORDER BY row LIMIT ?",
+                (after, _AT_ONCE),
+            ).fetchall()
+            for _, *rest in found:
+                yield _row(rest)
+            if len(found) < _AT_ONCE:
+                break
+            after = found[-1][0]
+        yield from ROWS.every(db, kind)
+
+
+def rebuild_index(tx: Transaction) -> None:
+    """Build the full-text index anew from the texts."""
+    tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
+    after = 0
+    while True:
+        found = tx.db.execute(
+            f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? ORDER BY row LIMIT ?",
+            (after, _AT_ONCE),
+        ).fetchall()
+        for number, *rest in found:
+            _index(tx, number, from_row(rest))
+        if len(found) < _AT_ONCE:
+            break
+        after = found[-1][0]
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
+
+
+def is_index_current(db: sqlite3.Connection) -> bool:
+    """Whether the index was made as this release makes it.
+
+    A text is taken out of the index by its words, which have to be those that it was put in with.
+    """
+    found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
+    return found is not None and found[0] == str(INDEX_VERSION)
+
+
+def _row(found: Sequence[Any]) -> Row:
+    clocks, extra, *columns = found
+    try:
+        others = {} if extra is None else msgspec.json.decode(extra)
+        stamps = msgspec.json.decode(clocks, type=Clocks)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _damaged(columns[0]) from error
+    return _normal(from_row(columns), others, stamps)
+
+
+def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
+    data = said(memory) | extra
+    if memory.tags:
+        # As the merge of rows has them.
+        data["tags"].sort()
+    return Row(
+        kind="memory",
+        id=memory.id,
+        data=dict(sorted(data.items())),
+        clocks=clocks,
+    )
+
+
+def _said_values(memory: Memory, row: Row) -> list[Any]:
+    values = {name: getattr(memory, name) for name in _SAID}
+    metadata = memory.metadata
+    plain = not (metadata.urls or metadata.commands or metadata.paths)
+    values["tags"] = _json(memory.tags)
+    values["metadata"] = _NO_METADATA if plain else _json(metadata)
+    values["data"] = None if memory.data is None else _json(memory.data)
+    extra = {name: value for name, value in row.data.items() if name not in SAID}
+    clocks = row.encoded()[1]
+    return [*values.values(), clocks, _json(extra) if extra else None, record_size(memory)]
+
+
+def _score(tx: Transaction, memory: Memory) -> float:
+    return score_of(memory, tx.now, tx.rules.scoring)
+
+
+def _damaged(key: str) -> StoreDamaged:
+    return StoreDamaged(f"cannot trust the memory '{key}': it is not what was written")
+
+
+def _take_away(tx: Transaction, memory: Memory) -> None:
+    gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
+    _unindex(tx, gone.fetchone()[0], memory)
+
+
+def _index(tx: Transaction, number: int, memory: Memory) -> None:
+    tx.db.execute(
+        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
+        (number, *indexed_columns(memory)),
+    )
+
+
+def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
+    tx.db.execute(
+        "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
+        " VALUES ('delete', ?, ?, ?, ?)",
+        (number, *indexed_columns(memory)),
+    )
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (WORDS_TO_FORGET,))
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

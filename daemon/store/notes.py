@@ -1,0 +1,226 @@
+"""Notes and logs of the workspace: their rows, and what their files on the disk show.
+
+Disk and rows change independently. `take` brings changed files into the rows, `waiting` lists the
+rows that are not yet on the disk, and `placed` records that they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from thermocline.sync import Row, Stamp
+
+from ..errors import InvalidInput
+from ..memory import lines, workspace
+from ..memory.checks import check_time
+from . import rows
+from .history import CONFLICT
+from .kind import Kind, Settled
+from .transaction import Transaction
+
+
+class Note(msgspec.Struct, frozen=True):
+    """The data of a row. `modified_at` is in seconds since the epoch."""
+
+    text: str
+    modified_at: float = 0.0
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """Size in bytes and modification time in nanoseconds: they differ once a file was written."""
+
+    size: int
+    mtime: int
+
+
+# There is no file.
+NOWHERE: Final = Stand(-1, 0)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file that does not stand as it was known."""
+
+    path: str
+    stand: Stand
+    text: str
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A row that is not yet on the disk.
+
+    Attributes:
+        note: what the file shall say; None: it is to be removed.
+        stand: of the file that may be replaced; one that stands otherwise was written since.
+    """
+
+    path: str
+    note: Note | None
+    stand: Stand
+
+
+class _OnDisk(msgspec.Struct, frozen=True):
+    stand: Stand
+    shown: str | None
+
+
+def known(db: sqlite3.Connection) -> dict[str, Stand]:
+    """How every file stood when it was compared with its row last."""
+    found = db.execute("SELECT path, size, mtime FROM notes_on_disk")
+    return {path: Stand(size, mtime) for path, size, mtime in found}
+
+
+def take(tx: Transaction, found: Iterable[Found], vanished: Iterable[str]) -> int:
+    """Take in what has changed on the disk; return the number of rows that changed.
+
+    Where a row has changed too, the two are joined, against the text that the file had before.
+
+    Args:
+        tx: the transaction.
+        found: files that are new, or do not stand as they were known.
+        vanished: files that were there, and no longer are.
+    """
+    changed = sum(_take(tx, file) for file in found)
+    return changed + sum(_vanish(tx, path) for path in vanished)
+
+
+def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[Waiting]:
+    """Rows that are not yet on the disk, by path, those with paths behind `after`."""
+    found = db.execute(
+        "SELECT path, size, mtime FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
+        " ORDER BY path LIMIT ?",
+        (after, limit),
+    ).fetchall()
+    return [
+        Waiting(path, _note(rows.load(db, KIND, path)), Stand(size, mtime))
+        for path, size, mtime in found
+    ]
+
+
+def placed(tx: Transaction, written: Iterable[tuple[Waiting, Stand]]) -> None:
+    """Record how files stand that were written or removed.
+
+    A row that has changed since goes on waiting, and may replace what stands there now.
+    """
+    for one, stand in written:
+        _stand(tx, one.path, stand, "" if one.note is None else one.note.text)
+
+
+def _take(tx: Transaction, file: Found) -> bool:
+    row = rows.load(tx.db, KIND, file.path)
+    before = _on_disk(tx, file.path)
+    if row is None and before is not None and before.shown == file.text and file.text:
+        # It was only touched: its row was deleted elsewhere.
+        _stand(tx, file.path, file.stand, file.text)
+        return False
+    text = file.text
+    if row is not None and before is not None and before.shown is not None:
+        joined = _joined(file.path, before.shown, row.data["text"], file.text)
+        text = joined.text
+        if joined.contradicts:
+            rows.keep(tx, KIND, row, why=CONFLICT, device=_changed_at(row)[1])
+            _keep_beside(tx, row)
+    changed = row is None or row.data["text"] != text
+    if changed:
+        modified_at = max(0.0, min(file.stand.mtime / 1e9, tx.now))
+        rows.write(tx, KIND, file.path, {"text": text, "modified_at": modified_at})
+    _stand(tx, file.path, file.stand, file.text)
+    return changed
+
+
+def _vanish(tx: Transaction, path: str) -> bool:
+    before = _on_disk(tx, path)
+    is_deleted = before is not None and before.shown is None
+    if is_deleted:
+        rows.write(tx, KIND, path, None)
+    # What was written elsewhere since is placed again.
+    _stand(tx, path, NOWHERE, "")
+    return is_deleted
+
+
+def _stand(tx: Transaction, path: str, stand: Stand, shows: str) -> None:
+    """Record how a file stands, and what it shows."""
+    row = rows.load(tx.db, KIND, path)
+    if row is None and stand == NOWHERE:
+        tx.db.execute("DELETE FROM notes_on_disk WHERE path = ?", (path,))
+        return
+    agrees = row is not None and stand != NOWHERE and row.data["text"] == shows
+    tx.db.execute(
+        "INSERT OR REPLACE INTO notes_on_disk VALUES (?, ?, ?, ?)",
+        (path, stand.size, stand.mtime, None if agrees else shows),
+    )
+
+
+def _on_disk(tx: Transaction, path: str) -> _OnDisk | None:
+    found = tx.db.execute(
+        "SELECT size, mtime, shown FROM notes_on_disk WHERE path = ?", (path,)
+    ).fetchone()
+    return None if found is None else _OnDisk(Stand(*found[:2]), found[2])
+
+
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
+    """The file no longer shows what the row says."""
+    was = before.data["text"] if before is not None and KIND.lives(before) else None
+    if was == after.data.get("text"):
+        return
+    tx.db.execute(
+        "INSERT INTO notes_on_disk VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET shown = coalesce(shown, excluded.shown)",
+        (after.id, NOWHERE.size, NOWHERE.mtime, was or ""),
+    )
+
+
+def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled | None:
+    earlier, later = sorted((ours, theirs), key=_changed_at)
+    was = base.data.get("text", "") if base is not None else ""
+    joined = _joined(ours.id, was, earlier.data["text"], later.data["text"])
+    if joined.contradicts:
+        _keep_beside(tx, earlier)
+    modified_at = max(one.data.get("modified_at", 0.0) for one in (ours, theirs))
+    data = {"text": joined.text, "modified_at": modified_at}
+    return Settled(data, earlier if joined.contradicts else None)
+
+
+def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
+    joined = lines.join(base, earlier, later, log=workspace.is_log(path))
+    if len(joined.text.encode()) > workspace.LARGEST:
+        return lines.Joined(later, contradicts=True)
+    return joined
+
+
+def _keep_beside(tx: Transaction, row: Row) -> None:
+    """Keep a version that a join left lines of out as a note of its own."""
+    text = row.data["text"]
+    digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    copy = workspace.copy_path(row.id, _changed_at(row)[1], digest)
+    if rows.load(tx.db, KIND, copy) is None:
+        rows.write(tx, KIND, copy, dict(row.data))
+
+
+def _changed_at(row: Row) -> Stamp:
+    return row.clocks.fields.get("text", row.clocks.at)
+
+
+def _note(row: Row | None) -> Note | None:
+    return None if row is None else msgspec.convert(row.data, Note)
+
+
+def _check(row: Row) -> None:
+    found = msgspec.convert(row.data, Note)
+    if not workspace.belongs(row.id) or len(found.text.encode()) > workspace.LARGEST:
+        raise InvalidInput(f"cannot take '{row.id}' for a file of the workspace")
+    check_time(found.modified_at, field="modified_at")
+
+
+KIND: Final = Kind(
+    name="note",
+    fields=frozenset(Note.__struct_fields__),
+    vital=("text",),
+    check=_check,
+    applied=_applied,
+    join=_join,
+)

@@ -1,0 +1,130 @@
+"""What the replica does not have: the rows that wait, and how far it was followed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from thermocline.sync import Link, Pending, version_of
+
+from . import noted
+from . import rows as stored
+from .apply import every
+from .database import FILE_NAME
+from .kinds import kind_of
+from .transaction import Transaction
+
+_LINK: Final = "link"
+
+
+def link(db: sqlite3.Connection) -> Link:
+    """How far the replica was followed; from the beginning, if never or if that is unreadable."""
+    return noted.read(db, _LINK, Link) or Link()
+
+
+def follow(tx: Transaction, link: Link) -> None:
+    """Note how far the replica was followed."""
+    noted.write(tx, _LINK, link)
+
+
+def pending(
+    db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int, max_bytes: int
+) -> list[Pending]:
+    """Rows that the replica does not have; as for `Local`."""
+    found: list[Pending] = []
+    room = max_bytes
+    for one in _waiting(db, kinds, limit):
+        data, clocks = one.row.encoded()
+        room -= len(data or "") + len(clocks) + len(one.row.id)
+        if room < 0 and found:
+            break
+        found.append(one)
+    return found
+
+
+def queued(db: sqlite3.Connection) -> dict[str, int]:
+    """How many rows of each kind the replica has still to hear of."""
+    rows = db.execute(
+        "SELECT kind, count(*) FROM outbox WHERE refused IS NULL GROUP BY kind ORDER BY kind"
+    )
+    return dict(rows.fetchall())
+
+
+def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Kind, id and reason of each row that the replica cannot take as it stands."""
+    return db.execute(
+        "SELECT kind, id, refused FROM outbox WHERE refused IS NOT NULL LIMIT 100"
+    ).fetchall()
+
+
+def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
+    """The replica has these versions now. A row that has changed since stays pending."""
+    for one in rows:
+        kind = kind_of(one.row.kind)
+        now = version_of(kind.table.load(tx.db, kind.name, one.row.id))
+        if now == one.version:
+            tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", one.row.key)
+        else:
+            tx.db.execute(
+                "UPDATE outbox SET seen = ?, base = ? WHERE kind = ? AND id = ?",
+                (one.version, stored.kept(tx, kind, one.row), *one.row.key),
+            )
+    follow(tx, link)
+
+
+def gone(tx: Transaction, rows: Sequence[Pending]) -> None:
+    """The replica no longer has these rows; what it gets next need not be made from them."""
+    tx.db.executemany(
+        "UPDATE outbox SET seen = NULL, base = NULL WHERE kind = ? AND id = ?",
+        [one.row.key for one in rows],
+    )
+
+
+def set_aside(tx: Transaction, row: Pending, reason: str) -> None:
+    """The replica cannot take this version: it waits no more until it is changed."""
+    tx.db.execute("UPDATE outbox SET refused = ? WHERE kind = ? AND id = ?", (reason, *row.row.key))
+
+
+def offer_all(tx: Transaction, link: Link) -> None:
+    """Begin with another replica: every row waits, as if none of it had ever been there."""
+    tx.db.execute("DELETE FROM outbox")
+    tx.db.executemany(
+        "INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL)", (row.key for row in every(tx.db))
+    )
+    follow(tx, link)
+
+
+def is_waiting(folder: Path) -> bool:
+    """Whether a closed memory has something that its replica does not have. Blocking."""
+    path = folder / FILE_NAME
+    if not path.is_file():
+        return False
+    try:
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error:
+        return False
+    try:
+        return db.execute("SELECT 1 FROM outbox WHERE refused IS NULL").fetchone() is not None
+    except sqlite3.Error:
+        # Opening it tells what is wrong.
+        return False
+    finally:
+        db.close()
+
+
+def _waiting(db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int) -> Iterator[Pending]:
+    condition, names = "", sorted(kinds or ())
+    if kinds is not None:
+        condition = f"AND kind IN ({', '.join('?' * len(names))})"
+    waiting: list[Any] = db.execute(
+        f"SELECT kind, id, seen FROM outbox WHERE refused IS NULL {condition}"
+        " ORDER BY kind, id LIMIT ?",
+        (*names, limit),
+    ).fetchall()
+    for name, key, seen in waiting:
+        row = kind_of(name).table.load(db, name, key)
+        version = version_of(row)
+        if row is not None and version is not None:
+            yield Pending(row, version, seen)

@@ -1,0 +1,51 @@
+"""Rows as lines of JSON: what a backup holds, and what an import takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from thermocline.sync import Clocks, Row
+
+_LONGEST_LINE: Final = 16_777_216
+
+
+class _Line(msgspec.Struct):
+    kind: str
+    id: str
+    clocks: Clocks
+    data: dict[str, Any] | None = None
+
+
+def line_of(row: Row) -> bytes:
+    """A row as one line of JSON."""
+    data, clocks = row.encoded()
+    whole = {
+        "kind": row.kind,
+        "id": row.id,
+        "data": None if data is None else msgspec.Raw(data.encode()),
+        "clocks": msgspec.Raw(clocks.encode()),
+    }
+    return msgspec.json.encode(whole) + b"\n"
+
+
+def rows_in(lines: BinaryIO) -> Iterator[Row | None]:
+    """The row of each line; None for a line that is none."""
+    while line := lines.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield None
+        elif line.strip():
+            yield row_of(line)
+
+
+def row_of(line: bytes) -> Row | None:
+    """The row in a line; None where it is none."""
+    try:
+        found = msgspec.json.decode(line, type=_Line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return Row(kind=found.kind, id=found.id, data=found.data or {}, clocks=found.clocks)

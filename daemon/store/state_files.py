@@ -1,0 +1,399 @@
+"""The state files: the memory in EvoClaw's shapes, for people and for other tools.
+
+They are rendered from the database and never read back as truth. A file that somebody else has
+changed is set aside under a name that says so, reported, and written again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
+from ..problems import Problems
+from . import atomic, documents, memory_md
+from .documents import FILES, MARKDOWN_FILE
+from .readers import Readers
+from .transaction import Face, Rules, Transaction
+from .writer import Writer
+
+_FACE_OF: Final[dict[str, Face]] = {
+    **{name: face for face, name in FILES.items()},
+    MARKDOWN_FILE: "hot",
+}
+_RETRY_SECONDS: Final = 5.0
+# A few changes are shown at once; a steady load has its files written this often.
+_AT_ONCE: Final = 3.0
+_STEADY_SECONDS: Final = 10.0
+# Several times what the caps allow. Whatever is larger was not written by a daemon.
+_LARGEST: Final = 1_048_576
+_LARGEST_MARKDOWN: Final = 4_194_304
+
+_Stamp: TypeAlias = tuple[int, int, int]
+
+
+class StateFiles:
+    """Keeps the state files of one agent in step with its database.
+
+    Args:
+        agent: its id, for messages.
+        folder: where the JSON files are.
+        memory_md: the file whose section shows the hot state.
+        writer, readers: the database.
+        rules: gives the limits in force.
+        now: the clock.
+        problems: where a file that was set aside, or a full disk, is reported.
+        damaged: called when the database turns out to be damaged.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of one agent, by name
+        self,
+        agent: str,
+        folder: Path,
+        memory_md: Path,
+        *,
+        writer: Writer,
+        readers: Readers,
+        rules: Callable[[], Rules],
+        now: Callable[[], float],
+        problems: Problems,
+        damaged: Callable[[StoreDamaged], None],
+    ) -> None:
+        self._agent = agent
+        self._disk = _Disk(agent, folder, memory_md, problems)
+        self._writer = writer
+        self._readers = readers
+        self._rules = rules
+        self._now = now
+        self._problems = problems
+        self._damaged = damaged
+        self._wanted: set[Face] = set()
+        self._wake = asyncio.Event()
+        self._busy = asyncio.Lock()
+        self._flushing: set[asyncio.Task[bool]] = set()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a file is behind the database."""
+        return bool(self._wanted) or self._busy.locked()
+
+    def want(self, names: Iterable[Face]) -> None:
+        """Have files written soon: a few changes after the delay, a steady load every 10 s."""
+        self._wanted.update(names)
+        self._wake.set()
+
+    async def run(self, delay_seconds: Callable[[], float]) -> None:
+        """Write what is wanted, until cancelled.
+
+        Args:
+            delay_seconds: gives how long changes may gather before they are written.
+        """
+        allowance, refilled = _AT_ONCE, time.monotonic()
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(delay_seconds())
+            self._wake.clear()
+            if not self._wanted:
+                continue
+            allowance += (time.monotonic() - refilled) / _STEADY_SECONDS
+            if allowance < 1.0:
+                await asyncio.sleep((1.0 - allowance) * _STEADY_SECONDS)
+                allowance = 1.0
+            allowance, refilled = min(allowance, _AT_ONCE) - 1.0, time.monotonic()
+            if not await self.flush():
+                await asyncio.sleep(_RETRY_SECONDS)
+                self._wake.set()
+
+    async def flush(self) -> bool:
+        """Bring every file up to date now. False: the disk refused, and it is tried again.
+
+        A cancelled caller does not cancel the writing: a thread that went on writing alone could
+        later put an old file over a newer one.
+        """
+        flushing = asyncio.create_task(self._flush(), name=f"state files of {self._agent}")
+        self._flushing.add(flushing)
+        flushing.add_done_callback(self._flushing.discard)
+        return await asyncio.shield(flushing)
+
+    async def finish(self) -> None:
+        """Wait until nothing is being written."""
+        await asyncio.gather(*self._flushing, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Notice files that others changed or removed, and write them again."""
+        async with self._busy:
+            names = await asyncio.to_thread(self._disk.touched)
+        if names:
+            self._wanted.update(_FACE_OF[name] for name in names)
+            await self.flush()
+
+    async def _flush(self) -> bool:
+        async with self._busy:
+            wanted, self._wanted = self._wanted, set()
+            try:
+                await self._write(wanted)
+            except (OSError, ThermoclineError) as error:
+                self._wanted |= wanted
+                if isinstance(error, StoreDamaged):
+                    self._damaged(error)
+                self._problems.report(
+                    "state_files_behind",
+                    self._agent,
+                    f"cannot write the state files of '{self._agent}': {error}",
+                    "free some space, or make the folder writable; nothing is lost meanwhile",
+                )
+                return False
+            self._problems.clear("state_files_behind", self._agent)
+            return True
+
+    async def _write(self, wanted: set[Face]) -> None:
+        if not wanted:
+            return
+        rules, now, known = self._rules(), self._now(), self._disk.known
+
+        def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
+            return documents.render(db, wanted, now, rules), known or _load_digests(db)
+
+        rendered, self._disk.known = await self._readers.run(read)
+        changes, failures = await asyncio.to_thread(self._disk.prepare, rendered)
+        if changes:
+            await self._replace(changes)
+        for failure in failures:
+            raise failure
+
+    async def _replace(self, changes: list[_Change]) -> None:
+        digests = {change.name: change.digests for change in changes}
+        try:
+            # Not synced alone: the sync that makes the files durable includes the database's log,
+            # so that after a power cut each file is known as this daemon's, the old or the new.
+            await self._writer.submit(lambda tx: _note(tx, digests), durable=False)
+        except BaseException:
+            await asyncio.to_thread(_discard, changes)
+            raise
+        missed = await asyncio.to_thread(self._disk.finish, changes)
+        self._wanted.update(_FACE_OF[name] for name in missed)
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A file that is about to be replaced: what stood there, and what may stand there from now."""
+
+    name: str
+    stamp: _Stamp | None
+    digests: str
+    new: atomic.Replacement
+
+
+class _Disk:
+    """The files of one agent. Blocking.
+
+    Attributes:
+        known: by name, the digests of this daemon's contents that the file may have, separated
+            by blanks; the newest last.
+    """
+
+    def __init__(self, agent: str, folder: Path, memory_md: Path, problems: Problems) -> None:
+        self.known: dict[str, str] = {}
+        self._agent = agent
+        self._paths = {name: folder / name for name in FILES.values()}
+        self._paths[MARKDOWN_FILE] = memory_md
+        self._problems = problems
+        self._stamps: dict[str, _Stamp | None] = {}
+
+    def touched(self) -> list[str]:
+        """The files that do not stand as they were last seen."""
+        return [
+            name
+            for name, path in self._paths.items()
+            if name in self._stamps and _stamp(path) != self._stamps[name]
+        ]
+
+    def prepare(self, rendered: Mapping[str, str]) -> tuple[list[_Change], list[Exception]]:
+        """Write each file that differs beside its place; set aside what others wrote there.
+
+        Returns:
+            The changes, and why other files cannot be written.
+        """
+        changes: list[_Change] = []
+        failures: list[Exception] = []
+        for name, text in rendered.items():
+            prepare = self._prepare_section if name == MARKDOWN_FILE else self._prepare_json
+            try:
+                change = prepare(name, text)
+            except (OSError, ThermoclineError) as error:
+                failures.append(error)
+                continue
+            if change is not None:
+                changes.append(change)
+        return changes, failures
+
+    def finish(self, changes: list[_Change]) -> list[str]:
+        """Sync once and replace the files; return those that somebody has changed meanwhile."""
+        missed: list[str] = []
+        pending = list(changes)
+        try:
+            atomic.sync(change.new for change in changes)
+            while pending:
+                change = pending[0]
+                if _stamp(change.new.path) != change.stamp:
+                    change.new.discard()
+                    missed.append(change.name)
+                else:
+                    self._stamps[change.name] = _stamp_of(change.new.finish())
+                    self.known[change.name] = change.digests
+                del pending[0]
+        except BaseException:
+            _discard(pending)
+            raise
+        return missed
+
+    def _prepare_json(self, name: str, text: str) -> _Change | None:
+        path, content, current = self._paths[name], text.encode(), ""
+        stamp = _stamp(path)
+        try:
+            found, stood = atomic.read(path, max(_LARGEST, 2 * len(content)))
+        except FileNotFoundError:
+            stamp = None
+        except (Conflict, TooLarge, PermissionError) as error:
+            self._set_aside(name, str(error))
+            stamp = None
+        else:
+            stamp, current = _stamp_of(stood), hashlib.sha256(found).hexdigest()
+            if found == content:
+                self._stamps[name] = stamp
+                return None
+            if current not in self.known.get(name, "").split():
+                self._set_aside(name, "somebody else wrote it")
+                stamp, current = None, ""
+        digest = hashlib.sha256(content).hexdigest()
+        return _Change(name, stamp, f"{current} {digest}", atomic.Replacement(path, content))
+
+    def _prepare_section(self, name: str, page: str) -> _Change | None:
+        path = self._paths[name]
+        try:
+            found, stood = atomic.read(path, _LARGEST_MARKDOWN, alone=True)
+            stamp, mode, owner = _stamp_of(stood), stat.S_IMODE(stood.st_mode), _owner(stood)
+        except FileNotFoundError:
+            found, stamp, mode, owner = b"", None, 0o600, None
+        except (Conflict, TooLarge, PermissionError) as error:
+            self._leave(name, str(error))
+            return None
+        try:
+            before = memory_md.page_in(found)
+            content = memory_md.put(found, page)
+        except InvalidInput as error:
+            self._leave(name, error.message, error.hint)
+            return None
+        if memory_md.same(before, page):
+            self._stamps[name] = stamp
+            self._problems.clear("memory_md_left", self._agent)
+            return None
+        current = "" if before is None else memory_md.digest(before)
+        if before is not None and current not in self.known.get(name, "").split():
+            self._keep_section(path, before, mode)
+        try:
+            new = atomic.Replacement(path, content, mode, owner)
+        except Conflict as error:
+            self._leave(name, error.message)
+            return None
+        self._problems.clear("memory_md_left", self._agent)
+        return _Change(name, stamp, f"{current} {memory_md.digest(page)}", new)
+
+    def _set_aside(self, name: str, why: str) -> None:
+        path = self._paths[name]
+        aside = atomic.set_aside(path, "changed", time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
+        self._report(name, f"{path} was changed ({why}); it was set aside as {aside.name}", aside)
+
+    def _keep_section(self, path: Path, page: str, mode: int) -> None:
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        aside = atomic.free_name(path, "changed", stamp)
+        atomic.write(aside, page.encode(errors="surrogateescape"), mode)
+        message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
+        self._report(MARKDOWN_FILE, message, aside)
+
+    def _report(self, name: str, message: str, aside: Path) -> None:
+        self._problems.report(
+            "state_file_set_aside",
+            f"{self._agent}/{name}",
+            message,
+            f"take over what is new in it with `thermocline import {aside}`",
+            lasting=False,
+        )
+
+    def _leave(self, name: str, why: str, hint: str | None = None) -> None:
+        """Report that MEMORY.md cannot be used; nothing of it is touched."""
+        path = self._paths[name]
+        self._stamps[name] = _stamp(path)
+        self._problems.report(
+            "memory_md_left",
+            self._agent,
+            f"the section of {path} is not written: {why}",
+            hint or "make it a file of its own that the daemon may write",
+            lasting=False,
+        )
+
+
+def note_present(db: sqlite3.Connection, folder: Path, memory_md_path: Path) -> None:
+    """Note the files as they stand as this daemon's: all that is in them was taken over.
+
+    Otherwise they would be set aside as changed by somebody else.
+    """
+    for name in FILES.values():
+        try:
+            content, _ = atomic.read(folder / name, _LARGEST)
+        except (OSError, ThermoclineError):
+            continue
+        _put(db, name, hashlib.sha256(content).hexdigest())
+    try:
+        page = memory_md.page_in(atomic.read(memory_md_path, _LARGEST_MARKDOWN)[0])
+    except (OSError, ThermoclineError):
+        return
+    if page is not None:
+        _put(db, MARKDOWN_FILE, memory_md.digest(page))
+
+
+def note_rendered(db: sqlite3.Connection, rendered: Mapping[str, str]) -> None:
+    """Note files that go along with a copy of the database."""
+    for name, text in rendered.items():
+        _put(db, name, memory_md.digest(text))
+
+
+def _load_digests(db: sqlite3.Connection) -> dict[str, str]:
+    return dict(db.execute("SELECT name, digest FROM state_files").fetchall())
+
+
+def _note(tx: Transaction, digests: Mapping[str, str]) -> None:
+    for name, digest in digests.items():
+        _put(tx.db, name, digest)
+
+
+def _put(db: sqlite3.Connection, name: str, digest: str) -> None:
+    db.execute("INSERT OR REPLACE INTO state_files VALUES (?, ?)", (name, digest))
+
+
+def _discard(changes: Iterable[_Change]) -> None:
+    for change in changes:
+        change.new.discard()
+
+
+def _owner(found: os.stat_result) -> tuple[int, int]:
+    return found.st_uid, found.st_gid
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        return _stamp_of(path.lstat())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _stamp_of(found: os.stat_result) -> _Stamp:
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,411 @@
+"""Consolidation: the steps that keep a memory tidy, and a run of some of them.
+
+A step is one or more transactions of its own, and harmless when it is repeated. A run that was
+interrupted loses nothing: the next run begins again. A step that fails stops no other.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ..errors import ModelUnavailable
+from ..memory import ageing
+from ..memory import tree as trees
+from ..memory.hot import document_size
+from ..memory.hot.document import HOT_MEMORIES
+from ..memory.scoring import DAY, score, tier_of
+from ..memory.tree_rebuild import Operation
+from ..store import documents, hot_rows, noted, settling, tree_rows
+from ..store.agent_store import AgentStore
+from ..store.database import translate_os
+from ..store.transaction import Event, Rules, Transaction
+from . import history, rebuilding
+from .advice import Advisor, asked
+from .cleaning import clean
+from .ingesting import Ingestion, ingest
+from .last_runs import words_of
+from .report import FOLDER, write_report
+from .tidying import tidy
+
+Step: TypeAlias = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot", "report"]
+Mode: TypeAlias = Literal["quick", "daily", "monthly", "full"]
+# What a step found and did, under the names of `Outcome`.
+Facts: TypeAlias = dict[str, Any]
+Count: TypeAlias = int | UnsetType
+
+# In the order in which they run: what is ingested goes through all the others, and the hot state
+# is written last, when what it shows is settled.
+STEPS: Final[tuple[Step, ...]] = get_args(Step)
+_QUICK: Final[tuple[Step, ...]] = ("evict", "hot")
+_DAILY: Final[tuple[Step, ...]] = (*_QUICK, "ingest", "prune", "merge")
+_MONTHLY: Final[tuple[Step, ...]] = (*_DAILY, "rebuild", "clean")
+_OF_MODE: Final[dict[Mode, tuple[Step, ...]]] = {
+    "quick": _QUICK,
+    "daily": _DAILY,
+    "monthly": _MONTHLY,
+    "full": (*_MONTHLY, "report"),
+}
+_DAYS_AT_MOST: Final = 366
+_NOTES_READ: Final = "notes_read"
+_REPORTED: Final = "reported"
+
+
+def steps_of(mode: Mode) -> tuple[Step, ...]:
+    """The steps of a mode, in order."""
+    return tuple(step for step in STEPS if step in _OF_MODE[mode])
+
+
+def covered_by(mode: Mode) -> tuple[str, ...]:
+    """The jobs that a run of `mode` contains."""
+    smaller: tuple[Mode, ...] = ("quick", "daily", "monthly")
+    found = [one for one in smaller if one != mode and set(steps_of(one)) < set(steps_of(mode))]
+    return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """The number of warm memories by the tier of their scores."""
+
+    hot: int
+    warm: int
+    cold: int
+    frozen: int
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run did, or would do; an optional field is there if its step was part of the run.
+
+    Attributes:
+        mode, agent_id, timestamp, evicted_warm, archived_cold, hot_size_bytes, ingested_facts,
+            ingest_skipped, ingest_error, pruned_nodes, tree_rebuilt: EvoClaw's. The tree was
+            rebuilt by "llm" or by "rule"; "counts-only" says that nothing had to be changed.
+        merged, pruned, decayed: Tiny Claw's: memories merged into others; those that faded and
+            left, warm for the archive or the archive for good; those unused for so long that its
+            preset ranks them by less than their importance.
+        dry_run: nothing was changed.
+        took_ms: of this run alone.
+        expired: memories deleted because their time has passed.
+        scores: of the warm memories.
+        promoted: the number of memories in the hot state.
+        superseded: memories marked as contradicted.
+        forgotten: memories deleted because they were frozen longer than the archive keeps them.
+        tree_changes: the operations in words.
+        model_error: why the rules stood in for a model.
+        report: the file that a person can read.
+    """
+
+    mode: str
+    agent_id: str
+    timestamp: str
+    dry_run: bool = False
+    steps: tuple[Step, ...] = ()
+    took_ms: float = 0.0
+    merged: int = 0
+    pruned: int = 0
+    decayed: int = 0
+    evicted_warm: Count = UNSET
+    archived_cold: Count = UNSET
+    hot_size_bytes: Count = UNSET
+    ingested_facts: Count = UNSET
+    ingest_skipped: Count = UNSET
+    ingest_error: str | UnsetType = UNSET
+    notes_read: Count = UNSET
+    pruned_nodes: Count = UNSET
+    tree_rebuilt: str | UnsetType = UNSET
+    tree_changes: tuple[str, ...] | UnsetType = UNSET
+    expired: Count = UNSET
+    scores: Scores | UnsetType = UNSET
+    promoted: Count = UNSET
+    superseded: Count = UNSET
+    forgotten: Count = UNSET
+    model_error: str | UnsetType = UNSET
+    report: str | UnsetType = UNSET
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """One run for one agent.
+
+    Attributes:
+        store: the agent's memory, open as long as the run takes.
+        mode: the run's name.
+        dry_run: nothing may be changed.
+        ingestion: where the daily notes are, and how they are read.
+        retention_years: how long the archive keeps what is frozen; 0: for ever.
+        zone: the device's time zone.
+        days: of how many days, today's included; None: of those since they were read last.
+        advisor, endpoint: the model, and which one the call wants.
+        facts: what the steps before found and did.
+    """
+
+    store: AgentStore
+    mode: str
+    dry_run: bool
+    ingestion: Ingestion
+    retention_years: float
+    zone: tzinfo
+    days: int | None = None
+    advisor: Advisor | None = None
+    endpoint: str | None = None
+    facts: Facts = msgspec.field(default_factory=dict)
+
+
+Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
+
+
+async def consolidate(
+    work: Work, steps: Iterable[Step], tell: Callable[[Event], None], stages: Stages | None = None
+) -> Outcome:
+    """Run some steps, in order.
+
+    Args:
+        work: for whom, and with what.
+        steps: which.
+        tell: hears of progress: `upkeep.started`, `upkeep.progress`, `upkeep.finished`.
+        stages: how each step is done; None: as usual.
+
+    Raises:
+        ThermoclineError: a step failed. The others are done, but for the report, which would be
+            about all of them.
+    """
+    started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
+    tell(_event("started", work, steps=wanted))
+    try:
+        await _run_steps(work, wanted, tell, stages or STAGES)
+        if not work.dry_run:
+            await work.store.write(_count)
+            # Counters are added up as a commit ends.
+            await work.store.write(lambda tx: history.record(tx, work.zone))
+    except BaseException as error:
+        why = words_of(error) if isinstance(error, Exception) else "interrupted"
+        tell(_event("finished", work, error=why))
+        raise
+    facts = work.facts
+    facts["pruned"] = facts.get("evicted_warm", 0) + facts.get("forgotten", 0)
+    tell(_event("finished", work, **_in_short(facts)))
+    fixed = {
+        "mode": work.mode,
+        "agent_id": work.store.place.agent,
+        "timestamp": datetime.fromtimestamp(at, work.zone).isoformat(timespec="seconds"),
+        "dry_run": work.dry_run,
+        "steps": wanted,
+        "took_ms": round((time.perf_counter() - started) * 1000, 1),
+    }
+    return msgspec.convert(facts | fixed, Outcome)
+
+
+async def _run_steps(
+    work: Work, steps: Sequence[Step], tell: Callable[[Event], None], stages: Stages
+) -> None:
+    failed: Exception | None = None
+    for step in steps:
+        if step == "report" and failed is not None:
+            break
+        try:
+            found = await stages[step](work)
+        except Exception as error:  # noqa: BLE001 - raised below, after the other steps
+            failed = failed or error
+            continue
+        work.facts.update(found)
+        tell(_event("progress", work, step=step, **_in_short(found)))
+    if failed is not None:
+        raise failed
+
+
+def _count(tx: Transaction) -> None:
+    tx.count("consolidation_count")
+    tx.note_time("last_consolidation")
+
+
+def _event(what: str, work: Work, **data: Any) -> Event:
+    return Event(f"upkeep.{what}", {"mode": work.mode, "dry_run": work.dry_run, **data})
+
+
+def _in_short(facts: Facts) -> Facts:
+    """The numbers and short texts: listeners get no lists."""
+    return {name: value for name, value in facts.items() if isinstance(value, int | str)}
+
+
+# The steps. Each changes nothing in a dry run.
+
+
+async def _ingest(work: Work) -> Facts:
+    done = await ingest(
+        work.store,
+        work.ingestion,
+        days=await _days(work),
+        zone=work.zone,
+        dry_run=work.dry_run,
+        advisor=work.advisor,
+        endpoint=work.endpoint,
+    )
+    if not work.dry_run:
+        await work.store.write(lambda tx: noted.write(tx, _NOTES_READ, tx.now))
+    facts: Facts = {
+        "ingested_facts": done.facts_stored,
+        "ingest_skipped": done.facts_skipped,
+        "notes_read": done.files_scanned,
+    }
+    if done.unread:
+        facts["ingest_error"] = f"did not read {done.unread}"
+    if done.model_error is not UNSET:
+        facts["model_error"] = done.model_error
+    return facts
+
+
+async def _days(work: Work) -> int:
+    """The usual number of days, and all since the notes were read last."""
+    if work.days is not None:
+        return work.days
+    last = await work.store.read(lambda db: noted.read(db, _NOTES_READ, float))
+    missed = 0.0 if last is None else (work.store.now - last) / DAY
+    return max(work.ingestion.days, min(_DAYS_AT_MOST, math.ceil(missed) + 1))
+
+
+async def _evict(work: Work) -> Facts:
+    """Archive what has faded, delete what has expired, and keep the caps."""
+    store, rules, now = work.store, work.store.rules, work.store.now
+    expired = await store.read(partial(_expired, now=now))
+    if work.dry_run:
+        archived = len(await store.read(partial(settling.faded, now=now, rules=rules)))
+    else:
+        archived = await store.write(_settle)
+        while await store.write(settling.forget_expired):
+            pass
+    decayed = await store.read(partial(_decayed, now=now))
+    return {
+        "evicted_warm": archived,
+        "archived_cold": archived,
+        "expired": expired,
+        "decayed": decayed,
+    }
+
+
+def _settle(tx: Transaction) -> int:
+    archived = settling.archive_faded(tx)
+    settling.settle_anew(tx)
+    return archived
+
+
+def _expired(db: sqlite3.Connection, now: float) -> int:
+    found = db.execute(
+        "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?", (now,)
+    )
+    return int(found.fetchone()[0])
+
+
+def _decayed(db: sqlite3.Connection, now: float) -> int:
+    """The memories that Tiny Claw's preset ranks by less than their importance."""
+    found = db.execute(
+        "SELECT count(*) FROM memories WHERE merged_into IS NULL AND importance > ?"
+        " AND max(created_at, coalesce(last_accessed_at, 0)) < ?",
+        (ageing.FLOOR, now - ageing.GRACE_DAYS * DAY),
+    )
+    return int(found.fetchone()[0])
+
+
+async def _prune(work: Work) -> Facts:
+    """Remove the categories that are empty and long unused."""
+    if work.dry_run:
+        tree = await work.store.read(tree_rows.load)
+        idle_days = work.store.rules.prune_idle_days
+        return {"pruned_nodes": len(trees.prune(tree, work.store.now, idle_days)[1])}
+    return {"pruned_nodes": len(await work.store.write(tree_rows.prune))}
+
+
+async def _merge(work: Work) -> Facts:
+    """Merge what repeats, and mark what is contradicted."""
+    report = await tidy(work.store, dry_run=work.dry_run)
+    facts: Facts = {"merged": report.merged, "superseded": report.superseded}
+    advisor = asked(work.advisor, "merge", work.endpoint)
+    if advisor is not None and not work.dry_run:
+        try:
+            facts["merged"] += await advisor.join_similar(work.store, work.endpoint)
+        except ModelUnavailable as error:
+            facts["model_error"] = error.in_full
+    return facts
+
+
+async def _rebuild(work: Work) -> Facts:
+    """Rebuild the tree, as a model says or else by the rules."""
+    facts: Facts = {}
+    way: rebuilding.Way = "rule"
+    operations: Sequence[Operation] | None = None
+    advisor = asked(work.advisor, "rebuild", work.endpoint)
+    if advisor is not None:
+        try:
+            operations, way = await advisor.operations(work.store, work.endpoint), "llm"
+        except ModelUnavailable as error:
+            facts["model_error"] = error.in_full
+    if operations is None:
+        operations = await rebuilding.wanted_by_rule(work.store)
+    if work.dry_run:
+        rebuilt = await rebuilding.checked(work.store, operations)
+    else:
+        rebuilt = await rebuilding.rebuild(work.store, operations, way)
+    facts["tree_rebuilt"] = way if rebuilt.done else "counts-only"
+    facts["tree_changes"] = [rebuilding.told(operation) for operation in rebuilt.done]
+    return facts
+
+
+async def _clean(work: Work) -> Facts:
+    if not work.retention_years:
+        return {"forgotten": 0}
+    return {"forgotten": await clean(work.store, work.retention_years, dry_run=work.dry_run)}
+
+
+async def _hot(work: Work) -> Facts:
+    """Write the hot state, MEMORY.md and the other files by the scores of this moment."""
+    store, rules = work.store, work.store.rules
+    if not work.dry_run:
+        store.want_faces(documents.FILES)
+        await store.flush_faces()
+    now = store.now
+    document = await store.read(lambda db: hot_rows.document(db, now, rules))
+    scores = await store.read(lambda db: _scores(db, now, rules))
+    return {
+        "hot_size_bytes": document_size(document),
+        "promoted": len(document.get(HOT_MEMORIES, ())),
+        "scores": msgspec.to_builtins(scores),
+    }
+
+
+def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
+    tiers = Counter(
+        tier_of(score(entry.importance, entry.created_at, entry.access_count, now, rules.scoring))
+        for entry in settling.warm_entries(db)
+    )
+    return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
+
+
+async def _report(work: Work) -> Facts:
+    """Write down what the steps before have done."""
+    if work.dry_run:
+        return {}
+    since = await work.store.read(lambda db: noted.read(db, _REPORTED, float))
+    try:
+        path = await write_report(work.store, work.facts, since, work.zone)
+    except OSError as error:
+        raise translate_os(error, work.store.place.folder / FOLDER) from error
+    await work.store.write(lambda tx: noted.write(tx, _REPORTED, tx.now))
+    return {"report": str(path)}
+
+
+STAGES: Final[Stages] = {
+    "ingest": _ingest,
+    "evict": _evict,
+    "prune": _prune,
+    "merge": _merge,
+    "rebuild": _rebuild,
+    "clean": _clean,
+    "hot": _hot,
+    "report": _report,
+}

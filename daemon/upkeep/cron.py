@@ -1,0 +1,81 @@
+"""When a job is due: cron expressions in the device's time zone, or a number of seconds. Pure.
+
+Expressions are read as Debian's cron reads them: a fixed time that the clock skips in spring runs
+right after the gap, one that it shows twice in autumn runs once, and "every n hours" counts hours
+that pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, TypeAlias
+
+from cronsim import CronSim
+
+# A cron expression, seconds between two runs, or None for never.
+When: TypeAlias = str | float | None
+
+# Clocks are set back a little now and then. A time on record further ahead than this was
+# recorded by a clock that was wrong.
+_AHEAD_SECONDS: Final = 3_600.0
+_NONE: Final = timedelta(0)
+
+
+def next_after(when: When, moment: float, zone: tzinfo) -> float | None:
+    """The first time after `moment`; None: never."""
+    if not isinstance(when, str):
+        return None if when is None else moment + when
+    for found in CronSim(when, datetime.fromtimestamp(moment, zone)):
+        at = found.timestamp()
+        # Within the second showing of an hour the library names times of the first.
+        if at > moment:
+            return at
+    return None
+
+
+def interval_of(when: When) -> float | None:
+    """The seconds between two runs; None: `when` is an expression, or never."""
+    return None if when is None or isinstance(when, str) else float(when)
+
+
+def believed(since: float | None, now: float) -> float:
+    """The time on record, or `now` where it is missing or impossible."""
+    return since if since is not None and 0 <= since <= now + _AHEAD_SECONDS else now
+
+
+def spread(seconds: float, *names: str) -> float:
+    """A fraction of `seconds` that is always the same for the same names."""
+    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    return seconds * int.from_bytes(digest[:8], "big") / 2**64
+
+
+class LocalZone(tzinfo):
+    """What the C library takes for local time (`$TZ`, else `/etc/localtime`), at any moment.
+
+    Unlike the zone of `datetime.astimezone()` it is not fixed to one offset, so that midnight
+    next spring is right. Of a time that the clock shows twice, `fold` says which is meant; one
+    that it skips is read by the offset from before.
+    """
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        """How far local time is ahead of UTC at `moment`, a local time."""
+        if moment is None:
+            return _NONE
+        local = moment.replace(tzinfo=None)
+        at = datetime.fromtimestamp(local.timestamp(), UTC)
+        return local.replace(fold=0) - at.replace(tzinfo=None)
+
+    def dst(self, _moment: datetime | None) -> None:
+        """Not known: only the whole offset is."""
+        return
+
+    def tzname(self, moment: datetime | None) -> str:
+        """Its abbreviation at `moment`, such as `CET`."""
+        at = (moment or datetime.now(UTC)).replace(tzinfo=None)
+        return at.astimezone().tzname() or "local"
+
+    def fromutc(self, moment: datetime) -> datetime:
+        """The local time of `moment`, a time of UTC in this zone's name."""
+        local = datetime.fromtimestamp(moment.replace(tzinfo=UTC).timestamp())  # noqa: DTZ006
+        return local.replace(tzinfo=self)

@@ -1,0 +1,128 @@
+"""Every periodic job of the daemon, in one list.
+
+What follows an event, such as a change that a replica has to hear of or a conversation that pauses,
+is no job: its own loop waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from ..memory.scoring import DAY
+from ..store.agent_store import AgentStore
+from .consolidation import Mode, Step, covered_by, steps_of
+from .cron import When
+from .scheduler import Job
+from .upkeep import Upkeep
+
+RHYTHMS: Final[dict[str | None, When]] = {
+    "hourly": "0 * * * *",
+    "daily": "0 0 * * *",
+    "weekly": "0 0 * * 1",
+    "monthly": "0 0 1 * *",
+    "never": None,
+    # A part of the runs.
+    None: None,
+}
+# EvoClaw's names of the steps that may have a rhythm of their own.
+APART: Final[dict[str, Step]] = {
+    "warm_eviction": "evict",
+    "tree_prune": "prune",
+    "tree_rebuild": "rebuild",
+}
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """When jobs run.
+
+    Attributes:
+        crons: of quick, daily, monthly and merging.
+        rhythms: by EvoClaw's name of a step a word of `RHYTHMS`, which takes the step out of the
+            runs and gives it times of its own; None leaves it in them.
+        verify_days: between two comparisons with what a restore would give; 0: never.
+        look_seconds: between two looks for files that somebody else changed.
+    """
+
+    crons: dict[str, str | None]
+    rhythms: dict[str, str | None] = {}
+    verify_days: float = 0.0
+    look_seconds: float = 1.0
+
+
+def jobs_of(
+    timing: Callable[[], Timing],
+    upkeep: Upkeep,
+    *,
+    keep_files: Callable[[AgentStore], Awaitable[None]],
+    verify: Callable[[AgentStore], Awaitable[None]],
+    close_idle: Callable[[], Awaitable[None]],
+    give_back: Callable[[], Awaitable[None]],
+) -> Sequence[Job]:
+    """The list.
+
+    Args:
+        timing: gives when jobs run, by the configuration in force.
+        upkeep: consolidates memories.
+        keep_files: brings an agent's workspace and memory in step.
+        verify: compares a restored copy with an agent's memory.
+        close_idle: closes agents that nobody uses.
+        give_back: gives unused heap back to the system.
+    """
+
+    def cron(name: str) -> Callable[[], When]:
+        return lambda: timing().crons.get(name)
+
+    def rhythm(name: str) -> Callable[[], When]:
+        return lambda: RHYTHMS[timing().rhythms.get(name)]
+
+    def mode(name: Mode) -> Callable[[AgentStore], Awaitable[object]]:
+        def steps() -> tuple[Step, ...]:
+            apart = {APART[one] for one, word in timing().rhythms.items() if word is not None}
+            return tuple(step for step in steps_of(name) if step not in apart)
+
+        return lambda store: upkeep.run(store, name, steps())
+
+    def step(name: str, one: Step) -> Callable[[AgentStore], Awaitable[object]]:
+        return partial(upkeep.run, mode=name, steps=(one,))
+
+    def days() -> When:
+        return timing().verify_days * DAY or None
+
+    def look() -> When:
+        return timing().look_seconds
+
+    return (
+        # For the daemon. Closing comes first: a job for open agents keeps its agent open.
+        Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
+        Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
+        # By the agents' records: closed agents too, and what was missed.
+        *(Job(name=n, when=rhythm(n), run=step(n, one)) for n, one in APART.items()),
+        Job(name="merging", when=cron("merging"), run=step("merging", "merge")),
+        Job(name="quick", when=cron("quick"), run=mode("quick")),
+        Job(name="daily", when=cron("daily"), run=mode("daily"), covers=covered_by("daily")),
+        Job(
+            name="monthly", when=cron("monthly"), run=mode("monthly"), covers=covered_by("monthly")
+        ),
+        # On request; here since one that was interrupted runs again.
+        Job(name="full", when=lambda: None, run=mode("full"), covers=covered_by("full")),
+        Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
+        # For open agents.
+        _open("look", look, AgentStore.look, problem="agent_trouble"),
+        _open("tend", lambda: 60.0, AgentStore.tend, problem="agent_trouble"),
+        _open("files", lambda: 30.0, keep_files, problem="workspace_trouble", soon=True),
+    )
+
+
+def _open(
+    name: str,
+    when: Callable[[], When],
+    run: Callable[[AgentStore], Awaitable[object]],
+    *,
+    problem: str,
+    soon: bool = False,
+) -> Job:
+    return Job(name=name, when=when, run=run, agents="open", problem=problem, soon=soon)

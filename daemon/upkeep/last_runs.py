@@ -1,0 +1,183 @@
+"""The last run of each job, kept in the agent's database; and the schedules that status shows."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from ..errors import ThermoclineError
+from ..store import noted
+from ..store.agent_store import AgentStore
+from ..store.transaction import Transaction
+
+T = TypeVar("T")
+INTERRUPTED: Final = "interrupted"
+
+
+class Run(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last run of a job.
+
+    Attributes:
+        done: the time up to which nothing of the job is due; a failed run does not change it.
+        at: when the last run began; None: there was none.
+        seconds: how long it took.
+        error: why it failed, or `INTERRUPTED` while it runs; such a job is due at once.
+    """
+
+    done: float
+    at: float | None = None
+    seconds: float | None = None
+    error: str = ""
+
+
+class LastRuns(Protocol):
+    """Where the last runs of an agent's jobs are kept."""
+
+    def get(self, db: sqlite3.Connection, job: str) -> Run | None:
+        """The last run of a job; None: unknown, or the record is damaged."""
+        ...
+
+    def put(self, tx: Transaction, job: str, run: Run) -> None:
+        """Replace it."""
+        ...
+
+
+class NotedRuns:
+    """Last runs as notes in the agent's database."""
+
+    def get(self, db: sqlite3.Connection, job: str) -> Run | None:
+        """The last run of a job; None: unknown, or the record is damaged."""
+        return noted.read(db, f"job/{job}", Run)
+
+    def put(self, tx: Transaction, job: str, run: Run) -> None:
+        """Replace it."""
+        noted.write(tx, f"job/{job}", run)
+
+
+class Postponed(Exception):
+    """Raised by a job that cannot run now, such as while the device is offline."""
+
+
+async def record(
+    store: AgentStore,
+    last_runs: LastRuns,
+    names: tuple[str, ...],
+    run: Callable[[], Awaitable[T]],
+) -> T:
+    """Run a job, and record it: under its own name, and under those that it covers if it succeeds.
+
+    Until it ends its record says that it was interrupted.
+
+    Args:
+        store: the agent's memory.
+        last_runs: where it is recorded.
+        names: the job, and those that it covers.
+        run: does it.
+
+    Raises:
+        ThermoclineError: the memory cannot be written.
+    """
+    at, started = store.now, time.perf_counter()
+
+    def begin(tx: Transaction) -> Run | None:
+        before = last_runs.get(tx.db, names[0])
+        done = at if before is None else before.done
+        last_runs.put(tx, names[0], Run(done, at, error=INTERRUPTED))
+        return before
+
+    def end(tx: Transaction, runs: dict[str, Run]) -> None:
+        for name, one in runs.items():
+            last_runs.put(tx, name, one)
+
+    before = await store.write(begin) or Run(at)
+    try:
+        result = await run()
+    except Postponed:
+        await store.write(partial(end, runs={names[0]: before}))
+        raise
+    except Exception as error:
+        failed = Run(before.done, at, round(time.perf_counter() - started, 4), words_of(error))
+        with suppress(ThermoclineError):
+            await store.write(partial(end, runs={names[0]: failed}))
+        raise
+    done = Run(at, at, round(time.perf_counter() - started, 4))
+    await store.write(partial(end, runs=dict.fromkeys(names, done)))
+    return result
+
+
+def words_of(error: Exception) -> str:
+    """The message of an error written for people; the kind of others, which may quote a memory."""
+    if isinstance(error, ThermoclineError):
+        return error.message
+    return str(error) if isinstance(error, OSError) else type(error).__name__
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A run in progress, and the step that it finished last; "" before the first."""
+
+    mode: str
+    since: float
+    step: str = ""
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """One job: its last run, and when it is due next.
+
+    Attributes:
+        cron: its expression; None: it has none.
+        every: seconds between two runs of a job without an expression; None: it runs on request.
+        last: when its last run began; None: never.
+        error: why that failed; "": it did not.
+        next: when it is due; None: never. A time that has passed means as soon as possible.
+    """
+
+    name: str
+    cron: str | None
+    every: float | None
+    last: float | None
+    seconds: float | None
+    error: str
+    next: float | None
+
+
+class Brief(msgspec.Struct, frozen=True):
+    """What ran last and how that went, what runs now, and what is due next."""
+
+    running: str | None
+    last: str | None
+    last_at: float | None
+    error: str
+    next: str | None
+    next_at: float | None
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """An agent's upkeep; `zone` is the current name of the device's time zone."""
+
+    agent: str
+    zone: str
+    running: Running | None
+    schedules: tuple[Schedule, ...]
+
+    @property
+    def brief(self) -> Brief:
+        """The same in a few words."""
+        # Larger runs come later in the list, and record the smaller ones that they contain.
+        ran = [one for one in reversed(self.schedules) if one.last is not None]
+        last = max(ran, key=lambda one: one.last or 0.0, default=None)
+        due = [one for one in self.schedules if one.next is not None]
+        first = min(due, key=lambda one: one.next or 0.0, default=None)
+        return Brief(
+            running=None if self.running is None else self.running.mode,
+            last=None if last is None else last.name,
+            last_at=None if last is None else last.last,
+            error="" if last is None else last.error,
+            next=None if first is None else first.name,
+            next_at=None if first is None else first.next,
+        )

@@ -1,0 +1,250 @@
+"""Consolidation and ingestion for the daemon's agents, by schedule and on request."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from ..memory.note_categories import CATEGORIES
+from ..problems import Problems
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from ..store.transaction import Event
+from .advice import Advisor
+from .consolidation import Mode, Outcome, Step, Work, consolidate, covered_by, steps_of
+from .ingesting import Ingested, Ingestion, ingest
+from .last_runs import LastRuns, Running, Schedule, Standing, record
+from .notes import Folder, note_of
+from .scheduler import Clock
+
+T = TypeVar("T")
+_UNREAD: Final = "notes_unread"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """How memories are kept.
+
+    Attributes:
+        retention_years: how long the archive keeps what is frozen; 0: for ever.
+        categories: words of headings in daily notes, and the categories that they stand for.
+        note_days, max_note_bytes: which daily notes are read.
+    """
+
+    retention_years: float
+    categories: dict[str, str]
+    note_days: int
+    max_note_bytes: int
+
+
+class Upkeep:
+    """Consolidates memories and ingests notes; never twice at once for an agent.
+
+    Args:
+        agents: the memories.
+        plan: gives how they are kept, by the configuration in force.
+        publish: hears of a run's progress, by agent.
+        problems: where notes that cannot be read are reported.
+        clock: the time, in the device's zone.
+        last_runs: where runs on request are recorded.
+        schedules: gives an agent's jobs for status.
+        advisor: a model; without one the rules decide alone.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        *,
+        plan: Callable[[], Plan],
+        publish: Callable[[str, Event], None],
+        problems: Problems,
+        clock: Clock,
+        last_runs: LastRuns,
+        schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
+        advisor: Advisor | None = None,
+    ) -> None:
+        self._agents = agents
+        self._plan = plan
+        self._publish = publish
+        self._problems = problems
+        self._now = clock.now
+        self._zone = clock.zone
+        self._last_runs = last_runs
+        self._schedules = schedules
+        self._advisor = advisor
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._running: dict[str, Running] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def close(self) -> None:
+        """Cancel the runs on request."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def consolidate(
+        self, agent: str, mode: Mode, *, dry_run: bool = False, endpoint: str | None = None
+    ) -> Outcome:
+        """Run a mode now, or as soon as the run in progress ends.
+
+        It continues if the caller leaves. The jobs that it contains are recorded as done.
+
+        Raises:
+            NotFound: there is no such agent.
+            ThermoclineError: a step failed.
+        """
+
+        async def run(store: AgentStore) -> Outcome:
+            steps = steps_of(mode)
+            one = partial(self._run, store, mode, steps, dry_run=dry_run, endpoint=endpoint)
+            if dry_run:
+                return await one()
+            return await record(store, self._last_runs, (mode, *covered_by(mode)), one)
+
+        return await self._detached(agent, run)
+
+    async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Outcome:
+        """Run some steps for an open agent, once the run in progress has ended.
+
+        Raises:
+            ThermoclineError: a step failed.
+        """
+        async with self._lock(store.place.agent):
+            return await self._run(store, mode, steps)
+
+    async def ingest(
+        self,
+        agent: str,
+        *,
+        days: int | None = None,
+        dry_run: bool = False,
+        endpoint: str | None = None,
+        writer: str = "daemon",
+    ) -> Ingested:
+        """Ingest an agent's daily notes now.
+
+        Raises:
+            NotFound: there is no such agent.
+            ThermoclineError: the memory cannot be read or written.
+        """
+        ingestion = self.ingestion(agent)
+
+        async def run(store: AgentStore) -> Ingested:
+            done = await ingest(
+                store,
+                ingestion,
+                days=days or ingestion.days,
+                zone=self._zone,
+                dry_run=dry_run,
+                advisor=self._advisor,
+                endpoint=endpoint,
+                writer=writer,
+            )
+            if not dry_run:
+                self._report_unread(agent, f"did not read {done.unread}" if done.unread else "")
+            return done
+
+        return await self._detached(agent, run)
+
+    def ingestion(self, agent: str) -> Ingestion:
+        """Where the notes of an agent are, and how they are read."""
+        plan = self._plan()
+        folder, workspace = self._agents.place(agent)
+        places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
+        usual = {word: path for word, path in CATEGORIES.items() if word not in plan.categories}
+        return Ingestion(
+            folders=tuple(Folder(label, place / "memory") for label, place in places),
+            categories=plan.categories | usual,
+            days=plan.note_days,
+            max_bytes=plan.max_note_bytes,
+        )
+
+    def todays_note(self, agent: str) -> tuple[str, str] | None:
+        """The path and the text of an agent's note of today, if there is one. Blocking.
+
+        Raises:
+            InvalidInput: there is one, but it is not read.
+        """
+        today = datetime.fromtimestamp(self._now(), self._zone).date()
+        ingestion = self.ingestion(agent)
+        return note_of(ingestion.folders, today, ingestion.max_bytes)
+
+    def standing(self, agent: str, db: sqlite3.Connection) -> Standing:
+        """An agent's upkeep, by the records in its database."""
+        running = self._running.get(agent)
+        schedules = self._schedules(agent, db)
+        if running is not None:
+            # Its record says that it was interrupted, which it is if the daemon ends now.
+            schedules = tuple(
+                msgspec.structs.replace(one, error="") if one.name == running.mode else one
+                for one in schedules
+            )
+        zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
+        return Standing(agent, zone, running, schedules)
+
+    async def _run(
+        self,
+        store: AgentStore,
+        mode: str,
+        steps: Iterable[Step],
+        *,
+        dry_run: bool = False,
+        endpoint: str | None = None,
+    ) -> Outcome:
+        agent, plan = store.place.agent, self._plan()
+        work = Work(
+            store=store,
+            mode=mode,
+            dry_run=dry_run,
+            ingestion=self.ingestion(agent),
+            retention_years=plan.retention_years,
+            zone=self._zone,
+            advisor=self._advisor,
+            endpoint=endpoint,
+        )
+        self._running[agent] = Running(mode, self._now())
+        try:
+            outcome = await consolidate(work, steps, partial(self._tell, agent))
+        finally:
+            del self._running[agent]
+        if outcome.ingested_facts is not UNSET and not dry_run:
+            self._report_unread(agent, outcome.ingest_error or "")
+        return outcome
+
+    def _report_unread(self, agent: str, why: str) -> None:
+        if not why:
+            self._problems.clear(_UNREAD, agent)
+            return
+        text = f"of the daily notes of '{agent}': {why}"
+        self._problems.report(_UNREAD, agent, text, "repair or move these files", lasting=False)
+
+    def _tell(self, agent: str, event: Event) -> None:
+        if step := event.data.get("step"):
+            self._running[agent] = msgspec.structs.replace(self._running[agent], step=step)
+        self._publish(agent, event)
+
+    async def _detached(self, agent: str, run: Callable[[AgentStore], Coroutine[Any, Any, T]]) -> T:
+        """Run alone for the agent, whether or not the caller stays.
+
+        Raises:
+            NotFound: there is no such agent.
+        """
+
+        async def alone() -> T:
+            # In this order: a lock is kept, so there must be none for an unknown agent.
+            async with self._agents.use(agent, create=False) as store, self._lock(agent):
+                return await run(store)
+
+        task = asyncio.get_running_loop().create_task(alone(), name=f"upkeep of {agent}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    def _lock(self, agent: str) -> asyncio.Lock:
+        return self._locks.setdefault(agent, asyncio.Lock())

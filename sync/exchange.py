@@ -1,0 +1,353 @@
+"""One round of replication: receive what is new there, then send what is new here.
+
+An interruption at any point is repaired by the next round: the link moves with the rows that were
+applied, in one transaction, and a push that was applied without an answer comes back as received
+rows, which are then no longer pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from .failures import Refused, SchemaMissing, TooLarge, TryLater
+from .local import Link, Local, Pending, Received
+from .replica import (
+    MOST_BYTES,
+    MOST_ROWS,
+    Device,
+    Page,
+    Poll,
+    Replica,
+    Unreadable,
+    size_of,
+)
+
+PAGE_ROWS: Final = 2000
+_PAGES_AHEAD: Final = 4
+_LEAST_BYTES: Final = 20_000
+# Rows that change while they are sent do not keep a round from ending.
+_MOST_SMALL_PUSHES: Final = 20
+_MOST_NOTES: Final = 10
+_DAY: Final = 86_400.0
+
+
+class Tally(msgspec.Struct):
+    """What one round did.
+
+    Attributes:
+        sent: rows that the remote took.
+        received: received rows that said something new.
+        refused: received rows that make no sense, or are too large to be received.
+        conflicts: rows in which another device had changed a field that was changed here too.
+        set_aside: rows that the remote cannot take.
+        notes: the first of the refused and set aside rows, with the reason.
+        copied: whether this device's id is in use elsewhere too: its folder was copied.
+        signed: whether the remote knows how far this device is, if there is anything to know.
+        away: devices in use that were not there for 90 days; None: not asked for.
+    """
+
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    set_aside: int = 0
+    notes: list[str] = []
+    copied: bool = False
+    signed: bool = False
+    away: tuple[str, ...] | None = None
+
+    def note(self, kind: str, key: str, reason: str) -> None:
+        """Name a row that was left out."""
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(f"{kind} {key[:100]}: {reason}")
+
+
+class Exchange:
+    """Knows the order in which things have to happen. Not to be run twice at once.
+
+    Args:
+        local, replica: the two sides.
+        device: this one.
+        urgent: the kinds of rows that `urgent_only` sends.
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        local: Local,
+        replica: Replica,
+        device: Device,
+        urgent: frozenset[str],
+        now: Callable[[], float],
+    ) -> None:
+        self._local = local
+        self._replica = replica
+        self._device = device
+        self._urgent = urgent
+        self._now = now
+        self._room = self._most_room = MOST_BYTES
+        self._width = PAGE_ROWS
+        self._pruned_at = float("-inf")
+
+    async def run(
+        self, *, urgent_only: bool = False, sign: bool = False, poll: Poll | None = None
+    ) -> Tally:
+        """Receive everything, then send everything, or the urgent kinds alone.
+
+        Args:
+            urgent_only: what to send.
+            sign: note on the remote that this device was there, whether or not there is more.
+            poll: where the order ended a moment ago; None: ask.
+
+        Raises:
+            SyncError: the remote cannot be reached, or refuses.
+        """
+        try:
+            return await self._run(urgent_only, sign, poll)
+        except SchemaMissing:
+            await self._replica.prepare(self._now())
+            return await self._run(urgent_only, sign, None)
+
+    async def receive(self) -> Tally:
+        """Receive everything and write nothing on the remote. A new device joins with this.
+
+        A token that allows reading is enough. Repeated, it goes on where it was interrupted.
+        """
+        tally = Tally()
+        poll, link = await self._replica.poll(), await self._local.link()
+        if poll.epoch != link.epoch:
+            link = Link(poll.epoch)
+            await self._local.offer_all(link)
+        await self._pull(link, poll.seq, tally)
+        return tally
+
+    async def _run(self, urgent_only: bool, sign: bool, poll: Poll | None) -> Tally:
+        tally = Tally()
+        kinds = self._urgent if urgent_only else None
+        link = await self._local.link()
+        poll = poll or await self._replica.poll()
+        waiting = bool(await self._local.pending(kinds, 1, 1))
+        # Where there is nothing to receive a push signs for itself.
+        moved = sign or poll != Poll(link.seq, link.epoch)
+        if not waiting and not moved:
+            return tally
+        while True:
+            if moved or not link.epoch:
+                poll, link = await self._follow(poll, link, waiting, tally)
+            if not link.epoch or await self._exchange(poll, link, kinds, tally):
+                break
+            poll, link, moved = await self._replica.poll(), await self._local.link(), True
+        if sign:
+            await self._tidy(tally)
+        return tally
+
+    async def _follow(
+        self, poll: Poll, link: Link, waiting: bool, tally: Tally
+    ) -> tuple[Poll, Link]:
+        """Make sure that the link is to this remote as it is now, and sign."""
+        if poll.epoch != link.epoch or poll.seq < link.seq:
+            # The poll may be older than the link.
+            poll = await self._replica.poll()
+        if not poll.epoch:
+            if not (waiting or link.epoch):
+                # Neither side has anything: the agent gets no place on the remote for that.
+                await self._replica.prepare(self._now())
+                tally.signed = True
+                return poll, Link()
+            poll = await self._replica.begin()
+        if poll.epoch == link.epoch and poll.seq < link.seq:
+            # It was set back. Once it has grown again nobody else could tell by the number.
+            poll = await self._replica.renew(poll.epoch)
+        link = await self._relink(poll, link)
+        known, retired = await self._replica.sign(self._device, link.seq, self._now())
+        if not known:
+            poll = await self._replica.renew(poll.epoch)
+            link = await self._relink(poll, link)
+            known, retired = await self._replica.sign(self._device, link.seq, self._now())
+        if retired:
+            raise Refused(
+                "retired",
+                "cannot replicate: this device was retired from the replica",
+                hint="take it in again; what it holds is kept",
+            )
+        tally.signed = known
+        return poll, link
+
+    async def _relink(self, poll: Poll, link: Link) -> Link:
+        if poll.epoch == link.epoch:
+            return link
+        link = Link(poll.epoch)
+        await self._local.offer_all(link)
+        return link
+
+    async def _exchange(
+        self, poll: Poll, link: Link, kinds: frozenset[str] | None, tally: Tally
+    ) -> bool:
+        """Receive, send, and receive what others sent meanwhile, until nothing is left.
+
+        Returns:
+            False: the remote has become another one meanwhile.
+        """
+        small = 0
+        while True:
+            link = await self._pull(link, poll.seq, tally)
+            # With the same id on two devices nothing can be told apart: it takes another first.
+            if tally.copied or small > _MOST_SMALL_PUSHES:
+                return True
+            pending = await self._local.pending(kinds, MOST_ROWS, self._room)
+            if not pending:
+                return True
+            small += len(pending) < MOST_ROWS
+            if batch := await self._sendable(pending, tally):
+                poll = await self._push(batch, link, tally)
+                if poll.epoch != link.epoch:
+                    return False
+                link = await self._local.link()
+
+    async def _pull(self, link: Link, until: int, tally: Tally) -> Link:
+        """Apply everything behind the link, in order, with some pages asked for ahead."""
+        asked: deque[tuple[int, asyncio.Task[Page]]] = deque()
+        begin = link.seq
+        try:
+            while begin < until or asked:
+                while begin < until and len(asked) < _PAGES_AHEAD:
+                    end = min(begin + self._width, until)
+                    asked.append((end, self._ask(begin, end)))
+                    begin = end
+                end, task = asked[0]
+                page = await task
+                asked.popleft()
+                if page.until < end:
+                    # An answer could not carry all of it: the rest comes first.
+                    asked.appendleft((end, self._ask(page.until, end)))
+                    self._width = max(1, page.until - link.seq)
+                else:
+                    self._width = min(PAGE_ROWS, 2 * self._width)
+                link = Link(link.epoch, page.until)
+                if page.rows or page.unreadable or link.seq == until:
+                    await self._apply(page, link, tally)
+        finally:
+            for _, task in asked:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in asked), return_exceptions=True)
+        return link
+
+    def _ask(self, after: int, until: int) -> asyncio.Task[Page]:
+        return asyncio.create_task(self._replica.page(after, until))
+
+    async def _apply(self, page: Page, link: Link, tally: Tally) -> None:
+        applied = await self._local.apply(page.rows, link)
+        tally.received += applied.changed
+        tally.refused += applied.refused + len(page.unreadable)
+        tally.conflicts += applied.conflicts
+        tally.copied |= applied.copied
+        for device in applied.ahead:
+            tally.note("device", device, "its clock is more than a day ahead")
+        for one in page.unreadable:
+            tally.note(one.kind, one.id, one.reason)
+
+    async def _sendable(self, batch: Sequence[Pending], tally: Tally) -> list[Pending]:
+        """The beginning of a batch that one push can carry, without what cannot be sent."""
+        fit: list[Pending] = []
+        room = self._room
+        for one in batch:
+            try:
+                room -= size_of(one)
+            except ValueError as error:
+                await self._set_aside(one, str(error), tally)
+                continue
+            if fit and room < 0:
+                break
+            fit.append(one)
+        return fit
+
+    async def _push(self, batch: Sequence[Pending], link: Link, tally: Tally) -> Poll:
+        """Send rows; what was not taken is merged with what stands there."""
+        try:
+            pushed = await self._replica.push(batch, self._device, link.seq, self._now())
+        except TooLarge as error:
+            if len(batch) == 1:
+                await self._set_aside(batch[0], error.message, tally)
+                return Poll(link.seq, link.epoch)
+            # Whatever is in between takes no more at once, and will not the next time.
+            self._room = self._most_room = max(_LEAST_BYTES, sum(map(size_of, batch)) // 2)
+            return await self._push(batch[: len(batch) // 2], link, tally)
+        except TryLater as error:
+            if error.code == "timeout":
+                # Over a line that is too slow for so much the next try sends less.
+                self._room = max(_LEAST_BYTES, self._room // 2)
+            raise
+        self._room = min(self._most_room, 2 * self._room)
+        if not pushed.signed:
+            return await self._replica.renew(pushed.poll.epoch)
+        if pushed.poll == Poll(link.seq + len(batch), link.epoch):
+            # Nobody else has sent anything meanwhile: these rows need not come back.
+            link = Link(link.epoch, pushed.poll.seq)
+            await self._settle(batch, () if pushed.complete else batch, link, tally)
+        elif pushed.complete:
+            # They come back among what others have sent, and are then no longer pending.
+            tally.sent += len(batch)
+        return pushed.poll
+
+    async def _settle(
+        self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Link, tally: Tally
+    ) -> None:
+        """Note what was taken, and merge what was not."""
+        differing = await self._standing(unsure)
+        left = {one.row.key for one, _ in differing}
+        taken = [one for one in batch if one.row.key not in left]
+        await self._local.taken(taken, link)
+        tally.sent += len(taken)
+        received = [found for _, found in differing if isinstance(found, Received)]
+        if received:
+            await self._apply(Page(tuple(received), (), link.seq), link, tally)
+        gone = [one for one, found in differing if found is None]
+        if gone:
+            await self._local.gone(gone)
+        for one, found in differing:
+            if isinstance(found, Unreadable):
+                await self._replace(one, found, link, tally)
+
+    async def _standing(
+        self, batch: Sequence[Pending]
+    ) -> list[tuple[Pending, Received | Unreadable | None]]:
+        if not batch:
+            return []
+        try:
+            return await self._replica.standing(batch)
+        except TooLarge as error:
+            if len(batch) == 1:
+                row = batch[0].row
+                return [(batch[0], Unreadable(row.kind, row.id, None, error.message))]
+        middle = len(batch) // 2
+        return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
+
+    async def _replace(self, one: Pending, found: Unreadable, link: Link, tally: Tally) -> None:
+        """Write a row over one that makes no sense."""
+        over = msgspec.structs.replace(one, seen=found.version)
+        if found.version is None or over.seen == one.seen:
+            await self._set_aside(
+                one, f"what the replica has cannot be merged: {found.reason}", tally
+            )
+            return
+        pushed = await self._replica.push([over], self._device, link.seq, self._now())
+        if pushed.complete and pushed.poll.epoch == link.epoch:
+            await self._local.taken([over], link)
+            tally.sent += 1
+
+    async def _set_aside(self, one: Pending, reason: str, tally: Tally) -> None:
+        await self._local.set_aside(one, reason)
+        tally.set_aside += 1
+        tally.note(*one.row.key, reason)
+
+    async def _tidy(self, tally: Tally) -> None:
+        """Once a day: prune old tombstones, and see who was not there for long."""
+        if not 0 <= self._now() - self._pruned_at < _DAY:
+            await self._replica.prune(self._now())
+            tally.away = tuple(await self._replica.away(self._now()))
+            self._pruned_at = self._now()

@@ -1,0 +1,306 @@
+"""`thermocline import`, as a person uses it on what other tools and other hands have written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import COMMAND, Shell
+
+from thermocline.sync import Statement, turso
+
+FACT = {
+    "id": "0a1b2c3d4e5f",
+    "text": "The garage server has 64 GB of memory",
+    "category": "technical/server",
+    "importance": 0.8,
+    "created_at": 1_707_700_000.5,
+    "access_count": 3,
+}
+HOT = {
+    "identity": {"agent_name": "Ada"},
+    "critical_lessons": [{"text": "measure twice", "importance": 0.9}],
+}
+TREE = {"root": {"desc": "Memory root", "children": ["craft"]}, "craft": {"desc": "Handwork"}}
+METRICS = {"retrieval_count": 7, "last_consolidation": 1_707_700_000, "mood": "x"}
+
+
+@pytest.fixture
+def shell(daemon: Any) -> Shell:
+    return Shell(daemon.socket, "default")
+
+
+def texts(shell: Shell) -> dict[str, str]:
+    listed = shell.json("list", "--limit", "500")
+    return {one["id"]: one["text"] for one in listed["results"]}
+
+
+def written(path: Path, document: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=2))
+    return str(path)
+
+
+def shown(daemon: Any, name: str, eventually: Callable[..., None], mark: str) -> Path:
+    """A state file of the daemon's, once it shows something."""
+    path: Path = daemon.folder() / name
+    eventually(lambda: path.exists() and mark in path.read_text(), f"{name} shows {mark}")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "stored"),
+    [
+        ("warm-memory.json.changed-20260301T120000", [FACT], {"memory": 1}),
+        ("any.json", [FACT], {"memory": 1}),
+        ("any.json", {"a1": {"content": {"fact": "Tea at five"}}}, {"memory": 1}),
+        ("hot-memory-state.json", HOT, {"hot": 2}),
+        ("any.json", HOT, {"hot": 2}),
+        ("memory-tree.json.changed-20260301T120000-2", TREE, {"category": 1}),
+        ("any.json", TREE, {"category": 1}),
+    ],
+)
+def test_each_state_file_is_taken_in_once(
+    shell: Shell, tmp_path: Path, name: str, document: Any, stored: dict[str, int]
+) -> None:
+    file = written(tmp_path / name, document)
+    preview = shell.json("import", file, "--dry-run")
+    assert (preview["stored"], preview["dry_run"]) == (stored, True)
+    first = shell.json("import", file)
+    assert first["stored"] == stored
+    assert first["left_out"] == []
+    again = shell.json("import", file)
+    assert again["stored"] == {}
+    assert sum(again["skipped"].values()) == sum(stored.values())
+
+
+def test_counters_are_taken_over_by_a_memory_that_has_counted_nothing(
+    make_daemon: Callable[..., Any], tmp_path: Path
+) -> None:
+    daemon = make_daemon()
+    written(daemon.state / "agents" / "ana" / "metrics.json", METRICS)
+    shell = Shell(daemon.start().socket, "ana")
+    assert shell.json("metrics")["retrieval_count"] == 7
+    again = shell.json("import", written(tmp_path / "metrics.json", METRICS))
+    assert again["stored"] == {}
+    assert any("'mood'" in line for line in again["left_out"])
+    assert shell.json("metrics")["retrieval_count"] == 7
+
+
+def test_a_file_as_the_daemon_wrote_it_holds_nothing_new(
+    daemon: Any, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    shell.run("store", "Ana builds a boat at https://boat.example", "--category", "work/boat")
+    shell.run("store", "Ana drinks tea", "--tag", "tea", "--tag", "b", "--importance", "0.4")
+    shell.run("hot", "--update", "lesson", '{"text": "measure twice"}')
+    shown(daemon, "memory-tree.json", eventually, "boat")
+    shown(daemon, "hot-memory-state.json", eventually, "measure")
+    shown(daemon, "warm-memory.json", eventually, "tea")
+    for name in ("warm-memory.json", "hot-memory-state.json", "memory-tree.json"):
+        copy = shutil.copy(daemon.folder() / name, tmp_path / name)
+        taken = shell.json("import", str(copy))
+        assert taken["stored"] == {}, taken
+        assert taken["left_out"] == []
+
+
+def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
+    daemon: Any, shell: Shell, eventually: Callable[..., None]
+) -> None:
+    kept = shell.json("store", "Ana builds a boat", "--tag", "boat", "--tag", "old")["id"]
+    gone = shell.json("store", "Ana drinks tea")["id"]
+    path = shown(daemon, "warm-memory.json", eventually, "tea")
+    records = json.loads(path.read_text())
+    for record in records:
+        if record["id"] == kept:
+            record |= {"text": "Ana builds a plane", "importance": 0.9, "tags": ["boat", "new"]}
+    records.append({"id": "byhand", "text": "Ana has a dog"})
+    path.write_text(json.dumps(records))
+    shell.run("forget", gone)
+    eventually(lambda: any(daemon.folder().glob("warm-memory.json.changed-*")), "it is set aside")
+    [aside] = daemon.folder().glob("warm-memory.json.changed-*")
+    taken = shell.json("import", str(aside))
+    assert taken["stored"] == {"memory": 2}
+    assert taken["skipped"] == {"forgotten since": 1}
+    assert texts(shell) == {kept: "Ana builds a plane", "byhand": "Ana has a dog"}
+    memory = shell.json("get", kept)
+    assert (memory["importance"], sorted(memory["tags"])) == (0.9, ["boat", "new"])
+    assert shell.json("import", str(aside))["stored"] == {}
+
+
+def test_an_old_copy_takes_no_change_back(
+    daemon: Any, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    key = shell.json("store", "Ana builds a boat")["id"]
+    path = shown(daemon, "warm-memory.json", eventually, "boat")
+    copy = tmp_path / "warm-memory.json"
+    shell.run("update", key, "--text", "Ana builds a plane")
+    shown(daemon, "warm-memory.json", eventually, "plane")
+    records = json.loads(path.read_text())
+    records[0]["text"] = "Ana builds a boat"
+    copy.write_text(json.dumps(records))
+    taken = shell.json("import", str(copy))
+    assert taken["stored"] == {}
+    assert taken["skipped"] == {"an earlier version of what is there": 1}
+    assert texts(shell) == {key: "Ana builds a plane"}
+
+
+def test_the_lines_of_memory_md_become_memories(shell: Shell, tmp_path: Path) -> None:
+    page = tmp_path / "MEMORY.md"
+    page.write_text(
+        "# Our memory\n\n*Generated: 2026-03-01 12:00*\n\n"
+        "A preface of\ntwo lines.\n\n## The Boat\n- [x] hull *done*\n"
+        "- keel: `make keel`\n  in oak\n\n### Sails\n1. red\n\n---\n<!-- nothing\nto see -->\n"
+        "<!-- thermocline:begin -->\n- a lesson of the daemon's\n<!-- thermocline:end -->\n"
+    )
+    shell.run("store", "Red.", "--category", "the_boat/sails")
+    taken = shell.json("import", str(page))
+    assert taken["stored"]["memory"] == 3
+    assert taken["skipped"] == {"already there": 1}
+    assert len(taken["left_out"]) == 1
+    listed = shell.json("list", "--limit", "500")["results"]
+    assert {(one["category"], one["text"]) for one in listed} == {
+        ("general", "A preface of\ntwo lines."),
+        ("the_boat", "hull *done*"),
+        ("the_boat", "keel: `make keel`\nin oak"),
+        ("the_boat/sails", "Red."),
+    }
+    page.write_text(page.read_text().replace("The Boat", "A Ship"))
+    assert shell.json("import", str(page))["stored"] == {}
+
+
+def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon: Any, tmp_path: Path) -> None:
+    written(tmp_path / "ws" / "memory" / "warm-memory.json", [FACT])
+    written(tmp_path / "ws" / "memory" / "ada" / "warm-memory.json", [FACT | {"text": "of ada"}])
+    secret = written(tmp_path / "secret.json", [FACT | {"text": "a secret"}])
+    (tmp_path / "ws" / "memory" / "bob").mkdir()
+    (tmp_path / "ws" / "memory" / "bob" / "warm-memory.json").symlink_to(secret)
+    for stored in (1, None):
+        done = subprocess.run(
+            [*COMMAND, f"--socket={daemon.socket}", "import", str(tmp_path / "ws"), "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        answers = json.loads(done.stdout)["agents"]
+        assert [answers[name]["stored"].get("memory") for name in ("", "ada")] == [stored, stored]
+    assert texts(Shell(daemon.socket, "default")) == {FACT["id"]: FACT["text"]}
+    assert texts(Shell(daemon.socket, "ada")) == {FACT["id"]: "of ada"}
+    assert "link" in answers["bob"]["left_out"][0]
+    assert texts(Shell(daemon.socket, "bob")) == {}
+
+
+def test_rows_are_merged_by_their_stamps(shell: Shell, tmp_path: Path) -> None:
+    def line(value: str, at: int) -> str:
+        data = {"value": value, "created_at": 1.0, "updated_at": 1.0}
+        row = {"kind": "pair", "id": "door", "data": data, "clocks": {"at": [at, "d"]}}
+        return json.dumps(row)
+
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join((line("blue", 3), line("red", 2), '{"kind": "pair"}', "nonsense")))
+    taken = shell.json("import", str(file))
+    assert taken["stored"] == {"pair": 1}
+    assert "2 lines are not rows" in taken["left_out"][0]
+    assert shell.json("kv", "get", "door")["value"] == "blue"
+    shell.run("kv", "set", "door", "green")
+    assert shell.json("import", str(file))["stored"] == {}
+    assert shell.json("kv", "get", "door")["value"] == "green"
+
+
+def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) -> None:
+    _, err = shell.run("import", written(tmp_path / "any.json", {"x": 1}), code=1)
+    assert "--format" in err
+    _, err = shell.run("import", str(tmp_path / "missing"), code=1)
+    assert "missing" in err
+    _, err = shell.run("import", written(tmp_path / "warm-memory.json", "text"), code=1)
+    assert "expected a list" in err
+    shell.run("import", code=2)
+    with (tmp_path / "warm-memory.json").open("wb") as file:
+        file.truncate(1 << 30)
+    _, err = shell.run("import", str(tmp_path / "warm-memory.json"), code=1)
+    assert "more than" in err
+
+
+def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
+    shell: Shell, sqld: Any
+) -> None:
+    async def fill(*statements: Statement) -> None:
+        remote = await turso.connect(sqld.url, "any")
+        try:
+            await remote.batch(statements)
+        finally:
+            await remote.close()
+
+    asyncio.run(
+        fill(
+            Statement(
+                "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,"
+                " text TEXT NOT NULL, category TEXT NOT NULL, importance REAL DEFAULT 0.5,"
+                " created_at INTEGER NOT NULL, access_count INTEGER DEFAULT 0)"
+            ),
+            Statement(
+                "CREATE TABLE critical_state (agent_id TEXT PRIMARY KEY, data TEXT NOT NULL,"
+                " updated_at INTEGER NOT NULL)"
+            ),
+            *(
+                Statement(
+                    "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 2)",
+                    (f"m{number}", agent, f"fact {number} of {agent}"),
+                )
+                for number, agent in enumerate(("default", "default", "ada"))
+            ),
+            Statement(
+                "INSERT INTO critical_state VALUES ('default', ?, 1700000000)",
+                (json.dumps({"hot_state": HOT, "tree_nodes": TREE, "timestamp": 1, "odd": 2}),),
+            ),
+        )
+    )
+    words = ("import", "--url", sqld.url, "--auth-token", "any")
+    taken = shell.json(*words)
+    assert taken["stored"] == {"category": 1, "hot": 2, "memory": 2}
+    assert [other["agent"] for other in taken["others"]] == ["ada"]
+    assert taken["left_out"] == ["critical_state: unknown key 'odd'"]
+    assert texts(shell) == {"m0": "fact 0 of default", "m1": "fact 1 of default"}
+    assert shell.json("get", "m0")["access_count"] == 2
+    assert shell.json(*words)["stored"] == {}
+    late = ("m3", "default", "a late fact")
+    insert = "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 0)"
+    asyncio.run(fill(Statement(insert, late)))
+    shell.run("update", "m0", "--text", "changed here")
+    assert shell.json(*words)["stored"] == {"memory": 1}
+    assert texts(shell)["m0"] == "changed here"
+
+
+def test_a_backup_is_merged_into_a_memory_that_goes_on(
+    make_daemon: Callable[..., Any], tmp_path: Path
+) -> None:
+    one = Shell(make_daemon(name="one").start().socket, "default")
+    other = Shell(make_daemon(name="other").start().socket, "default")
+    kept = one.json("store", "Ana builds a boat")["id"]
+    gone = one.json("store", "Ana drinks tea")["id"]
+    one.run("kv", "set", "door", "blue")
+    file = tmp_path / "ana.tar.gz"
+    one.run("backup", str(file))
+    one.run("forget", gone)
+    one.run("update", kept, "--text", "Ana builds a plane")
+    mine = other.json("store", "Bob has a dog")["id"]
+    taken = other.json("import", str(file))
+    assert (taken["stored"]["memory"], taken["stored"]["pair"]) == (2, 1)
+    assert texts(other) == {
+        kept: "Ana builds a boat",
+        gone: "Ana drinks tea",
+        mine: "Bob has a dog",
+    }
+    assert other.json("import", str(file))["stored"] == {}
+    assert one.json("import", str(file))["stored"] == {}
+    assert texts(one) == {kept: "Ana builds a plane"}
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(file.read_bytes()[:-40])
+    _, err = other.run("import", str(broken), code=1)
+    assert "cut off" in err

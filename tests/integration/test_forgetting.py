@@ -1,0 +1,171 @@
+"""Forgetting by category, by words, and a whole agent, over the socket."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ports import free_port
+
+TARGET = "/api/memory/forget"
+
+
+def ids(call: Any) -> set[str]:
+    found = call.ok("GET", "/api/memory?include=merged,expired&limit=500")["results"]
+    return {memory["id"] for memory in found}
+
+
+@pytest.fixture
+def tea(call: Any) -> dict[str, str]:
+    texts = {
+        "ana": ("Ana prefers green TEA", "people/ana"),
+        "bo": ("Bo prefers tea with milk", "people/bo"),
+        "plan": ("Deploy on Friday", "projects/old"),
+        "older": ("Deploy on Monday", "projects/old/first"),
+        "elsewhere": ("The projects are old", "projects/older"),
+    }
+    return {
+        name: call.store(text, category=category)["id"] for name, (text, category) in texts.items()
+    }
+
+
+def test_a_category_and_what_is_below_it_are_forgotten(call: Any, tea: dict[str, str]) -> None:
+    done = call.ok("POST", TARGET, {"category": "projects/old"})
+    assert done == {"total": 2, "forgotten": True, "results": []}
+    assert ids(call) == {tea["ana"], tea["bo"], tea["elsewhere"]}
+    assert call("GET", f"/api/memory/{tea['plan']}").status == 404
+
+
+def test_a_preview_counts_shows_the_newest_and_forgets_nothing(
+    call: Any, tea: dict[str, str]
+) -> None:
+    shown = call.ok("POST", TARGET, {"query": "prefers tea", "dry_run": True})
+    assert shown["total"] == 2
+    assert not shown["forgotten"]
+    assert [memory["id"] for memory in shown["results"]] == [tea["bo"], tea["ana"]]
+    assert ids(call) == set(tea.values())
+
+
+def test_what_contains_all_the_words_is_forgotten_in_any_case(
+    call: Any, tea: dict[str, str]
+) -> None:
+    assert call.ok("POST", TARGET, {"query": "tea GREEN"})["total"] == 1
+    assert ids(call) == set(tea.values()) - {tea["ana"]}
+    assert call.ok("POST", TARGET, {"query": "deploy", "category": "people"})["total"] == 0
+    assert call.ok("POST", TARGET, {"query": "deploy", "category": "projects"})["total"] == 2
+
+
+def test_words_of_a_memory_that_was_merged_into_another_are_forgotten_too(call: Any) -> None:
+    first, second = call.store("Ana lives in Oslo")["id"], call.store("The capital is far")["id"]
+    call.ok("POST", f"/api/memory/{first}/merge", {"into": second})
+    assert call.ok("POST", TARGET, {"query": "oslo"})["total"] >= 1
+    assert first not in ids(call)
+
+
+def test_hundreds_are_forgotten_together(call: Any) -> None:
+    batch = [{"text": f"number {number} of many"} for number in range(450)]
+    call.ok("POST", "/api/memory/batch", {"memories": batch})
+    kept = call.store("kept")["id"]
+    shown = call.ok("POST", TARGET, {"query": "of many", "dry_run": True})
+    assert (shown["total"], len(shown["results"])) == (450, 10)
+    assert call.ok("POST", TARGET, {"query": "of many"})["total"] == 450
+    assert ids(call) == {kept}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "category"),
+        ({"query": " "}, "query"),
+        ({"category": None}, "category"),
+        ({"category": "a//b"}, "category"),
+        ({"query": 7}, "query"),
+        ({"tag": "x"}, "tag"),
+    ],
+)
+def test_to_forget_what_is_not_said_is_refused(call: Any, body: Any, field: str) -> None:
+    kept = call.store("kept")["id"]
+    assert call("POST", TARGET, body).refusal() == (400, "invalid", field)
+    assert ids(call) == {kept}
+
+
+# A whole agent
+
+
+def test_an_agent_is_forgotten_with_its_folder(call: Any, shared_daemon: Any) -> None:
+    call.store("x")
+    call.ok("PUT", "/api/kv/k", {"value": "v"})
+    call.ok("PUT", "/api/hot/lesson", {"text": "Ask first"})
+    folder = shared_daemon.folder(call.agent)
+    target = f"/api/agents/{call.agent}"
+    shown = call.ok("DELETE", f"{target}?dry_run=true")
+    assert (shown["memories"], shown["key_values"], shown["forgotten"]) == (1, 1, False)
+    assert shown["size_bytes"] > 0
+    assert call.total() == 1
+    done = call.ok("DELETE", target)
+    assert (done["memories"], done["forgotten"]) == (1, True)
+    assert not folder.exists()
+    assert [path.name for path in folder.parent.iterdir() if path.name.startswith(call.agent)] == []
+    assert call("GET", "/api/memory").refusal()[:2] == (404, "not_found")
+    listed = call.ok("GET", "/api/agents")["results"]
+    assert call.agent not in {agent["id"] for agent in listed}
+    # What is stored next is a new beginning.
+    call.store("y")
+    assert call.total() == 1
+    assert "Ask first" not in str(call.ok("GET", "/api/hot"))
+
+
+def test_an_agent_that_is_not_there_cannot_be_forgotten(call: Any, shared_daemon: Any) -> None:
+    assert call("DELETE", "/api/agents/nobody").refusal()[:2] == (404, "not_found")
+    assert call("DELETE", "/api/agents/..%2f..").refusal()[0] in {400, 404}
+    assert not shared_daemon.folder("nobody").exists()
+
+
+def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(
+    make_daemon: Any, eventually: Any
+) -> None:
+    daemon = make_daemon()
+    left = daemon.state / "agents" / "gone.forgotten"
+    left.mkdir(parents=True)
+    (left / "memory.db").write_bytes(b"half of it")
+    daemon.start()
+    eventually(lambda: not left.exists(), "the rest is removed")
+    with daemon.client() as client:
+        assert {agent["id"] for agent in client.agents()["results"]} == {"default"}
+
+
+def test_the_replica_of_a_forgotten_agent_is_told(make_daemon: Any, calls_of: Any) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="thermocline-replica-"))
+    replica = f"--set=sync.url=file:{folder}/replica.db"
+    try:
+        one, other = (make_daemon(replica, name=name).start() for name in ("one", "other"))
+        first, second = calls_of(one, "notes"), calls_of(other, "notes")
+        first.store("Ana prefers tea")
+        first.ok("POST", "/api/sync")
+        second.store("Bo prefers milk")
+        second.ok("POST", "/api/sync")
+        assert second.total() == 2
+        first.ok("POST", "/api/sync")
+        done = first.ok("DELETE", "/api/agents/notes")
+        assert (done["memories"], done["replica"]) == (2, "synced")
+        second.ok("POST", "/api/sync")
+        assert second.total() == 0
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_an_agent_whose_replica_is_away_is_forgotten_all_the_same(
+    make_daemon: Any, calls_of: Any
+) -> None:
+    daemon = make_daemon(f"--set=sync.url=http://127.0.0.1:{free_port()}").start()
+    call = calls_of(daemon, "notes")
+    call.store("x")
+    done = call.ok("DELETE", "/api/agents/notes")
+    assert (done["forgotten"], done["replica"]) == (True, "behind")
+    assert done["why"]
+    assert not daemon.folder("notes").exists()
+    problems = call.ok("GET", "/api/status")["problems"]
+    assert not any("notes" in problem["message"] for problem in problems)

@@ -1,0 +1,222 @@
+"""Versions that rows had: looking at them, and putting them back."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+import pytest
+
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import apply, history, memories, merging
+from thermocline.daemon.store import undo as undoing
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.memory_rows import KIND
+from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.transaction import Transaction, acting
+from thermocline.sync import Received, Row, version_of
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakePlace: TypeAlias = Callable[..., Place]
+MakeMemory: TypeAlias = Callable[..., Memory]
+ME = f"uid:{os.getuid()}"
+
+
+def versions(call: Any, key: str, kind: str = "memory") -> list[Any]:
+    found = call.ok("GET", f"/api/history?kind={kind}&id={key}")["results"]
+    return list(found)
+
+
+def undo(call: Any, **wish: Any) -> list[str]:
+    done = call.ok("POST", "/api/undo", wish)
+    assert done["done"] is not wish.get("dry_run", False)
+    return [row["id"] for row in done["results"]]
+
+
+def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) -> None:
+    key = call.store("the first text", tags=["a"])["id"]
+    path = f"/api/memory/{key}"
+    call.ok("PUT", path, {"text": "the second text"})
+    call.ok("PUT", path, {"text": "the third text", "tags": ["a", "b"]})
+    found = versions(call, key[:8])
+    assert [one["data"]["text"] for one in found] == ["the second text", "the first text"]
+    assert {one["writer"] for one in found} == {ME}
+    assert found[0]["number"] > found[1]["number"]
+
+    assert undo(call, id=key) == [key]
+    assert call.ok("GET", path)["text"] == "the second text"
+    assert call.ok("GET", path)["tags"] == ["a"]
+    undo(call, id=key)
+    assert call.ok("GET", path)["text"] == "the third text"
+    undo(call, id=key, number=found[1]["number"])
+    assert call.ok("GET", path)["text"] == "the first text"
+    [hit] = call.ok("POST", "/api/recall", {"query": "first"})["results"]
+    assert hit["id"] == key
+    again = call("POST", "/api/undo", {"id": key, "number": found[1]["number"]})
+    assert again.refusal() == (409, "conflict", "number")
+
+
+def test_a_pair_and_an_entry_of_the_hot_state_are_put_back(call: Any) -> None:
+    call.ok("PUT", "/api/kv/colour", {"value": "blue"})
+    call.ok("PUT", "/api/kv/colour", {"value": "green"})
+    undo(call, kind="pair", id="colour")
+    assert call.ok("GET", "/api/kv/colour")["value"] == "blue"
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
+    call.ok("PUT", "/api/hot/identity", {"agent_name": "Vega"})
+    [version] = versions(call, "identity/agent_name", "hot")
+    assert version["data"]["value"] == "Nova"
+    undo(call, kind="hot", id="identity/agent_name")
+    assert call.ok("GET", "/api/hot")["state"]["identity"]["agent_name"] == "Nova"
+
+
+def test_undoing_a_merge_from_either_side_parts_the_two(call: Any) -> None:
+    for side in (0, 1):
+        older = call.store("Ana drinks coffee", tags=["beans"], importance=0.5)
+        newer = call.store("Ana drinks coffee!", importance=0.6)
+        pair = [older["id"], newer["id"]]
+        call.ok("POST", f"/api/memory/{pair[0]}/merge", {"into": pair[1]})
+        assert versions(call, pair[1])[0]["why"] == f"merge:{pair[0]}"
+        undo(call, id=pair[side])
+        back = [call.ok("GET", f"/api/memory/{key}") for key in pair]
+        assert [one["merged_into"] for one in back] == [None, None]
+        assert [one["tags"] for one in back] == [["beans"], []]
+        assert [one["importance"] for one in back] == [0.5, 0.6]
+
+
+def test_what_a_writer_changed_since_a_time_is_taken_back_at_once(call: Any) -> None:
+    kept = call.store("as it was")["id"]
+    since = call.ok("GET", f"/api/memory/{kept}")["created_at"] + 1e-4
+    call.ok("PUT", f"/api/memory/{kept}", {"text": "spoiled"})
+    call.ok("PUT", f"/api/memory/{kept}", {"text": "spoiled again"})
+    new = call.store("rubbish")["id"]
+    wish = {"by": ME, "since": since}
+    assert set(undo(call, **wish, dry_run=True)) == {kept, new}
+    assert call.ok("GET", f"/api/memory/{kept}")["text"] == "spoiled again"
+    assert call.total() == 2
+    assert set(undo(call, **wish)) == {kept, new}
+    assert call.ok("GET", f"/api/memory/{kept}")["text"] == "as it was"
+    assert call.total() == 1
+    assert undo(call, by="uid:4242424", since=since) == []
+
+
+def test_forgetting_erases_the_versions_too(call: Any) -> None:
+    key = call.store("a secret xylophone")["id"]
+    other = call.store("harmless")["id"]
+    call.ok("PUT", f"/api/memory/{key}", {"text": "nothing to see"})
+    call.ok("PUT", f"/api/memory/{other}", {"text": "harmless still"})
+    call.ok("DELETE", f"/api/memory/{key}")
+    latest = call.ok("GET", "/api/history")["results"]
+    assert [one["id"] for one in latest] == [other]
+    assert call("POST", "/api/undo", {"id": key}).refusal() == (404, "not_found", "id")
+
+
+def test_forgetting_a_merged_memory_leaves_none_of_what_it_gave_in_any_version(call: Any) -> None:
+    older = call.store("Ana drinks coffee", subject="xylophone")["id"]
+    newer, third = call.store("Ana drinks coffee!")["id"], call.store("Ana drinks")["id"]
+    call.ok("POST", f"/api/memory/{older}/merge", {"into": newer})
+    call.ok("PUT", f"/api/memory/{newer}", {"importance": 0.9})
+    call.ok("POST", f"/api/memory/{newer}/merge", {"into": third})
+    call.ok("DELETE", f"/api/memory/{older}")
+    assert "xylophone" not in call("GET", "/api/history?limit=500").text
+    for key in (newer, third):
+        assert call.ok("GET", f"/api/memory/{key}")["subject"] == ""
+
+
+def test_what_makes_no_sense_is_refused(call: Any) -> None:
+    key = call.store("never changed")["id"]
+    assert versions(call, key) == []
+
+    def refused(**wish: Any) -> tuple[int, str, str | None]:
+        return call("POST", "/api/undo", wish).refusal()  # type: ignore[no-any-return]
+
+    assert refused(id=key) == (404, "not_found", "id")
+    assert refused() == refused(id=key, by="uid:1") == (400, "invalid", "id")
+    assert refused(by="uid:1") == (400, "invalid", "since")
+    assert refused(id="x", kind="uses") == (400, "invalid", "kind")
+    assert refused(id="nobody", kind="pair") == (404, "not_found", "id")
+
+
+async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put_back(
+    open_store: OpenStore, make_place: MakePlace, make_memory: MakeMemory
+) -> None:
+    one = await open_store(make_place("one"))
+    two = await open_store(make_place("two"))
+    key = make_memory(1).id
+    await one.write(lambda tx: memories.insert(tx, make_memory(1)))
+
+    def row(db: sqlite3.Connection) -> Row:
+        found = KIND.table.load(db, "memory", key)
+        assert found is not None
+        return found
+
+    async def send(here: AgentStore, there: AgentStore) -> int:
+        sent = await here.read(row)
+        received = Received(sent, version_of(sent) or "")
+        return (await there.write(lambda tx: apply.apply(tx, [received]))).conflicts
+
+    async def edit(store: AgentStore, **fields: Any) -> None:
+        def change(tx: Transaction) -> None:
+            old = memories.find(tx.db, key)
+            memories.replace(tx, old, msgspec.structs.replace(old, **fields))
+
+        await store.write(change)
+
+    assert await send(one, two) == 0
+    # Fields that one side alone has changed are joined, and nothing is lost.
+    await edit(one, importance=0.9)
+    await edit(two, tags=("a",))
+    assert await send(two, one) == await send(one, two) == 0
+    await edit(one, text="said here")
+    await edit(two, text="said there")
+    assert await send(two, one) == 1
+    [lost] = await one.read(lambda db: history.latest(db, 10, conflicts=True))
+    assert (lost.id, lost.row.data["text"]) == (key, "said here")
+    assert (await one.read(lambda db: memories.find(db, key))).text == "said there"
+    assert await send(two, one) == 0, "the same once more is no other conflict"
+
+
+async def test_taking_back_one_writers_changes_leaves_what_another_changed_since(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the gate is open")))
+
+    async def edit(writer: str, **fields: Any) -> None:
+        def apply(tx: Transaction) -> None:
+            old = memories.find(tx.db, "m00001")
+            memories.replace(tx, old, msgspec.structs.replace(old, **fields))
+
+        token = acting.set(writer)
+        await store.write(apply)
+        acting.reset(token)
+
+    since = store.now
+    await edit("uid:7", text="the gate is shut", importance=0.9)
+    await edit("uid:7", text="the gate is locked", tags=("gate",))
+    await edit("uid:8", importance=0.2)
+    taken_back = await store.write(lambda tx: undoing.undo_by(tx, "uid:7", since))
+    assert taken_back == [("memory", "m00001")]
+    memory = await store.read(lambda db: memories.find(db, "m00001"))
+    assert (memory.text, memory.importance, memory.tags) == ("the gate is open", 0.2, ())
+
+
+async def test_undoing_a_parting_merges_again(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+
+    def merged_and_parted(tx: Transaction) -> None:
+        for number in (1, 2):
+            memories.insert(tx, make_memory(number, importance=0.5))
+        merging.merge(tx, memories.find(tx.db, "m00001"), memories.find(tx.db, "m00002"))
+
+    await store.write(merged_and_parted)
+    await store.write(lambda tx: merging.unmerge(tx, memories.find(tx.db, "m00001")))
+    await store.write(lambda tx: undoing.undo(tx, KIND, "m00001"))
+    kept = await store.read(lambda db: memories.find(db, "m00002"))
+    retired = await store.read(lambda db: memories.find(db, "m00001"))
+    assert retired.merged_into == kept.id
+    assert kept.importance == pytest.approx(0.6)

@@ -1,0 +1,402 @@
+"""Agents of several devices with one database, replicated by the daemon's own parts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
+from thermocline.daemon.importers.takeover import TakeOver
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.problems import Problems
+from thermocline.daemon.replication.account import Account, Secret
+from thermocline.daemon.replication.database import connect
+from thermocline.daemon.replication.local import AgentLocal
+from thermocline.daemon.replication.replicas import Plan, Replicas
+from thermocline.daemon.store import key_values, memories
+from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.device import DeviceId
+from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.sync import Device, Remote, Timing, Waiting
+from thermocline.sync.faulty import Fault, FaultyRemote
+
+T = TypeVar("T")
+NEVER = 1e6
+AGENT = "default"
+
+
+async def until(true: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        await asyncio.sleep(0.01)
+
+
+class Host:
+    """A device with the daemon's parts for memories and replication."""
+
+    def __init__(self, name: str, folder: Path, url: str | None, threads: Any) -> None:
+        self.name = name
+        self.folder = folder
+        self.url = url
+        self.token: str | None = None
+        self.exposed = False
+        self.ahead = 0.0
+        self.fault: ConfigInvalid | None = None
+        self.looked = 0
+        self.plan: list[Fault] = []
+        self.network: FaultyRemote | None = None
+        self.configuration = object()
+        self.timing = Timing(NEVER, NEVER, NEVER, NEVER)
+        self.problems = Problems()
+        self._threads = threads
+        self._task: asyncio.Task[None] | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self.id = DeviceId(self.folder)
+        around = Surroundings(
+            device=self.id,
+            threads=self._threads,
+            problems=self.problems,
+            now=lambda: time.time() + self.ahead,
+            publish=lambda _agent, _event: None,
+            # Each needs the other.
+            outgoing=lambda agent, kinds: self.replicas.changed(agent, kinds),  # noqa: PLW0108
+            rules=Rules,
+            importer=TakeOver(),
+            readers=1,
+            face_delay_seconds=lambda: 0.01,
+        )
+        self.agents = Agents(
+            self.folder,
+            workspaces={},
+            cache_kb=512,
+            around=around,
+            keeping=lambda: Keeping(NEVER, 50),
+        )
+        self.replicas = Replicas(
+            self.agents,
+            account=self._account,
+            connect=self._connect,
+            local=lambda agent: AgentLocal(self.agents, agent),
+            device=Device(self.id.id, self.name),
+            rename=self._rename,
+            plan=lambda: Plan(self.timing, 2.0, self.configuration),
+            waiting=Waiting(first=0.01, longest=0.05),
+            problems=self.problems,
+        )
+
+    def run(self, **seconds: float) -> None:
+        self.timing = Timing(**{"urgent_seconds": NEVER, "change_seconds": NEVER} | seconds)
+        self._task = asyncio.create_task(self.replicas.run())
+
+    async def write(self, change: Callable[[Transaction], T], agent: str = AGENT) -> T:
+        async with self.agents.use(agent, create=True) as store:
+            return await store.write(change)
+
+    async def put(self, key: str, value: str, agent: str = AGENT) -> None:
+        await self.write(lambda tx: key_values.put(tx, key, value), agent)
+
+    async def read(self, sql: str, agent: str = AGENT) -> list[Any]:
+        async with self.agents.use(agent, create=True) as store:
+            return await store.read(lambda db: db.execute(sql).fetchall())
+
+    async def values(self, agent: str = AGENT) -> dict[str, str]:
+        rows = await self.read(
+            "SELECT id, data->>'value' FROM rows WHERE kind = 'pair' AND live", agent
+        )
+        return dict(rows)
+
+    async def status(self, agent: str = AGENT) -> Any:
+        async with self.agents.use(agent, create=True) as store:
+            return await self.replicas.status_of(agent, store)
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        await self.replicas.close()
+        await self.agents.close()
+
+    def _account(
+        self,
+        agent: str,
+        folder: Path,  # noqa: ARG002
+        workspace: Path | None,  # noqa: ARG002
+    ) -> Account | None:
+        self.looked += 1
+        if self.fault is not None:
+            raise self.fault
+        if self.url is None:
+            return None
+        token = Secret(self.token) if self.token else None
+        return Account(
+            self.url.replace("{agent}", agent), token, "sync.url", "/a/token", self.exposed
+        )
+
+    async def _connect(self, account: Account) -> Remote:
+        self.network = FaultyRemote(await connect(account), asyncio.sleep, self.plan)
+        return self.network
+
+    async def _rename(self) -> Device:
+        return Device(await asyncio.to_thread(self.id.renew), self.name)
+
+
+@pytest.fixture
+async def make_host(tmp_path: Path) -> AsyncIterator[Callable[..., Host]]:
+    """`make_host(name)` is a device; all have the same database in a file."""
+    made: list[Host] = []
+    with ThreadPoolExecutor(4) as threads:
+
+        def make(name: str, *, url: str | None = f"file:{tmp_path}/disk/replica.db") -> Host:
+            made.append(Host(name, tmp_path / name, url, threads))
+            return made[-1]
+
+        yield make
+        for host in made:
+            await host.stop()
+
+
+MakeHost = Callable[..., Host]
+
+
+async def test_what_one_device_stores_another_has_after_both_have_synced(make_host: MakeHost):
+    one, two = make_host("one"), make_host("two")
+    await one.put("key", "value")
+    memory = Memory(id="m1", text="the sky is blue", created_at=1e9, updated_at=1e9)
+    await one.write(lambda tx: memories.insert(tx, memory))
+    await one.replicas.sync(AGENT)
+    await two.write(lambda _tx: None)
+    assert (await two.replicas.sync(AGENT)).received > 1
+    assert await two.values() == {"key": "value"}
+    assert await two.read("SELECT text FROM memories") == [("the sky is blue",)]
+    status = await two.status()
+    assert (status.phase, status.queued, status.outbox, status.replica) == ("idle", 0, {}, "file")
+    assert status.last_success is not None
+
+
+async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
+    one, two = make_host("one"), make_host("two")
+    one.run(change_seconds=0.05, poll_seconds=NEVER)
+    two.run(poll_seconds=0.05)
+    await two.write(lambda _tx: None)
+    await one.write(lambda _tx: None)
+    await until(lambda: one.replicas.status(AGENT).phase == "idle", "the first round")
+    await one.put("key", "value")
+    await until(lambda: two.replicas.status(AGENT).received > 0, "the second device receives")
+    assert await two.values() == {"key": "value"}
+
+
+async def test_an_agent_that_another_device_has_begun_appears_by_itself(make_host: MakeHost):
+    one, two = make_host("one"), make_host("two")
+    await one.put("key", "value", "reader")
+    await one.replicas.sync("reader")
+    two.run(poll_seconds=0.05)
+    await until(lambda: "reader" in two.agents.names(), "the agent appears")
+    await until(lambda: two.replicas.status("reader").received, "its rows are received")
+    assert await two.values("reader") == {"key": "value"}
+
+
+async def test_what_a_closed_agent_has_not_sent_is_sent_after_a_start(make_host: MakeHost):
+    one, two = make_host("one"), make_host("two")
+    await one.put("key", "value", "other")
+    one.url = None
+    await one.stop()
+    one.url = two.url
+    one.start()
+    one.run(poll_seconds=NEVER)
+    await until(lambda: one.replicas.status("other").sent, "it is sent")
+    two.run(poll_seconds=0.05)
+    await until(lambda: two.replicas.status("other").received, "it is received")
+
+
+async def test_leaving_sends_what_is_left(make_host: MakeHost):
+    one, two = make_host("one"), make_host("two")
+    await one.put("key", "value")
+    await one.stop()
+    await two.write(lambda _tx: None)
+    await two.replicas.sync(AGENT)
+    assert await two.values() == {"key": "value"}
+
+
+async def test_leaving_does_not_wait_for_a_replica_that_hangs(make_host: MakeHost):
+    one = make_host("one")
+    one.plan = [Fault(delay=3600.0)]
+    await one.put("key", "value")
+    begun = time.monotonic()
+    await one.stop()
+    assert time.monotonic() - begun < 5
+
+
+async def test_without_a_url_nothing_is_replicated_and_status_says_so(
+    make_host: MakeHost, tmp_path: Path
+):
+    one = make_host("one", url=None)
+    one.run()
+    await one.put("key", "value")
+    await until(lambda: one.replicas.status(AGENT).replica == "none", "status says so")
+    with pytest.raises(NotFound) as raised:
+        await one.replicas.sync(AGENT)
+    assert "sync.url" in (raised.value.hint or "")
+    assert not (tmp_path / "disk").exists()
+
+
+async def test_the_account_is_not_read_every_second(make_host: MakeHost):
+    one = make_host("one")
+    await one.write(lambda _tx: None)
+    for _ in range(50):
+        await one.replicas.look_after(AGENT)
+    assert one.looked == 1
+    one.configuration = object()
+    await one.replicas.look_after(AGENT)
+    assert one.looked == 2
+
+
+async def test_another_database_is_used_once_the_configuration_names_it(
+    make_host: MakeHost, tmp_path: Path
+):
+    one = make_host("one")
+    await one.put("key", "value")
+    await one.replicas.sync(AGENT)
+    first = one.replicas.status(AGENT)
+    one.url, one.configuration = f"file:{tmp_path}/other/replica.db", object()
+    await one.replicas.look_after(AGENT)
+    assert one.replicas.status(AGENT).sent == first.sent
+    assert one.replicas.status(AGENT).last_success is None
+    await one.replicas.sync(AGENT)
+    assert one.replicas.status(AGENT).sent > first.sent
+    assert (tmp_path / "other" / "replica.db").exists()
+
+
+async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host: MakeHost):
+    one = make_host("one")
+    await one.write(lambda _tx: None)
+    one.fault = ConfigInvalid("cannot read the token")
+    await one.replicas.look_after(AGENT)
+    status = one.replicas.status(AGENT)
+    assert (status.replica, status.message) == ("unknown", "cannot read the token")
+    assert [each.code for each in one.problems.standing()] == ["replica_account"]
+    one.fault, one.configuration = None, object()
+    await one.replicas.look_after(AGENT)
+    assert one.problems.standing() == []
+
+
+async def test_a_network_that_is_gone_is_no_problem_and_a_sync_says_so(make_host: MakeHost):
+    one = make_host("one")
+    await one.put("key", "value")
+    await one.replicas.look_after(AGENT)
+    assert one.network is not None
+    one.network.online = False
+    with pytest.raises(ReplicaAway):
+        await one.replicas.sync(AGENT)
+    status = await one.status()
+    assert (status.phase, status.error) == ("waiting", "offline")
+    assert status.queued == sum(status.outbox.values()) > 0
+    assert status.next_try is not None
+    assert one.problems.standing() == []
+    one.network.online = True
+    await one.replicas.sync(AGENT)
+    assert (await one.status()).queued == 0
+
+
+async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_tried_again(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    one = make_host("one")
+    await one.put("key", "value")
+    link, failures = AgentLocal.link, [RuntimeError("a secret")]
+
+    async def failing(self: AgentLocal) -> Any:
+        if failures:
+            raise failures.pop()
+        return await link(self)
+
+    monkeypatch.setattr(AgentLocal, "link", failing)
+    monkeypatch.setattr("thermocline.daemon.replication.loop._RETRY_SECONDS", 0.05)
+    one.run(poll_seconds=NEVER)
+    await until(lambda: not failures, "it fails")
+    await until(lambda: one.replicas.status(AGENT).sent, "it is tried again")
+    assert "secret" not in str(one.problems.standing())
+
+
+async def test_a_token_that_everybody_can_read_is_a_problem(make_host: MakeHost):
+    one = make_host("one")
+    one.exposed = True
+    await one.write(lambda _tx: None)
+    await one.replicas.look_after(AGENT)
+    [problem] = one.problems.standing()
+    assert (problem.code, problem.hint) == ("token_exposed", "chmod 600 /a/token")
+
+
+async def test_what_makes_no_sense_is_refused_alone_and_status_names_it(
+    make_host: MakeHost, tmp_path: Path
+):
+    one, two = make_host("one"), make_host("two")
+    await one.put("a", "1")
+    await one.put("b", "2")
+    await one.replicas.sync(AGENT)
+    with contextlib.closing(sqlite3.connect(tmp_path / "disk" / "replica.db")) as db:
+        db.execute("UPDATE rows SET data = '{' WHERE id = 'a'")
+        db.commit()
+    await two.write(lambda _tx: None)
+    await two.replicas.sync(AGENT)
+    assert await two.values() == {"b": "2"}
+    status = await two.status()
+    assert (status.refused, status.notes[0].split(":")[0]) == (1, "pair a")
+
+
+async def test_a_copied_folder_takes_another_id_and_both_keep_what_they_store(
+    make_host: MakeHost, tmp_path: Path
+):
+    one = make_host("one")
+    await one.put("common", "value")
+    await one.replicas.sync(AGENT)
+    await one.stop()
+    shutil.copytree(one.folder, tmp_path / "copy")
+    one.start()
+    two = make_host("copy")
+    both = one.id.id
+    assert two.id.id == both
+    await one.put("first", "by the first")
+    await one.replicas.sync(AGENT)
+    await two.put("second", "by the copy")
+    await two.replicas.sync(AGENT)
+    assert two.replicas.device.id == two.id.id != both
+    assert "device_copied" in {each.code for each in two.problems.standing()}
+    await one.replicas.sync(AGENT)
+    expected = {"common": "value", "first": "by the first", "second": "by the copy"}
+    assert await one.values() == await two.values() == expected
+    # What the copy stored before it knew has the first one's id, which so takes another too.
+    assert len({both, one.id.id, two.id.id}) == 3
+
+
+async def test_a_field_that_a_clock_years_ahead_has_changed_can_be_changed_again(
+    make_host: MakeHost,
+):
+    one, two = make_host("one"), make_host("two")
+    one.ahead = 50 * 365 * 86_400.0
+    await one.put("key", "from the future")
+    await one.replicas.sync(AGENT)
+    await two.put("other", "an hour ago")
+    await two.replicas.sync(AGENT)
+    await two.put("key", "changed again")
+    await two.replicas.sync(AGENT)
+    await one.replicas.sync(AGENT)
+    expected = {"key": "changed again", "other": "an hour ago"}
+    assert await one.values() == await two.values() == expected
+    clocks = await two.read("SELECT clocks->>'$.at[0]' FROM rows WHERE id = 'other'")
+    assert clocks[0][0] >> 16 < (time.time() + 60) * 1000

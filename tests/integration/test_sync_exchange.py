@@ -1,0 +1,556 @@
+"""Rows between devices over a real server and over a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thermocline.sync import (
+    TOO_HIGH,
+    Clocks,
+    Device,
+    Exchange,
+    FileRemote,
+    HybridClock,
+    Link,
+    Polls,
+    Refused,
+    Remote,
+    Replica,
+    Result,
+    Row,
+    Statement,
+    Tally,
+    TooLarge,
+    stamp_at,
+    turso,
+    version_of,
+)
+from thermocline.sync.replica import MOST_BYTES
+from thermocline.sync.testing import MemoryLocal
+
+AGENT = "default"
+START = 1_700_000_000.0
+DAY = 86_400.0
+LARGE = 5_000_000
+
+
+@pytest.fixture(params=["file", "turso"])
+async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Remote]:
+    """An empty database."""
+    made: Remote
+    if request.param == "file":
+        made = FileRemote(tmp_path / "elsewhere" / "replica.db")
+    else:
+        made = await turso.connect(request.getfixturevalue("sqld").url)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def server(sqld: Any) -> AsyncIterator[Remote]:
+    """A real server alone."""
+    made = await turso.connect(sqld.url)
+    yield made
+    await made.close()
+
+
+class Member:
+    """A device with one agent."""
+
+    def __init__(self, name: str, remote: Remote, agent: str = AGENT, now: float = START) -> None:
+        self.now = now
+        self.local = MemoryLocal(name, HybridClock(lambda: self.now), frozenset({"tags"}))
+        self.replica = Replica(remote, agent)
+        self.device = Device(name, f"the {name}")
+        self.exchange = Exchange(
+            self.local, self.replica, self.device, frozenset({"hot"}), lambda: self.now
+        )
+
+    def store(self, *numbers: int, **data: Any) -> None:
+        for number in numbers:
+            key = f"m{number:05}"
+            says = {"text": f"memory {number}"} | self.local.says("memory", key)
+            self.local.write("memory", key, says | data)
+
+    async def sync(self, **options: Any) -> Tally:
+        return await self.exchange.run(**options)
+
+    def texts(self) -> dict[str, Any]:
+        return {key[1]: row.data.get("text") for key, row in self.local.rows.items() if row.data}
+
+
+async def run(remote: Remote, sql: str, *args: Any) -> tuple[tuple[Any, ...], ...]:
+    [result] = await remote.batch([Statement(sql, args)])
+    return result.rows
+
+
+async def place(remote: Remote, row: Row, **columns: Any) -> None:
+    """Put a row there as anybody could who has the token."""
+    data, clocks = row.encoded()
+    values = {"version": version_of(row), "data": data, "clocks": clocks} | columns
+    await remote.batch(
+        [
+            Statement("UPDATE replica_clock SET seq = seq + 1 WHERE agent_id = ?", (AGENT,)),
+            Statement(
+                "INSERT OR REPLACE INTO rows (agent_id, kind, id, seq, version, device, data,"
+                " clocks) SELECT agent_id, ?2, ?3, seq, ?4, 'x', ?5, ?6 FROM replica_clock"
+                " WHERE agent_id = ?1",
+                (AGENT, row.kind, row.id, values["version"], values["data"], values["clocks"]),
+            ),
+        ]
+    )
+
+
+def a_row(number: int, stamp: int = stamp_at(START), **data: Any) -> Row:
+    fields = {"text": f"placed {number}"} | data
+    return Row(kind="memory", id=f"p{number}", data=fields, clocks=Clocks((stamp, "x")))
+
+
+async def test_what_one_device_stores_changes_and_deletes_reaches_the_other(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1, 2, 3)
+    one.local.write("strange", "a/b", {"from": "a later release", "n": [1, {"x": None}]})
+    assert (await one.sync()).sent == 4
+    assert (await two.sync()).received == 4
+    assert two.local.rows == one.local.rows
+    two.store(1, text="changed")
+    two.local.write("memory", "m00002", None)
+    await two.sync()
+    tally = await one.sync()
+    assert (tally.received, tally.conflicts) == (2, 0)
+    assert one.texts() == two.texts() == {"m00001": "changed", "m00003": "memory 3", "a/b": None}
+    assert not one.local.outbox
+    assert not two.local.outbox
+
+
+async def test_two_devices_that_change_different_fields_keep_both(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1, category="a", tags=["x"])
+    await one.sync()
+    await two.sync()
+    one.store(1, text="new text", tags=["x", "one"])
+    two.store(1, category="b", tags=["x", "two"])
+    for each in (one, two, one):
+        await each.sync()
+    assert one.local.rows == two.local.rows
+    says = one.local.says("memory", "m00001")
+    assert (says["text"], says["category"]) == ("new text", "b")
+    assert set(says["tags"]) == {"x", "one", "two"}
+
+
+async def test_writers_at_the_same_time_lose_nothing(remote):
+    members = [Member(f"device{number}", remote) for number in range(4)]
+    await members[0].sync(sign=True)
+    for turn in range(5):
+        for number, member in enumerate(members):
+            member.store(*range(turn * 10, turn * 10 + 20), **{f"by{number}": turn})
+        await asyncio.gather(*[member.sync() for member in members])
+    for member in members:
+        await member.sync()
+    for member in members:
+        await member.sync()
+        assert member.local.rows == members[0].local.rows
+        assert not member.local.outbox
+    for row in members[0].local.rows.values():
+        assert {f"by{number}" for number in range(4)} <= set(row.data)
+
+
+class Cut:
+    """A remote whose answers get lost."""
+
+    def __init__(self, inner: Remote) -> None:
+        self.inner = inner
+        self.lost = 0
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        results = await self.inner.batch(statements)
+        if self.lost:
+            self.lost -= 1
+            raise Refused("lost", "the answer is lost")
+        return results
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+async def test_a_push_whose_answer_is_lost_is_not_done_twice(remote):
+    cut = Cut(remote)
+    one = Member("one", cut)
+    await one.sync(sign=True)
+    one.store(*range(20))
+    await one.sync()
+    for answers in range(4):
+        one.store(*range(5), text=f"again {answers}")
+        cut.lost = 0
+        poll = await one.replica.poll()
+        cut.lost = 1
+        with pytest.raises(Refused):
+            await one.sync(poll=poll)
+        cut.lost = 0
+        await one.sync()
+        assert not one.local.outbox
+    there = await run(remote, "SELECT id, version FROM rows")
+    assert dict(there) == {key[1]: version_of(row) for key, row in one.local.rows.items()}
+
+
+async def test_only_urgent_kinds_are_sent_where_these_are_asked_for(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1)
+    one.local.write("hot", "identity/name", {"value": "Ada", "position": 0})
+    assert (await one.sync(urgent_only=True)).sent == 1
+    await two.sync()
+    assert set(two.local.rows) == {("hot", "identity/name")}
+    assert (await one.sync()).sent == 1
+
+
+async def test_a_remote_that_was_emptied_is_filled_again_deletions_included(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1, 2)
+    await one.sync()
+    await two.sync()
+    one.local.write("memory", "m00001", None)
+    await one.sync()
+    for table in ("rows", "replica_clock", "replica_devices", "schema_version"):
+        await run(remote, f"DROP TABLE {table}")
+    await two.sync()
+    await one.sync()
+    await two.sync()
+    assert one.texts() == two.texts() == {"m00002": "memory 2"}
+
+
+async def test_a_remote_that_was_set_back_and_has_grown_since_is_noticed(remote):
+    one, two, three = (Member(name, remote) for name in ("one", "two", "three"))
+    one.store(1)
+    await one.sync()
+    saved = {t: await run(remote, f"SELECT * FROM {t}") for t in ("rows", "replica_devices")}
+    clock = await run(remote, "SELECT seq FROM replica_clock")
+    two.store(2, 3)
+    await two.sync()
+    await one.sync()
+    for table, rows in saved.items():
+        await run(remote, f"DELETE FROM {table}")
+        for row in rows:
+            await run(remote, f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+    await run(remote, "UPDATE replica_clock SET seq = ?", *clock[0])
+    three.store(*range(10, 30))
+    await three.sync()
+    # Both have lost their note; whichever comes offers what it has.
+    await one.sync()
+    await three.sync()
+    assert three.texts() == one.texts()
+    assert len(three.texts()) == 23
+
+
+async def test_a_row_that_is_gone_on_the_remote_is_written_again_once_it_changes(remote):
+    one = Member("one", remote)
+    one.store(1, 2)
+    await one.sync()
+    await run(remote, "DELETE FROM rows WHERE id = 'm00001'")
+    one.store(1, text="changed")
+    await one.sync()
+    assert not one.local.outbox
+    rows = await run(remote, "SELECT id FROM rows ORDER BY id")
+    assert rows == (("m00001",), ("m00002",))
+
+
+NONSENSE: list[tuple[str, dict[str, Any]]] = [
+    ("no JSON", {"data": "{"}),
+    ("another digest", {"data": '{"text":"forged"}'}),
+    ("not an object", {"data": "[1]"}),
+    ("deep", {"data": '{"a":' + "[" * 5000 + "]" * 5000 + "}"}),
+    ("no clocks", {"clocks": "{}"}),
+    ("clocks of text", {"clocks": '{"at":["x","y"]}'}),
+    ("beyond 2200", {"clocks": json.dumps({"at": [TOO_HIGH, "x"]})}),
+    ("before time", {"clocks": '{"at":[-1,"x"]}'}),
+    ("beyond integers", {"clocks": '{"at":[1' + "0" * 40 + ',"x"]}'}),
+]
+
+
+@pytest.mark.parametrize("columns", [case for _, case in NONSENSE], ids=[n for n, _ in NONSENSE])
+async def test_a_row_that_makes_no_sense_is_refused_alone_and_may_be_replaced(remote, columns):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1)
+    await one.sync()
+    await place(remote, a_row(1))
+    await place(remote, a_row(2), **columns)
+    await place(remote, a_row(3))
+    tally = await two.sync()
+    assert (tally.received, tally.refused) == (3, 1)
+    assert tally.notes[0].startswith("memory p2: ")
+    assert set(two.texts()) == {"m00001", "p1", "p3"}
+    assert (await two.sync()).refused == 0
+    two.local.write("memory", "p2", {"text": "sound again"})
+    assert (await two.sync()).sent == 1
+    await one.sync()
+    assert one.texts()["p2"] == "sound again"
+
+
+class Narrow:
+    """A remote whose answers carry only so much."""
+
+    def __init__(self, inner: Remote, most: int) -> None:
+        self.inner = inner
+        self.most = most
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        results = await self.inner.batch(statements)
+        values = [value for each in results for row in each.rows for value in row]
+        if sum(len(value) for value in values if isinstance(value, str)) > self.most:
+            raise TooLarge("too_large")
+        return results
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+async def test_rows_that_no_answer_can_carry_are_left_out_alone(remote):
+    one, two = Member("one", remote), Member("two", Narrow(remote, 200_000))
+    one.store(*range(3000))
+    one.store(*range(1000, 1020), text="x" * 90_000)
+    one.store(1010, 2500, text="x" * 250_000)
+    await one.sync()
+    tally = await two.sync()
+    assert (tally.received, tally.refused) == (2998, 2)
+    expected = "memory m01010: it is too large to be received"
+    assert sorted(tally.notes) == [expected, expected.replace("m01010", "m02500")]
+    assert (await two.sync()).refused == 0
+
+
+async def test_an_answer_beyond_ten_megabytes_is_asked_for_in_parts(server):
+    one, two = Member("one", server), Member("two", server)
+    one.store(*range(300), text="x" * 60_000)
+    await one.sync()
+    assert (await two.sync()).received == 300
+
+
+async def test_a_row_that_the_remote_cannot_take_is_set_aside_alone(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(1)
+    one.local.write("memory", "large", {"text": "x" * LARGE})
+    one.local.write("memory", "a\0b", {"text": "a name that SQLite would cut"})
+    one.store(*range(2, 700))
+    tally = await one.sync()
+    assert (tally.sent, tally.set_aside) == (699, 2)
+    assert set(one.local.aside) == {("memory", "large"), ("memory", "a\0b")}
+    assert (await two.sync()).received == 699
+    one.local.write("memory", "large", {"text": "smaller"})
+    assert (await one.sync()).sent == 1
+
+
+class Measured:
+    """A remote that notes the bytes of each batch, and takes only so many."""
+
+    def __init__(self, inner: Remote, most: int = 10_000_000) -> None:
+        self.inner = inner
+        self.most = most
+        self.bytes: list[int] = []
+        self.refused = 0
+
+    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+        args = [arg for each in statements for arg in each.args if isinstance(arg, str)]
+        size = sum(len(arg.encode()) for arg in args)
+        if size > self.most:
+            self.refused += 1
+            raise TooLarge("too_large")
+        self.bytes.append(size)
+        return await self.inner.batch(statements)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@pytest.mark.parametrize("text", ['"quoted\\" \n' * 300, "記憶は層になる" * 300, "plain " * 500])
+async def test_no_batch_is_larger_than_a_megabyte_in_any_script(remote, text):
+    measured = Measured(remote)
+    one, two = Member("one", measured), Member("two", remote)
+    one.store(*range(700), text=text)
+    await one.sync()
+    assert max(measured.bytes) <= MOST_BYTES + 1000
+    assert sum(measured.bytes) > 2 * MOST_BYTES
+    assert (await two.sync()).received == 700
+
+
+async def test_what_is_too_large_for_something_in_between_is_sent_in_parts(remote):
+    narrow = Measured(remote, 25_000)
+    one, two = Member("one", narrow), Member("two", remote)
+    one.store(*range(60), text="x" * 3000)
+    one.store(60, text="y" * 25_000)
+    tally = await one.sync()
+    assert (tally.sent, tally.set_aside) == (60, 1)
+    assert narrow.refused < 12
+    assert (await two.sync()).received == 60
+
+
+async def test_what_it_costs_is_what_was_measured(server, sqld):
+    one = Member("one", server)
+    await one.sync(sign=True)
+    one.store(*range(3000))
+    await one.sync()
+    before = sqld.cost()
+    await one.sync()
+    assert cost(sqld, before) <= (1, 0)
+    one.store(*range(10_000, 11_000))
+    before = sqld.cost()
+    await one.sync()
+    read, written = cost(sqld, before)
+    assert read <= 3_050
+    assert written <= 2_005
+    one.store(*range(10_000, 11_000), text="changed")
+    before = sqld.cost()
+    await one.sync()
+    read, written = cost(sqld, before)
+    assert read <= 4_050
+    assert written <= 2_005
+    two = Member("two", server)
+    before = sqld.cost()
+    await two.sync()
+    read, written = cost(sqld, before)
+    assert read <= 4_050
+    assert written <= 2
+
+
+def cost(sqld: Any, before: tuple[int, int]) -> tuple[int, int]:
+    after = sqld.cost()
+    return after[0] - before[0], after[1] - before[1]
+
+
+async def test_one_poll_shows_every_agent_of_the_database(remote):
+    for agent in ("default", "other"):
+        member = Member("one", remote, agent)
+        member.store(1)
+        await member.sync()
+    polls = Polls(remote)
+    found = await polls.look()
+    assert polls.agents() == {"default", "other"} == set(found)
+    assert await Replica(remote, "default", polls).shared_poll(60.0) == found["default"]
+    assert await polls.look(60.0) is found
+
+
+async def test_a_database_without_tables_has_no_agents(remote):
+    assert await Polls(remote).look() == {}
+
+
+async def test_a_device_joins_with_a_token_that_allows_reading(sqld_with_auth):
+    writer = await turso.connect(sqld_with_auth.url, sqld_with_auth.token())
+    reader = await turso.connect(sqld_with_auth.url, sqld_with_auth.token(read_only=True))
+    one, two = Member("one", writer), Member("two", reader)
+    one.store(*range(5))
+    await one.sync()
+    tally = await two.exchange.receive()
+    assert (tally.received, two.texts()) == (5, one.texts())
+    assert (await two.exchange.receive()).received == 0
+    await writer.close()
+    await reader.close()
+
+
+async def test_receiving_goes_on_where_it_was_interrupted(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    for begin in range(0, 6000, 3000):
+        one.store(*range(begin, begin + 3000))
+        await one.sync()
+    applied: list[int] = []
+    whole = two.local.apply
+
+    async def apply(rows: Any, link: Link) -> Any:
+        if len(applied) == 1:
+            applied.append(0)
+            raise OSError("the disk is full")
+        applied.append(len(rows))
+        return await whole(rows, link)
+
+    two.local.apply = apply  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="full"):
+        await two.sync()
+    assert (await two.local.link()).seq == 2000
+    await two.sync()
+    assert applied == [2000, 0, 2000, 2000]
+    assert two.local.rows == one.local.rows
+
+
+async def test_tombstones_stay_ninety_days_and_then_go(remote):
+    one = Member("one", remote)
+    one.store(1, 2)
+    one.local.write("memory", "m00001", None)
+    await one.sync(sign=True)
+    one.now += 89 * DAY
+    await one.sync(sign=True)
+    assert len(await run(remote, "SELECT * FROM rows")) == 2
+    one.now += 2 * DAY
+    await one.sync(sign=True)
+    assert await run(remote, "SELECT id FROM rows") == (("m00002",),)
+
+
+async def test_a_device_whose_clock_is_years_ahead_prunes_nothing(remote):
+    import time  # noqa: PLC0415
+
+    one = Member("one", remote, now=time.time())
+    one.store(1)
+    one.local.write("memory", "m00001", None)
+    await one.sync()
+    one.now += 1000 * DAY
+    await one.sync(sign=True)
+    assert len(await run(remote, "SELECT * FROM rows")) == 1
+
+
+async def test_devices_that_were_away_for_ninety_days_are_named(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    two.store(1)
+    await two.sync()
+    one.now += 91 * DAY
+    tally = await one.sync(sign=True)
+    assert tally.away == ("the two",)
+
+
+async def test_what_a_device_lacks_is_counted_and_a_retirement_is_noticed_by_the_next_poll(remote):
+    one, two = Member("one", remote), Member("two", remote)
+    one.store(*range(5))
+    await one.sync()
+    await two.sync()
+    two.store(*range(10, 13))
+    await two.sync()
+    one.local.write("memory", "m00000", None)
+    cursor = (await one.local.link()).seq
+    found = {each.id: each for each in await one.replica.devices("one", cursor)}
+    assert {name: each.behind for name, each in found.items()} == {"one": 3, "two": 0}
+    await one.sync()
+    cursor = (await one.local.link()).seq
+    found = {each.id: each for each in await one.replica.devices("one", cursor)}
+    assert {name: each.behind for name, each in found.items()} == {"one": 0, "two": 1}
+    assert await one.replica.retire("two", START)
+    assert not await one.replica.retire("nobody", START)
+    with pytest.raises(Refused) as refused:
+        await two.sync()
+    assert refused.value.code == "retired"
+    await one.replica.retire("two", None)
+    assert (await two.sync()).received == 1
+
+
+async def test_a_later_release_s_tables_are_not_touched(remote):
+    one = Member("one", remote)
+    one.store(1)
+    await one.sync()
+    await run(remote, "INSERT INTO schema_version VALUES (99, 0)")
+    with pytest.raises(Refused) as refused:
+        await one.replica.prepare(START)
+    assert refused.value.code == "newer_schema"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
+@pytest.mark.parametrize("ending", ["", "-wal", "-journal"])
+async def test_a_link_or_a_fifo_in_the_file_s_place_is_refused_and_stops_nothing(
+    tmp_path: Path, make: Callable[[Path], None], ending: str
+):
+    path = tmp_path / "replica.db"
+    make(tmp_path / f"replica.db{ending}")
+    remote = FileRemote(path)
+    with pytest.raises(Refused) as refused:
+        await asyncio.wait_for(Replica(remote, AGENT).poll(), 5)
+    assert "not a regular file" in refused.value.message
+    await remote.close()

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.importers.metrics_file import parse
+
+NOW = 1_800_000_000.0
+
+
+def test_the_counters_of_evoclaw_are_read_and_what_is_computed_is_not():
+    document = {
+        "retrieval_count": 17,
+        "evictions_today": 0,
+        "consolidation_count": 3.0,
+        "last_consolidation": 1_770_000_000.5,
+        "context_tokens_saved": 0,
+        "tree_node_count": 12,
+        "warm_memory_size_kb": 3.1,
+        "timestamp": "2026-02-11T08:00:00",
+        "_schema_version": "2.0",
+    }
+    parsed = parse(document, NOW)
+    assert parsed.faults == ()
+    assert parsed.values == {
+        "retrieval_count": 17,
+        "evictions_today": 0,
+        "consolidation_count": 3,
+        "last_consolidation": 1_770_000_000.5,
+        "context_tokens_saved": 0,
+    }
+
+
+def test_a_sum_of_times_is_left_out():
+    parsed = parse({"last_consolidation": 2 * NOW, "retrieval_count": 1}, NOW)
+    assert parsed.values == {"retrieval_count": 1}
+    assert parsed.faults == (
+        "last_consolidation: 3600000000.0 lies in the future, so it is no time",
+    )
+
+
+@pytest.mark.parametrize(("at", "kept"), [(NOW + 86_400, True), (NOW + 86_401, False), (1, True)])
+def test_a_clock_that_is_a_day_off_is_believed(at, kept):
+    assert ("last_consolidation" in parse({"last_consolidation": at}, NOW).values) is kept
+
+
+def test_a_consolidation_that_never_was_is_no_fault():
+    assert parse({"last_consolidation": 0}, NOW) == parse({}, NOW)
+
+
+@pytest.mark.parametrize("value", [-1, "3", None, True, [], {}, math.nan, math.inf, 10**400])
+def test_what_is_no_count_is_named(value):
+    parsed = parse({"retrieval_count": value, "evictions_today": 2}, NOW)
+    assert parsed.values == {"evictions_today": 2}
+    assert len(parsed.faults) == 1
+    assert parsed.faults[0].startswith("retrieval_count: expected a number from 0, got ")
+
+
+def test_further_counters_are_read_and_other_fields_passed_over():
+    parsed = parse({"total_stored": 5, "agent": "default", "daemon": {}, "Odd Name": 1}, NOW)
+    assert parsed.values == {"total_stored": 5}
+    assert parsed.faults == ()
+
+
+@pytest.mark.parametrize("document", [None, [], "x", 3])
+def test_a_file_that_is_no_object_is_named(document):
+    assert parse(document, NOW).faults[0].startswith("expected an object, got ")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["retrieval_count", "last_consolidation", "Bad Name"]) | st.text(),
+        st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists),
+    )
+)
+def test_no_json_can_make_it_fail(document):
+    parsed = parse(document, NOW)
+    assert all(math.isfinite(value) and value >= 0 for value in parsed.values.values())
+    "\n".join(parsed.faults).encode()

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.importers.tree_file import parse
+from thermocline.daemon.memory import tree as trees
+from thermocline.daemon.memory.tree import Node, TreeLimits
+
+NOW = 1_800_000_000.0
+
+
+def test_a_tree_of_evoclaw_is_read_without_its_root_and_version():
+    document = {
+        "root": {"desc": "Memory root", "warm_count": 0, "children": ["a"]},
+        "a": {"desc": "A", "warm_count": 3, "cold_count": 4, "last_access": 17.5, "children": []},
+        "b/c": {"desc": "C", "warm_count": 0, "cold_count": 0, "last_access": 0, "children": []},
+        "_schema_version": "2.0",
+    }
+    parsed = parse(document, NOW)
+    assert parsed.tree == {"a": Node("A", 3, 4, 17.5), "b/c": Node("C"), "b": Node("B")}
+    assert parsed.faults == ()
+
+
+def test_a_node_may_be_just_its_description():
+    parsed = parse({"root": "all", "big_boats": " two\nlines ", "x": ""}, NOW)
+    assert parsed.tree == {"big_boats": Node("two lines"), "x": Node("X")}
+    assert parsed.faults == ()
+
+
+def test_the_go_service_nests_its_nodes():
+    document = {
+        "root": {
+            "path": "",
+            "summary": "Root",
+            "children": [
+                {
+                    "path": "a",
+                    "summary": "s" * 120,
+                    "warm_count": 1,
+                    "cold_count": 2,
+                    "last_updated": "2026-02-11T08:00:00Z",
+                    "children": [
+                        {"path": "a/b", "summary": "B", "children": None},
+                        {"path": "c", "summary": "named from its parent on"},
+                    ],
+                },
+                {"path": "z", "last_updated": "0001-01-01T00:00:00Z"},
+            ],
+        },
+        "node_count": 5,
+        "version": 3,
+    }
+    parsed = parse(document, NOW)
+    assert parsed.tree == {
+        "a": Node("s" * 100, 1, 2, 1_770_796_800),
+        "a/b": Node("B"),
+        "a/c": Node("named from its parent on"),
+        "z": Node("Z"),
+    }
+    assert parsed.faults == ()
+
+
+@pytest.mark.parametrize("children", [None, [], {}])
+def test_an_empty_tree_of_the_go_service_is_empty(children):
+    document = {"root": {"path": "", "summary": "", "children": children}, "node_count": 1}
+    assert parse({**document, "version": 1}, NOW) == parse({}, NOW)
+
+
+def test_paths_that_are_the_same_once_cleaned_are_one_category():
+    document = {
+        "/a/": {"desc": "first", "warm_count": 1, "last_access": 5},
+        "root/a": {"desc": "second", "warm_count": 2, "last_access": 9},
+    }
+    assert parse(document, NOW).tree == {"a": Node("first", 3, 0, 9)}
+
+
+def test_times_may_be_milliseconds_or_lie_in_the_future():
+    document = {
+        "ms": {"last_access": 1_770_000_000_000},
+        "ahead": {"last_access": NOW + 10**6},
+    }
+    parsed = parse(document, NOW)
+    assert parsed.tree["ms"].last_access == 1_770_000_000
+    assert parsed.tree["ahead"].last_access == NOW
+
+
+def test_too_deep_categories_are_read_and_left_to_the_fitting():
+    parsed = parse({"a/b/c/d/e": {"warm_count": 1}}, NOW)
+    assert trees.depth(parsed.tree) == 5
+    assert parsed.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        ([], "expected an object, got a list"),
+        (None, "expected an object, got null"),
+        ({"a": 5}, "'a': expected an object or text, got a number"),
+        ({"../a": "x"}, "'../a': cannot use path"),
+        ({"a": {"warm_count": -1}}, "'a'.warm_count: expected a count, got -1"),
+        ({"a": {"cold_count": "3"}}, "'a'.cold_count: expected a count, got '3'"),
+        ({"a": {"last_access": "soon"}}, "'a'.last_access: 'soon' is no time"),
+        ({"a": {"desc": 5}}, "'a'.desc: expected text, got a number"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(document, fault):
+    parsed = parse(document, NOW)
+    assert len(parsed.faults) == 1
+    assert parsed.faults[0].startswith(fault)
+    if isinstance(document, dict):
+        assert "ok" in parse({**document, "ok": "fine"}, NOW).tree
+
+
+def test_ten_thousand_levels_are_named_as_a_fault():
+    child = {"path": "x"}
+    for _ in range(10_000):
+        child = {"path": "x", "children": [child]}
+    parsed = parse({"root": {"children": [child]}}, NOW)
+    assert len(parsed.faults) == 1
+    assert trees.depth(parsed.tree) <= 100
+
+
+NODES = st.builds(
+    Node,
+    desc=st.sampled_from(["One", "Zwei", "三"]),
+    warm_count=st.integers(0, 10**6),
+    cold_count=st.integers(0, 10**9),
+    last_access=st.integers(0, int(NOW)).map(float),
+)
+PATHS = st.lists(st.sampled_from(["a", "b", "ü"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.dictionaries(PATHS, NODES, max_size=12))
+def test_what_was_written_is_read_back_the_same(tree):
+    tree = trees.with_parents(tree)
+    assert parse(trees.document(tree, 1, 2), NOW).tree == tree
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**400), 10**400)
+    | st.floats()
+    | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "root",
+                    "children",
+                    "path",
+                    "summary",
+                    "desc",
+                    "warm_count",
+                    "last_access",
+                    "a",
+                    "a/b",
+                ]
+            )
+            | st.text(max_size=4),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=120)
+@given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))
+def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
+    parsed = parse(document, NOW)
+    assert trees.with_parents(parsed.tree) == parsed.tree
+    fitted = trees.fit(parsed.tree, TreeLimits(), NOW)
+    assert trees.size(trees.document(fitted.tree, 0, 0)) <= 2_048
+    "\n".join(parsed.faults).encode()

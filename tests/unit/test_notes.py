@@ -1,0 +1,257 @@
+"""Notes of two devices joined over what a replica carries between them, and their files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from desks import Desk, Replica, meet
+
+from thermocline.daemon.files.workspaces import place
+from thermocline.daemon.memory.workspace import LARGEST
+from thermocline.daemon.store import apply, history, notes, outbox, rows
+from thermocline.sync import Clocks, Link, Received, Row
+
+NOTE = "memory/note.md"
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Desk, Desk]]:
+    """Two desks that have the same note."""
+    replica = Replica()
+    here, there = Desk("here", replica), Desk("there", replica)
+    here.edit("one\ntwo\nthree\n")
+    meet(here, there)
+    yield here, there
+    here.db.close()
+    there.db.close()
+
+
+def test_lines_that_two_devices_added_are_in_both(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\ntwo\nthree\nfour\n")
+    there.edit("zero\none\nthree\n")
+    assert meet(here, there) == {NOTE: "zero\none\nthree\nfour\n"}
+    assert (here.conflicts, there.conflicts) == (0, 0)
+
+
+def test_the_base_survives_several_edits_between_two_syncs(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    for text in ("one\nthree\n", "one\nthree\nfour\n", "one\nthree\nfour\nfive\n"):
+        here.edit(text)
+    there.edit("one\ntwo\nTHREE\n")
+    there.sync()
+    here.write(lambda tx: history.prune(tx, 0))
+    assert meet(here, there) == {NOTE: "one\nTHREE\nfour\nfive\n"}
+
+
+def test_the_base_of_a_join_that_was_not_sent_is_what_came(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\ntwo\nthree\nfour\n")
+    there.edit("zero\none\ntwo\nthree\n")
+    there.sync()
+    here.receive()
+    # The replica moves on before the joined version reaches it.
+    there.edit("zero\none\ntwo\n")
+    there.sync()
+    here.edit("zero\none\n2\nthree\nfour\n")
+    assert meet(here, there) == {NOTE: "zero\none\n2\nfour\n"}
+
+
+def test_the_base_of_an_edit_during_a_push_is_what_was_pushed(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\n2\nthree\n")
+    sent = here.pending()
+    here.edit("one\n2\nthree\nfour\n")
+    done = here.replica.push(sent)
+    here.write(lambda tx: outbox.taken(tx, done, Link()))
+    there.sync()
+    there.edit("one\nthree\n")
+    there.sync()
+    assert meet(here, there) == {NOTE: "one\nthree\nfour\n"}
+    assert here.conflicts == 0
+
+
+def test_notes_that_two_devices_began_are_joined(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("# Today\ntea\n", "memory/day.md")
+    there.edit("# Today\ncake\n", "memory/day.md")
+    assert meet(here, there)["memory/day.md"] in {"# Today\ntea\ncake\n", "# Today\ncake\ntea\n"}
+
+
+def test_a_contradiction_is_kept_beside_the_note_and_counted(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\nHERE\nthree\nfour\n")
+    there.now += 60
+    there.edit("one\nTHERE\nthree\n")
+    found = meet(here, there)
+    assert found.pop(NOTE) == "one\nTHERE\nthree\nfour\n"
+    [(path, text)] = found.items()
+    assert path.startswith("memory/note.conflict-here-")
+    assert text == "one\nHERE\nthree\nfour\n"
+    assert here.conflicts + there.conflicts == 1
+    assert history.conflicts(here.db) + history.conflicts(there.db) == 1
+
+
+def test_a_push_whose_answer_was_lost_contradicts_nothing(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\nsoup\nthree\n")
+    here.replica.push(here.pending())
+    here.edit("one\nmuch soup\nthree\n")
+    assert meet(here, there) == {NOTE: "one\nmuch soup\nthree\n"}
+    assert here.conflicts == 0
+
+
+def test_a_line_added_after_setting_the_device_back_removes_no_line_of_another(
+    two: tuple[Desk, Desk],
+) -> None:
+    here, there = two
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    here.db.backup(copy)
+    there.edit("one\ntwo\nthree\nof there\n")
+    meet(here, there)
+    here.edit("of here\none\ntwo\nthree\nof there\n")
+    meet(here, there)
+    here.db.close()
+    here.db, here.name = copy, "here again"
+    here.edit("one\ntwo\nthree\nsince\n")
+    expected = "of here\none\ntwo\nthree\nof there\nsince\n"
+    assert meet(here, there) == {NOTE: expected}
+
+
+def test_lines_that_only_a_lost_replica_had_are_not_lost(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("here\n", "memory/day.md")
+    here.sync()
+    here.replica.rows.clear()
+    for desk in two:
+        desk.write(lambda tx: outbox.offer_all(tx, Link()))
+    there.edit("there\n", "memory/day.md")
+    there.sync()
+    here.edit("here\nand here\n", "memory/day.md")
+    assert meet(here, there)["memory/day.md"] == "there\nhere\nand here\n"
+
+
+def test_a_note_that_was_deleted_and_begun_again_has_no_base(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("one\ntwo\nthree\nfour\n")
+    here.edit(None)
+    for text in ("again\n", "again\nand again\n"):
+        here.edit(text)
+    there.edit("one\ntwo\nthree\nof there\n")
+    found = meet(here, there)[NOTE]
+    assert {"again", "and again", "of there"} <= set(found.splitlines())
+
+
+def test_a_join_that_is_too_large_is_a_conflict(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.edit("".join(f"h{n}\n" for n in range(LARGEST // 8)))
+    there.edit("".join(f"t{n}\n" for n in range(LARGEST // 8)))
+    assert len(meet(here, there)) == 2
+
+
+def test_a_row_of_the_year_3000_is_applied(two: tuple[Desk, Desk]) -> None:
+    here, there = two
+    here.write(
+        lambda tx: rows.write(tx, notes.KIND, NOTE, {"text": "late\n", "modified_at": 3.25e10})
+    )
+    assert meet(here, there) == {NOTE: "late\n"}
+
+
+@pytest.mark.parametrize("path", ["memory/../up.md", "elsewhere.md", "memory/x.sh", "memory/.x.md"])
+def test_a_row_that_leads_elsewhere_is_refused(two: tuple[Desk, Desk], path: str) -> None:
+    here, _ = two
+    row = Row(kind="note", id=path, data={"text": "x"}, clocks=Clocks((5, "evil")))
+    applied = here.write(lambda tx: apply.apply(tx, [Received(row, "")]))
+    assert (applied.changed, applied.refused) == (0, 1)
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Iterator[tuple[Desk, Desk]]:
+    """Two devices with a disk that have the same note."""
+    replica = Replica()
+    here, there = (Desk(name, replica, tmp_path / name) for name in ("here", "there"))
+    here.type("one\ntwo\nthree\n")
+    meet(here, there)
+    yield here, there
+    here.db.close()
+    there.db.close()
+
+
+def test_a_file_that_was_written_since_is_never_replaced(disks: tuple[Desk, Desk]) -> None:
+    here, there = disks
+    here.type("one\ntwo\nthree\nfour\n")
+    here.sync()
+    there.receive()
+    there.type("zero\ntwo\nthree\n")
+    stale = notes.waiting(there.db, "", 9)
+    assert place(there.top or Path(), stale) == ([], [])
+    assert meet(here, there) == {NOTE: "zero\ntwo\nthree\nfour\n"}
+
+
+def test_a_file_that_contradicts_what_came_stays_and_the_other_is_kept_beside_it(
+    disks: tuple[Desk, Desk],
+) -> None:
+    here, there = disks
+    here.type("one\nHERE\nthree\n")
+    here.sync()
+    there.receive()
+    there.type("one\nTHERE\nthree\n")
+    found = meet(here, there)
+    assert found.pop(NOTE) == "one\nTHERE\nthree\n"
+    assert [*found.values()] == ["one\nHERE\nthree\n"]
+    assert history.conflicts(there.db) == 1
+
+
+def test_a_file_that_was_deleted_here_and_changed_elsewhere_comes_back(
+    disks: tuple[Desk, Desk],
+) -> None:
+    here, there = disks
+    here.type("one\n")
+    here.sync()
+    there.receive()
+    there.type(None)
+    assert meet(here, there) == {NOTE: "one\n"}
+
+
+def test_a_file_that_was_only_touched_after_its_deletion_elsewhere_is_removed(
+    disks: tuple[Desk, Desk],
+) -> None:
+    here, there = disks
+    here.type(None)
+    here.sync()
+    there.receive()
+    there.type("one\ntwo\nthree\n")
+    assert meet(here, there) == {}
+
+
+def test_a_kill_between_writing_a_file_and_noting_it_changes_nothing(
+    disks: tuple[Desk, Desk],
+) -> None:
+    here, there = disks
+    here.type("one\n")
+    here.sync()
+    there.receive()
+    place(there.top or Path(), notes.waiting(there.db, "", 9))
+    before = [*apply.every(there.db)]
+    there.look()
+    assert [*apply.every(there.db)] == before
+    assert notes.waiting(there.db, "", 9) == []
+
+
+def test_a_device_that_begins_with_its_old_files_gets_the_others_lines_too(
+    disks: tuple[Desk, Desk], tmp_path: Path
+) -> None:
+    here, _ = disks
+    here.type("tea\n", "episodes.jsonl")
+    here.sync()
+    again = Desk("again", here.replica, tmp_path / "again")
+    again.type("cake\n", "episodes.jsonl")
+    again.type("one\ntwo\nthree\nand then\n")
+    found = meet(here, again)
+    assert found.keys() == {NOTE, "memory/episodes.jsonl"}
+    assert found[NOTE] == "one\ntwo\nthree\nand then\n"
+    assert {*found["memory/episodes.jsonl"].split()} == {"tea", "cake"}
+    again.db.close()

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.sync import (
+    ABSENT,
+    Row,
+    changed,
+    decode_row,
+    deletion,
+    lives,
+    merge,
+    outlived,
+    patched,
+    version_of,
+)
+
+KEY = ("memory", "m1")
+SETS = frozenset({"tags"})
+VITAL = ("text",)
+
+clocks = st.integers(1, 12)
+devices = st.sampled_from(["a", "b", "c"])
+stamps = st.tuples(clocks, devices)
+contents = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": st.sampled_from(["one", "two"]),
+        "importance": st.sampled_from([0, 0.5, 1]),
+        "tags": st.lists(st.sampled_from("xyz"), max_size=3, unique=True),
+        "later release": st.sampled_from([None, {"a": [1]}]),
+    },
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    """A version as a few changes and deletions on some devices leave it."""
+    row = changed(None, KEY, draw(contents), draw(stamps), SETS)
+    for _ in range(draw(st.integers(0, 3))):
+        clock, device = row.clocks.latest
+        row = changed(row, KEY, draw(contents), (clock + draw(clocks), device), SETS)
+    if draw(st.booleans()):
+        row = merge(row, deletion(KEY, draw(stamps)), SETS)
+    return row
+
+
+@given(rows(), rows(), rows())
+def test_the_order_of_merging_makes_no_difference(one: Row, two: Row, three: Row) -> None:
+    assert merge(one, two, SETS) == merge(two, one, SETS)
+    left = merge(merge(one, two, SETS), three, SETS)
+    assert left == merge(one, merge(two, three, SETS), SETS)
+    assert version_of(left) == version_of(merge(three, merge(two, one, SETS), SETS))
+
+
+@given(rows(), rows())
+def test_merging_again_changes_nothing(one: Row, two: Row) -> None:
+    both = merge(one, two, SETS)
+    assert merge(both, one, SETS) == both
+    assert merge(both, both, SETS) == both
+
+
+@given(rows())
+def test_a_row_is_read_as_it_was_written(row: Row) -> None:
+    again = decode_row(*KEY, *row.encoded())
+    assert again == row
+    assert version_of(again) == version_of(row)
+
+
+def first(**data: Any) -> Row:
+    return changed(None, KEY, data, (1, "a"), SETS)
+
+
+def test_two_devices_that_change_different_fields_keep_both() -> None:
+    row = first(text="the gate is open", importance=0.5)
+    one = changed(row, KEY, row.data | {"text": "the gate is shut"}, (2, "a"), SETS)
+    two = changed(row, KEY, row.data | {"importance": 0.9}, (3, "b"), SETS)
+    assert merge(one, two, SETS).data == {"text": "the gate is shut", "importance": 0.9}
+
+
+def test_of_one_field_the_later_change_stays() -> None:
+    row = first(text="at 3")
+    one = changed(row, KEY, {"text": "at 4"}, (5, "a"), SETS)
+    two = changed(row, KEY, {"text": "at 5"}, (4, "b"), SETS)
+    assert merge(one, two, SETS).data == {"text": "at 4"}
+
+
+def test_tags_added_on_two_devices_are_all_there_and_a_removed_one_is_gone() -> None:
+    row = first(text="t", tags=["kept", "removed"])
+    one = changed(row, KEY, {"text": "t", "tags": ["kept", "one"]}, (2, "a"), SETS)
+    two = changed(row, KEY, {"text": "t", "tags": ["kept", "removed", "two"]}, (3, "b"), SETS)
+    assert merge(one, two, SETS).data["tags"] == ["kept", "one", "two"]
+
+
+def test_a_deletion_leaves_nothing_of_what_was_said() -> None:
+    gone = merge(first(text="secret", tags=["secret"]), deletion(KEY, (2, "b")), SETS)
+    assert gone.data == {}
+    assert gone.encoded()[0] is None
+    assert not lives(gone, VITAL)
+
+
+def test_a_text_changed_after_the_deletion_brings_the_rest_of_the_row_back() -> None:
+    row = first(text="old", importance=0.9)
+    edited = changed(row, KEY, row.data | {"text": "new"}, (3, "b"), SETS)
+    gone = deletion(KEY, (2, "a"))
+    both = merge(gone, edited, SETS)
+    assert lives(both, VITAL)
+    assert outlived(both, gone, edited) == {"importance": 0.9}
+
+
+@pytest.mark.parametrize("field", ["importance", "tags"])
+def test_a_side_matter_changed_after_the_deletion_does_not(field: str) -> None:
+    row = first(text="old", importance=0.9, tags=["a"])
+    data = row.data | {"importance": 0.1, "tags": ["a", "b"]}
+    edited = changed(row, KEY, {**row.data, field: data[field]}, (3, "b"), SETS)
+    assert not lives(merge(deletion(KEY, (2, "a")), edited, SETS), VITAL)
+
+
+def test_a_field_of_a_later_release_is_kept_and_passed_on() -> None:
+    theirs = changed(None, KEY, {"text": "t", "mood": {"warm": True}}, (1, "b"), SETS)
+    ours = changed(theirs, KEY, {"text": "u", "mood": theirs.data["mood"]}, (2, "a"), SETS)
+    assert merge(theirs, ours, SETS).data == {"text": "u", "mood": {"warm": True}}
+
+
+def test_single_cells_are_put_back() -> None:
+    data = {"text": "t", "tags": ["a", "b"], "importance": 1.0}
+    cells = {"tags:a": ABSENT, "importance": 0.5}
+    assert patched(data, cells, SETS) == {"text": "t", "tags": ["b"], "importance": 0.5}

@@ -1,0 +1,86 @@
+"""Stamps that only grow, and never so far that others refuse them."""
+
+from __future__ import annotations
+
+import pytest
+
+from thermocline.sync import TOO_HIGH, HybridClock, stamp_at
+
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+
+
+class Wall:
+    """A wall clock that the test sets."""
+
+    def __init__(self, seconds: float = NOW) -> None:
+        self.seconds = seconds
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_stamps_grow_though_the_wall_clock_stands_still_or_is_set_back():
+    wall = Wall()
+    clock = HybridClock(wall)
+    stamps = [clock.tick() for _ in range(100_000)]
+    wall.seconds = 0.0
+    stamps += [clock.tick() for _ in range(100)]
+    assert stamps == sorted(set(stamps))
+    assert clock.issued == clock.last == stamps[-1]
+
+
+def test_what_was_seen_is_gone_beyond_and_a_restart_goes_on():
+    clock = HybridClock(Wall())
+    theirs = stamp_at(NOW + 3600)
+    assert clock.observe(theirs)
+    assert clock.tick() > theirs
+    assert HybridClock(Wall(0.0), clock.last).tick() > clock.last
+
+
+@pytest.mark.parametrize("ahead", [2 * DAY, 100 * 365 * DAY])
+def test_a_stamp_more_than_a_day_ahead_does_not_push_the_clock(ahead):
+    clock = HybridClock(Wall())
+    before = clock.tick()
+    assert not clock.observe(stamp_at(NOW + ahead))
+    assert before < clock.tick() < stamp_at(NOW + 1)
+
+
+def test_a_change_of_what_is_ahead_is_younger_and_the_next_one_is_not():
+    clock = HybridClock(Wall())
+    theirs = stamp_at(NOW + 365 * DAY)
+    clock.observe(theirs)
+    assert clock.tick(above=theirs) == theirs + 1
+    assert clock.issued == theirs + 1
+    assert clock.tick() < stamp_at(NOW + 1)
+
+
+def test_a_clock_that_lags_is_not_held_back_by_its_own_past():
+    wall = Wall(NOW + 10 * DAY)
+    clock = HybridClock(wall)
+    last = clock.tick()
+    wall.seconds = NOW
+    assert clock.observe(last - 1)
+    assert clock.tick() > last
+
+
+@pytest.mark.parametrize("seconds", [-5.0, 7_258_118_400.0, 1e12])
+def test_nothing_is_issued_that_others_would_refuse(seconds):
+    clock = HybridClock(Wall(seconds))
+    assert 0 <= clock.tick() < TOO_HIGH
+    assert 0 <= clock.tick(above=TOO_HIGH - 1) < TOO_HIGH
+
+
+@pytest.mark.parametrize("last", [TOO_HIGH, (1 << 60) - 1, 1 << 62])
+def test_damage_in_what_was_noted_does_not_last(last):
+    assert HybridClock(Wall(), last).tick() < stamp_at(NOW + 1)
+
+
+def test_a_wall_clock_beyond_the_year_2200_leaves_stamps_to_go_on_with():
+    wall = Wall()
+    clock = HybridClock(wall)
+    before = clock.tick()
+    wall.seconds = 7_258_118_400.0
+    ahead = [clock.tick() for _ in range(3)]
+    wall.seconds = NOW + 1
+    assert before < ahead[0] < ahead[1] < ahead[2] < clock.tick() < stamp_at(NOW + 2)
