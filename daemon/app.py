@@ -62,7 +62,7 @@ from .thinking.listening import Rhythm
 from .thinking.parts import Thinking, build_thinking
 from .upkeep.cron import LocalZone
 from .upkeep.jobs import jobs_of
-from .upkeep.last_runs import NotedRuns, Postponed, Schedule
+from .upkeep.last_runs import Postponed, Schedule
 from .upkeep.scheduler import Clock, Scheduler
 from .upkeep.upkeep import Upkeep
 from .upkeep_plan import timing, upkeep_plan
@@ -295,7 +295,6 @@ def _upkeep(
         publish=bus.publish,
         problems=problems,
         clock=Clock(LocalZone()),
-        last_runs=NotedRuns(),
         schedules=schedules,
         advisor=Advice(thinking.mind),
     )
@@ -317,7 +316,6 @@ def _scheduler(live: LiveSettings, services: Services, device: str) -> Scheduler
         device=device,
         jitter=lambda: live.settings.upkeep.jitter_seconds,
         problems=services.problems,
-        last_runs=NotedRuns(),
     )
 
 

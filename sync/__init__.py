@@ -6,7 +6,7 @@ from .failures import QuotaSpent, Refused, SchemaMissing, SyncError, TooLarge, T
 from .file_remote import FileRemote
 from .local import Applied, Link, Local, Pending, Received
 from .remote import Remote, Result, Statement, Value
-from .replica import Device, DeviceRecord, Poll, Polls, Replica
+from .replica import Device, Poll, Polls, Replica
 from .replicator import Replicator, State, Timing
 from .rows import (
     ABSENT,
@@ -32,7 +32,6 @@ __all__ = [
     "Applied",
     "Clocks",
     "Device",
-    "DeviceRecord",
     "Exchange",
     "Fields",
     "FileRemote",

@@ -10,12 +10,8 @@ from .failures import Refused
 _SCHEMES = {"libsql": "https", "https": "https", "http": "http"}
 
 
-def address(url: str, *, allow_plain: bool = False) -> SplitResult:
+def address(url: str) -> SplitResult:
     """Where to send to: `libsql://` becomes `https://`, and a path is kept.
-
-    Args:
-        url: as a person wrote it.
-        allow_plain: `http://` for other machines too, where whoever listens can read everything.
 
     Raises:
         Refused: it is no URL of a remote ("bad_request"), or would show everything to others
@@ -31,7 +27,7 @@ def address(url: str, *, allow_plain: bool = False) -> SplitResult:
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None or not host:
         raise _unfit("it must begin with libsql:// or https:// and a host")
-    if scheme == "http" and not (allow_plain or _is_loopback(host)):
+    if scheme == "http" and not _is_loopback(host):
         raise Refused(
             "tls",
             f"cannot use http:// for {host}: whoever listens could read everything",

@@ -68,13 +68,9 @@ class Tally(msgspec.Struct):
 
 
 class Exchange:
-    """Knows the order in which things have to happen. Not to be run twice at once.
+    """The order in which things have to happen. Not to be run twice at once.
 
-    Args:
-        local, replica: the two sides.
-        device: this one.
-        urgent: the kinds of rows that `urgent_only` sends.
-        now: seconds since the epoch.
+    `urgent` are the kinds of rows that `urgent_only` sends; `now` is in seconds since the epoch.
     """
 
     def __init__(
@@ -100,7 +96,7 @@ class Exchange:
         """Receive everything, then send everything, or the urgent kinds alone.
 
         Args:
-            urgent_only: what to send.
+            urgent_only: send the urgent kinds alone.
             sign: note on the remote that this device was there, whether or not there is more.
             poll: where the order ended a moment ago; None: ask.
 
@@ -119,10 +115,8 @@ class Exchange:
         A token that allows reading is enough. Repeated, it goes on where it was interrupted.
         """
         tally = Tally()
-        poll, link = await self._replica.poll(), await self._local.link()
-        if poll.epoch != link.epoch:
-            link = Link(poll.epoch)
-            await self._local.offer_all(link)
+        poll = await self._replica.poll()
+        link = await self._relink(poll, await self._local.link())
         await self._pull(link, poll.seq, tally)
         return tally
 
@@ -164,18 +158,17 @@ class Exchange:
             # It was set back. Once it has grown again nobody else could tell by the number.
             poll = await self._replica.renew(poll.epoch)
         link = await self._relink(poll, link)
-        known, retired = await self._replica.sign(self._device, link.seq, self._now())
-        if not known:
+        tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
+        if not tally.signed:
             poll = await self._replica.renew(poll.epoch)
             link = await self._relink(poll, link)
-            known, retired = await self._replica.sign(self._device, link.seq, self._now())
+            tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
         if retired:
             raise Refused(
                 "retired",
                 "cannot replicate: this device was retired from the replica",
                 hint="take it in again; what it holds is kept",
             )
-        tally.signed = known
         return poll, link
 
     async def _relink(self, poll: Poll, link: Link) -> Link:
@@ -303,11 +296,9 @@ class Exchange:
         taken = [one for one in batch if one.row.key not in left]
         await self._local.taken(taken, link)
         tally.sent += len(taken)
-        received = [found for _, found in differing if isinstance(found, Received)]
-        if received:
-            await self._apply(Page(tuple(received), (), link.seq), link, tally)
-        gone = [one for one, found in differing if found is None]
-        if gone:
+        if received := tuple(found for _, found in differing if isinstance(found, Received)):
+            await self._apply(Page(received, (), link.seq), link, tally)
+        if gone := [one for one, found in differing if found is None]:
             await self._local.gone(gone)
         for one, found in differing:
             if isinstance(found, Unreadable):
@@ -322,8 +313,7 @@ class Exchange:
             return await self._replica.standing(batch)
         except TooLarge as error:
             if len(batch) == 1:
-                row = batch[0].row
-                return [(batch[0], Unreadable(row.kind, row.id, None, error.message))]
+                return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
 
@@ -331,9 +321,8 @@ class Exchange:
         """Write a row over one that makes no sense."""
         over = msgspec.structs.replace(one, seen=found.version)
         if found.version is None or over.seen == one.seen:
-            await self._set_aside(
-                one, f"what the replica has cannot be merged: {found.reason}", tally
-            )
+            reason = f"what the replica has cannot be merged: {found.reason}"
+            await self._set_aside(one, reason, tally)
             return
         pushed = await self._replica.push([over], self._device, link.seq, self._now())
         if pushed.complete and pushed.poll.epoch == link.epoch:

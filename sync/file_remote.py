@@ -9,13 +9,13 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from .failures import Refused, SyncError, TooLarge, TryLater, classify, made
+from .failures import Refused, SyncError, TryLater, classify, made
 from .remote import Result, Statement, Value, check, plain
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
@@ -23,7 +23,7 @@ MOST_ANSWER_BYTES: Final = 10_000_000
 MOST_VALUE_BYTES: Final = 5_000_000
 
 T = TypeVar("T")
-# A look at whether anybody still waits, each fraction of a millisecond.
+# Steps of SQLite between two looks at whether the caller still waits: under a millisecond.
 _STEPS: Final = 20_000
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
@@ -34,17 +34,17 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
 )
-_BY_ERRNO: Final[dict[int, tuple[type[SyncError], str]]] = {
-    errno.ENOSPC: (TryLater, "disk_full"),
-    errno.EDQUOT: (TryLater, "disk_full"),
-    errno.EACCES: (Refused, "forbidden"),
-    errno.EPERM: (Refused, "forbidden"),
-    errno.EROFS: (Refused, "forbidden"),
-    errno.ENOTDIR: (Refused, "not_found"),
-    errno.EISDIR: (Refused, "not_found"),
-    errno.EEXIST: (Refused, "not_found"),
-    errno.ELOOP: (Refused, "not_found"),
-    errno.ENAMETOOLONG: (Refused, "not_found"),
+_BY_ERRNO: Final = {
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EACCES: "forbidden",
+    errno.EPERM: "forbidden",
+    errno.EROFS: "forbidden",
+    errno.ENOTDIR: "not_found",
+    errno.EISDIR: "not_found",
+    errno.EEXIST: "not_found",
+    errno.ELOOP: "not_found",
+    errno.ENAMETOOLONG: "not_found",
 }
 
 
@@ -58,7 +58,7 @@ class FileRemote:
     Args:
         path: the file.
         busy_seconds: how long a batch waits for another process that writes.
-        threads: where it runs, one batch at a time; None: on a thread of its own.
+        threads: where it runs, one batch at a time; None: on the event loop's own.
     """
 
     def __init__(
@@ -69,8 +69,7 @@ class FileRemote:
         self._connection: sqlite3.Connection | None = None
         self._opened = (0, 0)
         self._closed = False
-        self._own = None if threads else ThreadPoolExecutor(1, thread_name_prefix="replica-file")
-        self._threads: Executor | None = threads or self._own
+        self._threads = threads
         self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -97,15 +96,9 @@ class FileRemote:
             return
         self._closed = True
         await asyncio.shield(await self._begin(self._disconnect))
-        if self._own is not None:
-            self._own.shutdown(wait=False)
 
     async def _begin(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Begin something on a thread, once what was begun before is over.
-
-        Whoever waits for it may be cancelled; the thread goes on, and so the next has to wait
-        for the thread.
-        """
+        """Begin something on a thread, once the one before is over, cancelled or not."""
         await self._turn.acquire()
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -118,7 +111,7 @@ class FileRemote:
     def _over(self, running: asyncio.Future[Any]) -> None:
         self._turn.release()
         if not running.cancelled():
-            # Perhaps nobody is left who would hear of it.
+            # Retrieved here, since the caller may be gone.
             running.exception()
 
     def _batch(self, statements: Sequence[Statement], given_up: threading.Event) -> list[Result]:
@@ -163,46 +156,39 @@ class FileRemote:
     def _told(self, error: Exception) -> SyncError:
         """The error with the file's name, and the way out that a file has."""
         found = _of_a_file(error) or classify(error)
-        if found.code in ("damaged", "disk_error"):
+        code, hint, name = found.code, found.hint, self._path.name
+        if code in ("damaged", "disk_error"):
             self._disconnect()
+        if code == "damaged":
+            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are made again"
+        elif code in ("forbidden", "not_found"):
+            hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{found.message} ({self._path})"
-        if found.code == "forbidden" or (
-            found.code == "not_found" and isinstance(error, sqlite3.Error) and self._path.is_file()
-        ):
+        unreadable = code == "not_found" and isinstance(error, sqlite3.Error)
+        if code == "forbidden" or (unreadable and self._path.is_file()):
             # Nobody tells when a disk or a folder can be written to again.
-            return TryLater("read_only", message, hint=self._way_out(found))
-        return type(found)(found.code, message, hint=self._way_out(found))
-
-    def _way_out(self, error: SyncError) -> str:
-        name = self._path.name
-        match error.code:
-            case "damaged":
-                return f"remove {self._path}, {name}-wal and {name}-shm: they are made anew"
-            case "forbidden" | "not_found":
-                return f"let the user of this process read and write {self._path} and its folder"
-        return error.hint
+            return TryLater("read_only", message, hint=hint)
+        return type(found)(code, message, hint=hint)
 
 
 def _run(
     connection: sqlite3.Connection, statements: Sequence[Statement], given_up: threading.Event
 ) -> list[Result]:
-    """Run a batch. One that only reads ends soon after nobody waits for it any more."""
+    """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
     reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
     # To read first and then to write would fail at once where another process wrote in between.
     connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
-        if reads:
-            connection.set_progress_handler(given_up.is_set, _STEPS)
-        try:
-            results = _execute(connection, statements)
-        finally:
-            connection.set_progress_handler(None, _STEPS)
+        connection.set_progress_handler(given_up.is_set if reads else None, _STEPS)
+        results = _execute(connection, statements)
         connection.execute("COMMIT")
     except BaseException:
         # Some errors have ended the transaction themselves.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    finally:
+        connection.set_progress_handler(None, _STEPS)
     return results
 
 
@@ -217,17 +203,13 @@ def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) ->
                 rows.append(plain(line))
                 room -= sum(map(_size, rows[-1]))
                 if room < 0:
-                    raise made(TooLarge, "too_large", f"more than {MOST_ANSWER_BYTES} bytes")
-        results.append(Result(tuple(rows), _affected(connection, before)))
+                    raise made("too_large", f"more than {MOST_ANSWER_BYTES} bytes")
+        affected = 0
+        # SQLite keeps the number of the last change over statements that read.
+        if connection.total_changes != before:
+            [affected] = connection.execute("SELECT changes()").fetchone()
+        results.append(Result(tuple(rows), affected))
     return results
-
-
-def _affected(connection: sqlite3.Connection, before: int) -> int:
-    """How many rows the last statement changed; SQLite keeps the number over those that read."""
-    if connection.total_changes == before:
-        return 0
-    [number] = connection.execute("SELECT changes()").fetchone()
-    return int(number)
 
 
 def _size(value: Value) -> int:
@@ -247,14 +229,10 @@ def _create(path: Path) -> None:
 
 
 def _refuse_irregular(path: Path) -> None:
-    """SQLite would follow a link to somebody else's file, and wait for the other end of a FIFO.
-
-    Raises:
-        Refused: something is there that is not a file.
-    """
+    """SQLite would follow a link to another user's file, and wait for the other end of a FIFO."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise made(Refused, "not_found", f"{path.name} is not a regular file")
+            raise made("not_found", f"{path.name} is not a regular file")
 
 
 def _identity(path: Path) -> tuple[int, int]:
@@ -269,11 +247,10 @@ def _identity(path: Path) -> tuple[int, int]:
 def _of_a_file(error: Exception) -> SyncError | None:
     """What an error means when it comes from a disk and not from a network."""
     if isinstance(error, OSError):
-        kind, code = _BY_ERRNO.get(error.errno or 0, (TryLater, "disk_error"))
-        return made(kind, code, error.strerror or "")
+        return made(_BY_ERRNO.get(error.errno or 0, "disk_error"), error.strerror or "")
     if isinstance(error, sqlite3.Error) and not getattr(error, "sqlite_errorname", None):
         # The module's own errors: it cannot decode a text, or a statement is not one.
         if isinstance(error, sqlite3.OperationalError):
-            return made(Refused, "damaged", "a text is not UTF-8")
-        return made(Refused, "sql", str(error))
+            return made("damaged", "a text is not UTF-8")
+        return made("sql", str(error))
     return None

@@ -1,7 +1,8 @@
 """What EvoClaw has left in tables of its own, as plain values to import. Nothing is written.
 
 Its skill has `cold_memories` and `critical_state`, whose names our views have elsewhere; its
-service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`.
+service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`. Each
+function raises `SyncError` where the remote cannot be reached, or refuses.
 """
 
 from __future__ import annotations
@@ -34,11 +35,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 async def look(remote: Remote) -> Tables:
-    """Which of EvoClaw's tables are there; our views of these names are none.
-
-    Raises:
-        SyncError: the remote cannot be reached, or refuses.
-    """
+    """Which of EvoClaw's tables are there; our views of these names are none."""
     names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
     rows = await _rows(
         remote,
@@ -56,11 +53,7 @@ async def look(remote: Remote) -> Tables:
 
 
 async def agents(remote: Remote, tables: Tables) -> list[str]:
-    """The agents that EvoClaw's tables name.
-
-    Raises:
-        SyncError: the remote cannot be reached, or refuses.
-    """
+    """The agents that EvoClaw's tables name."""
     found: set[str] = set()
     for table, columns in tables.items():
         if "agent_id" not in columns:
@@ -78,9 +71,6 @@ async def memories(
 
     Each has `id`, `text`, `category`, `importance`, `created_at` in seconds, `access_count`, and
     `table`. Those without a text are left out; a column that is missing has its default.
-
-    Raises:
-        SyncError: the remote cannot be reached, or refuses.
     """
     for name, table in _TABLES.items():
         columns = tables.get(name)
@@ -109,11 +99,7 @@ async def memories(
 
 
 async def critical(remote: Remote, tables: Tables, agent: str) -> dict[str, Any] | None:
-    """The hot state and the tree of an agent as EvoClaw stored them; None: it has none.
-
-    Raises:
-        SyncError: the remote cannot be reached, or refuses.
-    """
+    """The hot state and the tree of an agent as EvoClaw stored them; None: it has none."""
     if not {"agent_id", "data"} <= tables.get(_CRITICAL, frozenset()):
         return None
     rows = await _rows(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)

@@ -88,22 +88,16 @@ def whole(value: Value) -> int:
 
 def _fault(argument: object) -> str:
     if isinstance(argument, str):
-        return "" if _encodable(argument) else "half a surrogate pair"
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            return "half a surrogate pair"
+        return ""
     if isinstance(argument, int):
         return "" if _LOWEST <= argument <= _HIGHEST else "an integer beyond 64 bits"
     if isinstance(argument, float):
         return "" if math.isfinite(argument) else "a number that is not finite"
     return "" if argument is None else f"a value of type {type(argument).__name__}"
-
-
-def _encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _plain(value: object) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -223,10 +224,10 @@ class Replica:
             TooLarge: ask for fewer.
         """
         asked = _json([(*one.row.key, one.version) for one in rows])
-        found: list[tuple[Pending, Received | Unreadable | None]] = []
-        for key, *line in await self._ask(_STANDING, asked):
-            found.append((rows[whole(key)], None if line[0] is None else _received(line)))
-        return found
+        return [
+            (rows[whole(key)], None if line[0] is None else _received(line))
+            for key, *line in await self._ask(_STANDING, asked)
+        ]
 
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
         """Note that this device was here.
@@ -300,14 +301,10 @@ class Replica:
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that no answer can carry."""
-        rows = await self._ask(
-            "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2", seq
-        )
-        left_out = tuple(
-            Unreadable(str(kind), str(key), str(version), "it is too large to be received")
-            for kind, key, version in rows
-        )
-        return Page((), left_out, seq)
+        sql = "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2"
+        reason = "it is too large to be received"
+        rows = await self._ask(sql, seq)
+        return Page((), tuple(Unreadable(str(k), str(i), str(v), reason) for k, i, v in rows), seq)
 
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
         [result] = await self.remote.batch([Statement(sql, (self.agent, *args))])
@@ -315,11 +312,7 @@ class Replica:
 
 
 class Polls:
-    """Where the orders of all agents of one remote end, asked once for all of them.
-
-    Args:
-        remote: the database that the agents share.
-    """
+    """Where the orders of all agents of one remote end, asked once for all of them."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -337,19 +330,12 @@ class Polls:
         async with self._lock:
             if clock() - self._at >= max_age:
                 begun = clock()
-                try:
-                    [result] = await self._remote.batch([Statement(_POLL)])
-                except SchemaMissing:
-                    rows: tuple[tuple[Value, ...], ...] = ()
-                else:
-                    rows = result.rows
+                rows: tuple[tuple[Value, ...], ...] = ()
+                with suppress(SchemaMissing):
+                    rows = (await self._remote.batch([Statement(_POLL)]))[0].rows
                 self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
                 self._at = begun
             return self._found
-
-    def agents(self) -> frozenset[str]:
-        """The agents that the database had when it was asked last."""
-        return frozenset(self._found)
 
 
 def size_of(one: Pending) -> int:
@@ -375,14 +361,9 @@ def _json(value: object) -> str:
 
 
 def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
-    rows, unreadable = [], []
-    for line in lines:
-        found = _received(line)
-        if isinstance(found, Received):
-            rows.append(found)
-        else:
-            unreadable.append(found)
-    return Page(tuple(rows), tuple(unreadable), until)
+    found = [_received(line) for line in lines]
+    rows = tuple(one for one in found if isinstance(one, Received))
+    return Page(rows, tuple(one for one in found if isinstance(one, Unreadable)), until)
 
 
 def _received(line: Sequence[Value]) -> Received | Unreadable:

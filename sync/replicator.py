@@ -16,8 +16,10 @@ from .replica import Device, Replica
 from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
-_STOPPED_SECONDS: Final = {"tls": 300.0}
-_STOPPED_FOR_OTHERS: Final = 3600.0
+_STOPPED_SECONDS: Final = 3600.0
+# A clock may have been wrong, which somebody or the network sets right.
+_STOPPED_TLS_SECONDS: Final = 300.0
+_COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -44,16 +46,13 @@ class State(msgspec.Struct, frozen=True):
             until somebody removes the cause, with a single try now and then.
         error: the failure, where there is one: a code, what happened and the way out.
         next_try: when, while waiting.
-        refused: received rows that make no sense here.
-        set_aside: rows that the remote cannot take.
-        notes: the last rows of these, with the reason.
-        copied: whether this device's id is in use elsewhere too.
-        away: devices in use that were not there for 90 days.
+        sent, received, refused, conflicts, set_aside, copied, away: as in `Tally`.
+        notes: the last refused and set aside rows, with the reason.
     """
 
     phase: Phase = "idle"
     error: tuple[str, str, str] | None = None
-    since: float = 0.0
+    since: float | None = None
     next_try: float | None = None
     last_success: float | None = None
     sent: int = 0
@@ -75,8 +74,7 @@ class Replicator:
     is lost.
 
     Args:
-        local: the rows on this device.
-        replica: the rows on the remote.
+        local, replica: the rows on this device, and on the remote.
         device: this one.
         urgent: the kinds of rows that are sent at once.
         timing, waiting: when to act, and when to try again.
@@ -143,7 +141,8 @@ class Replicator:
             except SyncError as error:
                 self._tell(phase="stopped", error=_shown(error), next_try=None)
                 # The cause may go where nothing tells this device: a clock, a plan, a login.
-                await self._pause(_STOPPED_SECONDS.get(error.code, _STOPPED_FOR_OTHERS))
+                is_tls = error.code == "tls"
+                await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
     async def sync(self, *, urgent_only: bool = False) -> Tally:
         """Send and receive everything now, with the urgent kinds alone to send if so asked.
@@ -209,23 +208,19 @@ class Replicator:
 
     def _succeeded(self, tally: Tally) -> None:
         state = self.state
+        counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
         self._tell(
             phase="idle",
             error=None,
             next_try=None,
             last_success=self._now(),
-            sent=state.sent + tally.sent,
-            received=state.received + tally.received,
-            refused=state.refused + tally.refused,
-            conflicts=state.conflicts + tally.conflicts,
-            set_aside=state.set_aside + tally.set_aside,
             notes=tuple(tally.notes) or state.notes,
             copied=tally.copied,
             away=state.away if tally.away is None else tally.away,
+            **counts,
         )
 
     def _until_next_try(self) -> float:
-        """The seconds until the loop tries by itself, after a try that it did not make."""
         planned = (self.state.next_try or 0.0) - self._now()
         due = self._poll_at - asyncio.get_running_loop().time()
         return planned if planned > 0 else max(0.0, due)
@@ -234,7 +229,6 @@ class Replicator:
         self._tell(phase="waiting", error=_shown(error), next_try=self._now() + seconds)
 
     async def _pause(self, seconds: float | None) -> None:
-        """Wait for the time to pass, or for somebody to ask."""
         await _wait_for(self._asked, seconds)
 
     def _tell(self, **changes: object) -> None:

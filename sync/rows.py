@@ -96,10 +96,10 @@ def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
     """
     if ours == theirs:
         return ours
-    stamps = [clocks.deleted for clocks in (ours.clocks, theirs.clocks) if clocks.deleted]
-    deleted = max(stamps, default=None)
-    cells = _cells(ours, sets)
-    for name, cell in _cells(theirs, sets).items():
+    deletions = [clocks.deleted for clocks in (ours.clocks, theirs.clocks) if clocks.deleted]
+    deleted = max(deletions, default=None)
+    cells = stamps(ours, sets)
+    for name, cell in stamps(theirs, sets).items():
         have = cells.get(name)
         if have is None or _order(cell) > _order(have):
             cells[name] = cell
@@ -120,7 +120,7 @@ def changed(
         stamp: younger than every stamp of the row.
         sets: as for `merge`.
     """
-    cells = _cells(row, sets) if row is not None else {}
+    cells = stamps(row, sets) if row is not None else {}
     target = _spread(data, sets)
     for name, value in target.items():
         have = cells.get(name)
@@ -164,9 +164,15 @@ def outlived(merged: Row, *versions: Row) -> Fields:
     return {name: value for name, value in lost.items() if name not in removed}
 
 
-def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, tuple[Stamp, Any]]:
+def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, _Cell]:
     """Stamp and value of each cell by its name; `ABSENT` for one that was removed."""
-    return _cells(row, sets)
+    clocks = row.clocks
+    spread = _spread(row.data, sets)
+    cells = {name: (clocks.fields.get(name, clocks.at), value) for name, value in spread.items()}
+    for name, stamp in clocks.fields.items():
+        if name not in spread:
+            cells[name] = (stamp, ABSENT)
+    return cells
 
 
 def patched(data: Fields, cells: Mapping[str, Any], sets: frozenset[str] = NO_SETS) -> Fields:
@@ -187,16 +193,6 @@ ABSENT: Final = _Absent()
 _Cell: TypeAlias = tuple[Stamp, Any]
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 _BETWEEN: Final = ":"
-
-
-def _cells(row: Row, sets: frozenset[str]) -> dict[str, _Cell]:
-    clocks = row.clocks
-    spread = _spread(row.data, sets)
-    cells = {name: (clocks.fields.get(name, clocks.at), value) for name, value in spread.items()}
-    for name, stamp in clocks.fields.items():
-        if name not in spread:
-            cells[name] = (stamp, ABSENT)
-    return cells
 
 
 def _spread(data: Fields, sets: frozenset[str]) -> Fields:

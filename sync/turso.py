@@ -17,12 +17,15 @@ from libsql_client.http import HttpClient
 from libsql_client.result import ResultSet
 
 from .address import address
-from .failures import Refused, SyncError, TooLarge, TryLater, classify, made, pause
+from .failures import Refused, SyncError, classify, made, pause
 from .remote import Result, Statement, check, plain
 
 # JSON has no infinite numbers: the server writes null for one, which the library cannot read.
 _INFINITE: Final = b'{"type":"float","value":null}'
 _NULL: Final = b'{"type":"null"}'
+_CONNECT_SECONDS: Final = 5.0
+# How long a connection is kept for the next call.
+_IDLE_SECONDS: Final = 60.0
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -30,29 +33,22 @@ class Limits(msgspec.Struct, frozen=True):
 
     Attributes:
         total: of one call, from beginning to end.
-        connect: until there is a connection.
         read: between two pieces of the answer.
-        idle: how long a connection is kept for the next call.
         answer_bytes: of one answer, unpacked.
     """
 
     total: float = 30.0
-    connect: float = 5.0
     read: float = 20.0
-    idle: float = 60.0
     answer_bytes: int = 64 << 20
 
 
 class TursoRemote:
     """A database over HTTP. It belongs to the event loop that it was made in; see `connect`.
 
-    Args:
-        client: the connection.
-        host: what it is called in messages.
-        token: what must not appear in any of them.
+    `host` names it in messages; the token never appears in any.
     """
 
-    def __init__(self, client: HttpClient, host: str, token: str = "") -> None:
+    def __init__(self, client: HttpClient, host: str, token: str) -> None:
         self._client = client
         self._host = host
         self._token = token
@@ -68,10 +64,13 @@ class TursoRemote:
         if not statements:
             return []
         try:
-            return [_result(found) for found in await self._ask(statements)]
+            answers = await self._ask(statements)
+            return [
+                Result(tuple(plain(r.astuple()) for r in a.rows), a.rows_affected) for a in answers
+            ]
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
             # The cause may quote the server, which may quote the token: it stays here.
-            raise self._told(error) from None
+            raise _told(error, self._token) from None
 
     async def close(self) -> None:
         """Close the connections. May be called twice."""
@@ -84,25 +83,21 @@ class TursoRemote:
             return [await self._client.execute(*pairs[0])]
         return await self._client.batch(list(pairs))
 
-    def _told(self, error: Exception) -> SyncError:
-        return _malformed(error) or classify(error, self._token)
-
 
 async def connect(
-    url: str, token: str | None = None, *, allow_plain: bool = False, limits: Limits | None = None
+    url: str, token: str | None = None, *, limits: Limits | None = None
 ) -> TursoRemote:
     """A remote at `url`; nothing is sent yet.
 
     Args:
         url: `libsql://` and `https://` are the same; `http://` only for this machine.
         token: what the database asks for; None: nothing.
-        allow_plain: `http://` for other machines too, where whoever listens can read everything.
         limits: other than the usual ones.
 
     Raises:
         Refused: the URL or the token cannot be used as it is; neither is in the message.
     """
-    place = address(url, allow_plain=allow_plain)
+    place = address(url)
     token = (token or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise Refused("unauthorized", "cannot use the token: it holds characters that none has")
@@ -123,10 +118,7 @@ class _Answer(LibsqlError):
 class _Client(HttpClient):
     """The library's client, with time-outs, a bounded answer, and errors that say what they are.
 
-    Args:
-        url: with its path, which is kept.
-        token: empty: no header is sent.
-        limits: of time and length.
+    The URL keeps its path; without a token no header is sent.
     """
 
     def __init__(self, url: str, token: str, limits: Limits) -> None:
@@ -139,9 +131,9 @@ class _Client(HttpClient):
             headers={"Accept-Encoding": "deflate"}
             | ({"Authorization": f"Bearer {token}"} if token else {}),
             timeout=aiohttp.ClientTimeout(
-                total=limits.total, connect=limits.connect, sock_read=limits.read
+                total=limits.total, connect=_CONNECT_SECONDS, sock_read=limits.read
             ),
-            connector=aiohttp.TCPConnector(keepalive_timeout=limits.idle),
+            connector=aiohttp.TCPConnector(keepalive_timeout=_IDLE_SECONDS),
             # Whatever stands in the remote's place on a foreign network leaves nothing behind.
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[tracing],
@@ -178,9 +170,8 @@ class _Client(HttpClient):
         content = bytearray()
         async for part in response.content.iter_any():
             content += part
-            if len(content) > self._limits.answer_bytes:
-                most = self._limits.answer_bytes
-                raise made(TooLarge, "too_large", f"the answer is beyond {most} bytes")
+            if len(content) > (most := self._limits.answer_bytes):
+                raise made("too_large", f"the answer is beyond {most} bytes")
         return bytes(content)
 
 
@@ -189,11 +180,10 @@ async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) 
 
 
 def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
-    """The answer, where it is one.
+    """The answer.
 
     Raises:
-        _Answer: it is an error.
-        TryLater: it is not a database's.
+        _Answer: it is an error, or no database's.
     """
     try:
         answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
@@ -204,26 +194,18 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
             return answer
         message = str(answer.get("message") or answer.get("error") or "")
         raise _Answer(message, str(answer.get("code") or ""), response)
-    if response.status < 400 or response.content_type != "text/plain":
-        raise _Answer(_what(response), "", response)
-    raise _Answer(content[:2000].decode(errors="replace"), "", response)
-
-
-def _what(response: aiohttp.ClientResponse) -> str:
-    """What came in place of an answer, without its content, which may be a whole page."""
+    message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
-        return f"HTTP status {response.status}, which leads elsewhere"
-    return f"HTTP status {response.status} with {response.content_type}"
+        message = f"HTTP status {response.status}, which leads elsewhere"
+    elif response.status < 400 or response.content_type != "text/plain":
+        # The content may be a whole page.
+        message = f"HTTP status {response.status} with {response.content_type}"
+    raise _Answer(message, "", response)
 
 
-def _result(found: ResultSet) -> Result:
-    rows = tuple(plain(row.astuple()) for row in found.rows)
-    return Result(rows, found.rows_affected)
-
-
-def _malformed(error: Exception) -> SyncError | None:
-    """What the library stumbles over is an answer in JSON that no database gave."""
+def _told(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
-    if isinstance(error, aiohttp.ClientError | OSError) or not stumbles:
-        return None
-    return made(TryLater, "not_json", "the answer is no database's")
+    if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
+        # The library stumbles over an answer in JSON that no database gave.
+        return made("not_json", "the answer is no database's")
+    return classify(error, token)

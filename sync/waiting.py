@@ -30,11 +30,9 @@ class Waiting(msgspec.Struct, frozen=True):
     instant: bool = False
 
     def seconds(self, error: TryLater, failures: int, random: Random) -> float:
-        """The wait after so many failures in a row.
+        """The wait after this number of failures in a row, at least what the remote asked for.
 
-        It is drawn evenly between nothing and the limit of this failure, so that devices which
-        failed together do not come back together; but it is never shorter than the pause that
-        the remote asked for.
+        It is drawn evenly, so that devices which failed together do not come back together.
         """
         if self.instant:
             return 0.0
@@ -50,29 +48,21 @@ def retrying(
     before_wait: Callable[[TryLater, float], None],
     random: Random,
 ) -> tenacity.AsyncRetrying:
-    """Runs a call until it succeeds.
+    """Runs a call until it succeeds. `TryLater` is retried without end; all else is raised.
 
     Use it as `await retrying(…)(call)`, or as `async for attempt in retrying(…): with attempt:`.
-    `TryLater` is waited for without end; every other error is raised at once, as it is. The waits
-    grow over the life of what is returned: make a new one after each success.
+    The waits grow over the life of what is returned: make a new one after each success.
 
     Args:
         waiting: the limits.
-        sleep: waits so many seconds; it may return early, to try at once.
-        before_wait: is told of the failure and of the seconds until the next try.
+        sleep: waits for seconds; it may return early, to try at once.
+        before_wait: called with the failure and the seconds until the next try.
         random: the source of the jitter.
     """
-
-    def seconds(state: tenacity.RetryCallState) -> float:
-        return waiting.seconds(_failure(state), state.attempt_number, random)
-
-    def tell(state: tenacity.RetryCallState) -> None:
-        before_wait(_failure(state), state.upcoming_sleep)
-
     return tenacity.AsyncRetrying(
         sleep=sleep,
-        wait=seconds,
-        before_sleep=tell,
+        wait=lambda state: waiting.seconds(_failure(state), state.attempt_number, random),
+        before_sleep=lambda state: before_wait(_failure(state), state.upcoming_sleep),
         retry=tenacity.retry_if_exception_type(TryLater),
         stop=tenacity.stop_never,
         reraise=True,

@@ -42,7 +42,7 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) ->
         parsed = warm_file.parse(by_table[table], now)
         read += parsed.memories
         report.read.append({"table": table, "entries": len(parsed.memories)})
-        report.note(table, *parsed.faults, *parsed.left_out)
+        report.note(table, *parsed.faults)
     return read
 
 
@@ -54,7 +54,7 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     if (given := critical.get("tree_nodes")) is not None:
         tree = tree_file.parse(given, at)
         intake.categories(tree.tree)
-        intake.report.note("critical_state.tree_nodes", *tree.faults, *tree.left_out)
+        intake.report.note("critical_state.tree_nodes", *tree.faults)
         entries += len(tree.tree)
     if (given := critical.get("hot_state")) is not None:
         state = hot_file.parse(given, at)

@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..memory.checks import shown
 from ..memory.hot.document import CONTEXT_KEYS, TOP_KEYS
 from ..memory.hot.state import (
     DEFAULT_LESSON_CATEGORY,
@@ -18,9 +17,7 @@ from ..memory.hot.state import (
 )
 from ..memory.hot.values import Cleaning
 from ..memory.records import Json
-from .values import kind, moment, number, says_nothing
-
-MAX_FAULTS: Final = 100
+from .values import Fields, moment, says_nothing, unexpected
 
 _CONTEXT: Final = "active_context"
 # Where each part may stand, the older name first: what comes later wins over the same before.
@@ -44,7 +41,7 @@ _Pairs: TypeAlias = Iterator[tuple[str, Json]]
 
 
 class ParsedHot(msgspec.Struct, frozen=True):
-    """What a file says, and what in it could not be read: at most 100 lines that name it."""
+    """What a file says, and a line for each thing in it that could not be read."""
 
     state: HotState
     faults: tuple[str, ...]
@@ -63,7 +60,7 @@ def parse(document: Json, now: float) -> ParsedHot:
     reader = _Reader(clean if isinstance(clean, dict) else {}, now, cleaning.faults)
     if not isinstance(clean, dict):
         reader.fault("document", "an object", clean)
-    return ParsedHot(reader.state(), _capped(reader.faults))
+    return ParsedHot(reader.state(), tuple(reader.faults))
 
 
 class _Reader:
@@ -81,9 +78,9 @@ class _Reader:
             identity=self._merged(_IDENTITY),
             owner_profile=self._merged(_PROFILE),
             projects=self._projects(),
-            events=self._events(),
-            tasks=self._latest(_TASKS, self._task),
-            lessons=self._latest(_LESSONS, self._lesson),
+            events=self._latest(_EVENTS, self._timed, "text", "timestamp"),
+            tasks=self._latest(_TASKS, self._task, "text"),
+            lessons=self._latest(_LESSONS, self._lesson, "text"),
             extra={
                 key: value
                 for key, value in self._document.items()
@@ -97,7 +94,7 @@ class _Reader:
         )
 
     def fault(self, path: str, expected: str, found: Json) -> None:
-        self.faults.append(f"{path}: expected {expected}, got {_found(found)}")
+        self.faults.append(f"{path}: {unexpected(expected, found)}")
 
     def _at(self, path: str) -> Json:
         outer, _, inner = path.rpartition(".")
@@ -125,30 +122,18 @@ class _Reader:
             self.fault(path, "a list", value)
 
     def _latest(
-        self, paths: tuple[str, ...], read: Callable[[str, Item], Item]
+        self, paths: tuple[str, ...], read: Callable[[str, Item], Item], *keys: str
     ) -> tuple[Item, ...]:
-        """The entries at `paths`; of those with the same text only the last."""
-        found: dict[str, Item] = {}
+        """The entries at `paths`; of those that are the same in `keys` only the last."""
+        found: dict[tuple[Json, ...], Item] = {}
         for path in paths:
             for place, element in self._elements(path):
                 if (given := self._entry(place, element)) is not None:
-                    found.pop(given["text"], None)
-                    found[given["text"]] = read(place, given)
+                    entry = read(place, given)
+                    key = tuple(entry[name] for name in keys)
+                    found.pop(key, None)
+                    found[key] = entry
         return tuple(found.values())
-
-    def _events(self) -> tuple[Item, ...]:
-        """The events at every path; one that an earlier path had too comes once."""
-        events: list[Item] = []
-        known: set[tuple[str, float]] = set()
-        for path in _EVENTS:
-            read = [
-                self._timed(place, given)
-                for place, element in self._elements(path)
-                if (given := self._entry(place, element)) is not None
-            ]
-            events += [event for event in read if (event["text"], event["timestamp"]) not in known]
-            known.update((event["text"], event["timestamp"]) for event in read)
-        return tuple(events)
 
     def _projects(self) -> tuple[Item, ...]:
         found: dict[str, Item] = {}
@@ -178,34 +163,16 @@ class _Reader:
         return None
 
     def _lesson(self, place: str, given: Item) -> Item:
-        category = given.get("category")
-        if category is not None and not isinstance(category, str):
-            self.fault(f"{place}.category", "text", category)
-            category = None
-        importance = self._importance(place, given.get("importance"))
+        fields = Fields(place, given, self.faults)
         return {
             **self._timed(place, given),
-            "category": (category or "").strip() or DEFAULT_LESSON_CATEGORY,
-            "importance": importance,
+            "category": fields.text("category").strip() or DEFAULT_LESSON_CATEGORY,
+            "importance": fields.fraction("importance", UNSTATED_IMPORTANCE),
         }
 
-    def _importance(self, place: str, value: Json) -> float:
-        found = number(value)
-        if found is None:
-            if value is not None:
-                self.fault(f"{place}.importance", "a number from 0 to 1", value)
-            return UNSTATED_IMPORTANCE
-        if not 0.0 <= found <= 1.0:
-            self.fault(f"{place}.importance", "a number from 0 to 1", value)
-        return min(1.0, max(0.0, found))
-
     def _task(self, place: str, given: Item) -> Item:
-        status = given.get("status")
-        if status is not None and not isinstance(status, str):
-            self.fault(f"{place}.status", "text", status)
-            status = None
-        timed = self._timed(place, given)
-        return {**timed, "status": (status or "").strip() or DEFAULT_TASK_STATUS}
+        status = Fields(place, given, self.faults).text("status").strip()
+        return {**self._timed(place, given), "status": status or DEFAULT_TASK_STATUS}
 
     def _timed(self, place: str, given: Item) -> Item:
         """`given` with its time as `timestamp`, under whichever name it came."""
@@ -219,15 +186,3 @@ class _Reader:
             if key == "timestamp":
                 self.fault(f"{place}.timestamp", "a time", value)
         return {**given, "timestamp": self._now}
-
-
-def _found(value: Json) -> str:
-    """What stands there; texts are not quoted, as they are what was remembered."""
-    return kind(value) if number(value) is None else shown(value)
-
-
-def _capped(faults: list[str]) -> tuple[str, ...]:
-    if len(faults) <= MAX_FAULTS:
-        return tuple(faults)
-    more = len(faults) - MAX_FAULTS + 1
-    return (*faults[: MAX_FAULTS - 1], f"and {more} more that could not be read")

@@ -6,7 +6,7 @@ and a stamp that follows from its own times. What the memory has forgotten stays
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -60,7 +60,7 @@ class Report(msgspec.Struct):
         self.read += other.read
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
             for name, number in others.items():
-                mine[name] = mine.get(name, 0) + number
+                _count(mine, name, number)
         self.left_out = list(dict.fromkeys([*self.left_out, *other.left_out]))[:_LINES]
 
     def note(self, name: str, *lines: str) -> None:
@@ -95,11 +95,8 @@ class Intake:
         number = 0
         for some in _parts(found):
             number += len(some)
-            by_kind: dict[str, list[Row]] = {}
-            for row in some:
-                by_kind.setdefault(row.kind, []).append(row)
-            for of_one_kind in by_kind.values():
-                self._apply(of_one_kind)
+            for kind in dict.fromkeys(row.kind for row in some):
+                self._apply([row for row in some if row.kind == kind])
         return number
 
     def memories(self, found: Iterable[Memory], *, editable: frozenset[str] = EDITABLE) -> None:
@@ -112,8 +109,7 @@ class Intake:
         memories = sorted(found, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
         for some in _parts(memories):
-            offered = [self._memory(memory, ids, editable) for memory in some]
-            self._apply([row for row in offered if row is not None])
+            self._apply([self._memory(memory, ids, editable) for memory in some])
 
     def hot(self, state: hot.HotState) -> None:
         """Take the entries of a hot state."""
@@ -126,7 +122,7 @@ class Intake:
             )
             for key, entry in hot.entries(state).items()
         ]
-        self._apply([row for row in offered if row is not None])
+        self._apply(offered)
 
     def categories(self, tree: Mapping[str, Node]) -> None:
         """Take the categories of a tree, parents first."""
@@ -139,7 +135,7 @@ class Intake:
                 at = self.tx.stamp()
             data = {"desc": node.desc}
             offered.append(self._offer(tree_rows.KIND, path, data, frozenset(data), at=at))
-        self._apply([row for row in offered if row is not None])
+        self._apply(offered)
         for path in tree.keys() - known.keys():
             last = tree[path].last_access
             self.tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (last, path))
@@ -151,7 +147,7 @@ class Intake:
             self.skip(THERE, len(kept))
         elif kept:
             metrics.adopt(self.tx, kept)
-            self._stored(metrics.KIND.name, len(kept))
+            _count(self.report.stored, metrics.KIND.name, len(kept))
 
     def _memory(self, memory: Memory, ids: set[str], editable: frozenset[str]) -> Row | None:
         """The row that says what a memory says, and how often it was used elsewhere."""
@@ -248,28 +244,27 @@ class Intake:
             target["updated_at"] = max(ours.data["updated_at"], min(self._edited_at, self.tx.now))
         return changed(ours, ours.key, target, at, kind.sets)
 
-    def _apply(self, offered: list[Row]) -> None:
+    def _apply(self, some: Sequence[Row | None]) -> None:
+        """Apply rows of one kind."""
+        offered = [row for row in some if row is not None]
         if not offered:
             return
         kind = offered[0].kind
         done = apply.apply(self.tx, offered, why="import")
-        self._stored(kind, done.changed)
+        _count(self.report.stored, kind, done.changed)
         unchanged = len(offered) - done.changed - done.refused
         self.skip(THERE if self._edited_at is None else LATER, unchanged)
         if done.refused:
             self.report.note(kind, f"{done.refused} that make no sense")
 
-    def _stored(self, kind: str, number: int) -> None:
-        self._count(self.report.stored, kind, number)
-
     def skip(self, reason: str, number: int = 1) -> None:
         """Count what says nothing new."""
-        self._count(self.report.skipped, reason, number)
+        _count(self.report.skipped, reason, number)
 
-    @staticmethod
-    def _count(counts: dict[str, int], name: str, number: int) -> None:
-        if number:
-            counts[name] = counts.get(name, 0) + number
+
+def _count(counts: dict[str, int], name: str, number: int) -> None:
+    if number:
+        counts[name] = counts.get(name, 0) + number
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -278,7 +273,5 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _parts(found: Iterable[T]) -> Iterator[list[T]]:
-    """A few hundred at a time."""
     left = iter(found)
-    while some := list(islice(left, _AT_ONCE)):
-        yield some
+    return iter(lambda: list(islice(left, _AT_ONCE)), [])

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from ..store.memory_rows import KIND
 from ..store.memory_table import FIELDS, from_row, said
 from .intake import Intake
 
+T = TypeVar("T")
 # Where the damage hides the highest row: rows cannot be smaller than this on a page.
 _SMALLEST_ROW: Final = 40
 # More failures in a row than damaged pages of single rows can cause.
@@ -126,9 +127,10 @@ def _memories(
             continue
         if memory.archived_at is not None:
             archived.append((memory.archived_at, memory.id))
-        yield Row(
-            kind=KIND.name, id=memory.id, data=said(memory) | _extra(extra), clocks=_clocks(clocks)
-        )
+        data = said(memory) | _decoded(extra, dict[str, Any], {})
+        stamps = _decoded(clocks, Clocks, _LOST_CLOCKS)
+        stamps = stamps if stamps.latest[0] < TOO_HIGH else _LOST_CLOCKS
+        yield Row(kind=KIND.name, id=memory.id, data=data, clocks=stamps)
 
 
 def _halved(
@@ -160,19 +162,11 @@ def _memory(columns: list[Any]) -> Memory | None:
         return None
 
 
-def _clocks(text: Any) -> Clocks:
+def _decoded(text: Any, kind: type[T], otherwise: T) -> T:
     try:
-        clocks = msgspec.json.decode(text, type=Clocks)
+        return msgspec.json.decode(text, type=kind)
     except _NONSENSE:
-        return _LOST_CLOCKS
-    return clocks if clocks.latest[0] < TOO_HIGH else _LOST_CLOCKS
-
-
-def _extra(text: Any) -> dict[str, Any]:
-    try:
-        return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
-    except _NONSENSE:
-        return {}
+        return otherwise
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:

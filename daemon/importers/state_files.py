@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
 
@@ -17,12 +18,12 @@ from thermocline.sync import Row
 from ..errors import Conflict, InvalidInput, ThermoclineError, TooLarge
 from ..memory.hot.document import TOP_KEYS
 from ..store import atomic, row_lines
-from ..store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
+from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.duplicates import find_same
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
 from .intake import THERE, Intake, Report
-from .values import kind
+from .values import unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
@@ -106,7 +107,7 @@ def take(
         intake.report.note(shown, *faults)
         entries = len(memories)
     else:
-        entries = _TAKERS[format_](_json(content), intake, shown, written_at)
+        entries = _entries(_json(content), format_, intake, shown, written_at)
     intake.report.read.append({"file": shown, "format": format_, "entries": entries})
 
 
@@ -159,7 +160,7 @@ def _by_content(content: bytes) -> Format:
             return "tree"
         if document.keys() & _HOT_KEYS:
             return "hot"
-        if document.keys() & {*metrics_file.COUNTERS, metrics_file.LAST_CONSOLIDATION}:
+        if document.keys() & set(STORED_METRICS):
             return "metrics"
         values = [value for name, value in document.items() if not name.startswith("_")]
         if values and all(isinstance(one, dict) and one.keys() & _WARM_KEYS for one in values):
@@ -188,47 +189,33 @@ def _json(content: bytes) -> Any:
         raise InvalidInput(f"it is not JSON: {error}") from error
 
 
-def _hot(document: Any, intake: Intake, name: str, written_at: float) -> int:
+def _entries(document: Any, format_: Format, intake: Intake, name: str, written_at: float) -> int:
+    """Take a document of JSON; how many entries it has."""
+    note = partial(intake.report.note, name)
+    if format_ == "warm":
+        _expect(document, list, dict)
+        warm = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
+        intake.memories(warm.memories)
+        note(*warm.faults)
+        return len(warm.memories)
     _expect(document, dict)
-    parsed = hot_file.parse(document, written_at)
-    intake.hot(parsed.state)
-    intake.report.note(name, *parsed.faults)
-    return 1
-
-
-def _warm(document: Any, intake: Intake, name: str, written_at: float) -> int:
-    _expect(document, list, dict)
-    parsed = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
-    intake.memories(parsed.memories)
-    intake.report.note(name, *parsed.faults, *parsed.left_out)
-    return len(parsed.memories)
-
-
-def _tree(document: Any, intake: Intake, name: str, written_at: float) -> int:
-    _expect(document, dict)
-    parsed = tree_file.parse(document, written_at)
-    intake.categories(parsed.tree)
-    intake.report.note(name, *parsed.faults, *parsed.left_out)
-    return len(parsed.tree)
-
-
-def _metrics(document: Any, intake: Intake, name: str, written_at: float) -> int:
-    _expect(document, dict)
-    parsed = metrics_file.parse(document, written_at)
-    intake.counters(parsed.values)
-    intake.report.note(name, *parsed.faults, *parsed.left_out)
-    return len(parsed.values)
+    if format_ == "hot":
+        hot = hot_file.parse(document, written_at)
+        intake.hot(hot.state)
+        note(*hot.faults)
+        return 1
+    if format_ == "tree":
+        tree = tree_file.parse(document, written_at)
+        intake.categories(tree.tree)
+        note(*tree.faults)
+        return len(tree.tree)
+    metrics = metrics_file.parse(document, written_at)
+    intake.counters(metrics.values)
+    note(*metrics.faults)
+    return len(metrics.values)
 
 
 def _expect(document: Any, *types: type) -> None:
     if not isinstance(document, types):
         wanted = " or ".join("a list" if one is list else "an object" for one in types)
-        raise InvalidInput(f"expected {wanted}, got {kind(document)}")
-
-
-_TAKERS: Final[dict[str, Callable[[Any, Intake, str, float], int]]] = {
-    "hot": _hot,
-    "warm": _warm,
-    "tree": _tree,
-    "metrics": _metrics,
-}
+        raise InvalidInput(unexpected(wanted, document))

@@ -116,12 +116,7 @@ def _roots(place: Place) -> list[Root]:
     own = (folder, folder / _MEMORY, folder / _MEMORY / place.agent)
     found = [Root(one, folder) for one in own if one.is_dir()]
     if place.workspace is not None:
-        workspace = place.workspace.resolve()
-        memory = workspace / _MEMORY
-        theirs = [memory / place.agent]
-        if place.agent == _DEFAULT:
-            theirs.insert(0, memory)
-        found += [Root(one, workspace) for one in theirs if one.is_dir()]
+        found += roots_of(place.workspace, place.agent)[1:]
     return found
 
 

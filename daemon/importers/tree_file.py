@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import msgspec
@@ -12,12 +12,10 @@ from ..errors import InvalidInput
 from ..memory.checks import check_category, shown
 from ..memory.records import Json
 from ..memory.tree_nodes import ROOT, Node, one_line, title, with_parents
-from .values import count, kind, moment, says_nothing, unknown_keys
+from .values import Fields, unexpected, unknown_keys
 
 # Deeper paths are read as they are; fitting the tree merges them.
 _DEEPEST: Final = 100
-# A billion: the counts are counted anew, and must only not fill the file.
-_LARGEST_COUNT: Final = 1_000_000_000
 
 _DESCRIPTIONS: Final = ("desc", "summary", "description")
 _KNOWN: Final = frozenset(
@@ -31,30 +29,28 @@ class ParsedTree(msgspec.Struct, frozen=True):
     """What a tree file holds.
 
     Attributes:
-        tree: path -> node, without the root; no node lacks a parent. It may exceed the limits.
-        faults: what could not be read, a line each.
-        left_out: the keys that have no meaning here, a line each.
+        tree: path -> node, without the root and without counts, which are taken anew; no node
+            lacks a parent. It may exceed the limits.
+        faults: what could not be read, and keys that have no meaning here, a line each.
     """
 
     tree: dict[str, Node]
     faults: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
 
 
 def parse(document: Json, now: float) -> ParsedTree:
     """The categories of a tree file of any generation.
 
     A node may be an object or just its description. Paths that are the same once cleaned are
-    one category, with their counts added. Never raises: what cannot be read is in the faults.
+    one category. Never raises: what cannot be read is in the faults.
     """
     if not isinstance(document, dict):
-        return ParsedTree({}, (f"expected an object, got {kind(document)}",))
+        return ParsedTree({}, (unexpected("an object", document),))
     reader = _Reader(now)
     for path, value in _nested(document, reader) if _is_nested(document) else _flat(document):
         reader.read(path, value)
-    return ParsedTree(
-        with_parents(reader.nodes), tuple(reader.faults), unknown_keys(reader.unknown)
-    )
+    faults = (*reader.faults, *unknown_keys(reader.unknown))
+    return ParsedTree(with_parents(reader.nodes), faults)
 
 
 def _is_nested(document: dict[str, Json]) -> bool:
@@ -130,53 +126,15 @@ class _Reader:
         if isinstance(value, str):
             value = {"desc": value}
         if not isinstance(value, dict):
-            self.faults.append(f"{shown(path)}: expected an object or text, got {kind(value)}")
+            self.faults.append(f"{shown(path)}: {unexpected('an object or text', value)}")
             return
         self.unknown.update(value.keys() - _KNOWN)
+        fields = Fields(shown(clean), value, self.faults)
+        described = (one_line(fields.text(name)) for name in _DESCRIPTIONS)
         node = Node(
-            desc=self.desc(clean, value),
-            warm_count=self.counted(clean, value, "warm_count"),
-            cold_count=self.counted(clean, value, "cold_count"),
-            last_access=self.last_access(clean, value),
+            desc=next(filter(None, described), title(clean)),
+            last_access=min(self.now, fields.time("last_access", "last_updated") or 0.0),
         )
-        before = self.nodes.get(clean)
-        self.nodes[clean] = node if before is None else _together(before, node)
-
-    def desc(self, path: str, value: dict[str, Json]) -> str:
-        for name in _DESCRIPTIONS:
-            given = value.get(name)
-            if isinstance(given, str) and (described := one_line(given)):
-                return described
-            if given is not None and not isinstance(given, str):
-                self.faults.append(f"{shown(path)}.{name}: expected text, got {kind(given)}")
-        return title(path)
-
-    def counted(self, path: str, value: dict[str, Json], name: str) -> int:
-        given = value.get(name)
-        found = 0 if given is None else count(given, _LARGEST_COUNT)
-        if found is None:
-            self.faults.append(f"{shown(path)}.{name}: expected a count, got {shown(given)}")
-        return found or 0
-
-    def last_access(self, path: str, value: dict[str, Json]) -> float:
-        given = _first(value.get(name) for name in ("last_access", "last_updated"))
-        if says_nothing(given):
-            return 0.0
-        found = moment(given)
-        if found is None:
-            self.faults.append(f"{shown(path)}.last_access: {shown(given)} is no time")
-            return 0.0
-        return min(found, self.now)
-
-
-def _first(values: Iterable[Json]) -> Json:
-    return next((value for value in values if value is not None), None)
-
-
-def _together(one: Node, other: Node) -> Node:
-    return Node(
-        desc=one.desc,
-        warm_count=min(one.warm_count + other.warm_count, _LARGEST_COUNT),
-        cold_count=min(one.cold_count + other.cold_count, _LARGEST_COUNT),
-        last_access=max(one.last_access, other.last_access),
-    )
+        if (before := self.nodes.get(clean)) is not None:
+            node = Node(before.desc, last_access=max(before.last_access, node.last_access))
+        self.nodes[clean] = node

@@ -1,6 +1,6 @@
-"""Single values of old files, read with patience: None where a value says nothing.
+"""Single values of old files, read with patience: what cannot be read is a fault, a line each.
 
-Nothing here raises, whatever JSON it is given.
+Nothing here raises, whatever JSON it is given, and no fault quotes what was remembered.
 """
 
 from __future__ import annotations
@@ -16,6 +16,59 @@ from ..memory.records import Json
 LARGEST_INT: Final = 2**63 - 1
 _KEYS_NAMED: Final = 20
 _GO_ZERO_TIME: Final = "0001-01-01T"
+_KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+class Fields:
+    """An object in a file, its fields read with their faults noted."""
+
+    def __init__(self, where: str, fields: Mapping[str, Json], faults: list[str]) -> None:
+        self.fields = fields
+        self._where = where
+        self._faults = faults
+
+    def fault(self, name: str, what: str) -> None:
+        """Note what is wrong with a field."""
+        self._faults.append(f"{self._where}.{name}: {what}")
+
+    def expected(self, name: str, wanted: str, value: Json) -> None:
+        """Note that a field has another value than is wanted."""
+        self.fault(name, unexpected(wanted, value))
+
+    def text(self, name: str) -> str:
+        """Text that every store and program can hold, else ""."""
+        value = self.fields.get(name)
+        if value is None or is_storable(value):
+            return value or ""
+        unfit = isinstance(value, str)
+        self.expected(name, "text without NUL and lone surrogates" if unfit else "text", value)
+        return ""
+
+    def fraction(self, name: str, default: float) -> float:
+        """A number, brought into 0 to 1."""
+        value = self.fields.get(name)
+        found = number(value)
+        if value is not None and (found is None or not 0.0 <= found <= 1.0):
+            self.expected(name, "a number from 0 to 1", value)
+        return default if found is None else min(1.0, max(0.0, found))
+
+    def count(self, name: str, largest: int = LARGEST_INT) -> int | None:
+        """A whole number from 0 to `largest`."""
+        value = self.fields.get(name)
+        found = count(value, largest)
+        if found is None and value is not None:
+            self.expected(name, "a whole number from 0", value)
+        return found
+
+    def time(self, *names: str) -> float | None:
+        """Seconds since the epoch, from the first of the fields that has a time."""
+        for name in names:
+            value = self.fields.get(name)
+            if (found := moment(value)) is not None:
+                return found
+            if not says_nothing(value):
+                self.expected(name, "a time", value)
+        return None
 
 
 def number(value: Json) -> float | None:
@@ -63,7 +116,7 @@ def says_nothing(value: Json) -> bool:
     return value is None or (value == 0 and not isinstance(value, bool))
 
 
-def storable(value: Json) -> bool:
+def is_storable(value: Json) -> bool:
     """Whether `value` is text that every store and program can hold."""
     if not isinstance(value, str) or "\0" in value:
         return False
@@ -74,15 +127,15 @@ def storable(value: Json) -> bool:
     return True
 
 
-def kind(value: Json) -> str:
-    """What sort of JSON `value` is, for a fault that must not quote what was remembered."""
-    if isinstance(value, bool):
-        return "true or false"
-    names = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    return names.get(type(value), "null")
+def unexpected(wanted: str, value: Json) -> str:
+    """What was wanted and what was found: a number, or else only what sort of JSON it is."""
+    if number(value) is not None:
+        return f"expected {wanted}, got {shown(value)}"
+    kind = "true or false" if isinstance(value, bool) else _KINDS.get(type(value), "null")
+    return f"expected {wanted}, got {kind}"
 
 
-def unknown_keys(found: Mapping[str, int]) -> tuple[str, ...]:
+def unknown_keys(found: Mapping[str, int]) -> list[str]:
     """A line for each key that has no meaning here, with how often it was found."""
     lines = [
         f"unknown key {shown(name)}" + (f" ({often} times)" if often > 1 else "")
@@ -90,4 +143,4 @@ def unknown_keys(found: Mapping[str, int]) -> tuple[str, ...]:
     ]
     if len(found) > _KEYS_NAMED:
         lines.append(f"and {len(found) - _KEYS_NAMED} more unknown keys")
-    return tuple(lines)
+    return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, get_args
 
 import msgspec
@@ -15,16 +15,7 @@ from ..memory.checks import check_category, check_tags, check_text, shown
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Json, Memory, Metadata, Type
 from ..memory.scoring import DEFAULT_IMPORTANCE
-from .values import (
-    LARGEST_INT,
-    count,
-    kind,
-    moment,
-    number,
-    says_nothing,
-    storable,
-    unknown_keys,
-)
+from .values import Fields, count, is_storable, unexpected, unknown_keys
 
 _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 _TYPES: Final[dict[str, Type]] = {name: name for name in get_args(Type)}
@@ -48,13 +39,11 @@ class ParsedWarm(msgspec.Struct, frozen=True):
 
     Attributes:
         memories: in the order of the file, every id once, none of them archived.
-        faults: what could not be read, a line each; texts are never quoted.
-        left_out: the keys that have no meaning here, a line each.
+        faults: what could not be read, and keys that have no meaning here, a line each.
     """
 
     memories: tuple[Memory, ...]
     faults: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
 
 
 def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
@@ -81,7 +70,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
             faults.append(f"{where}: {error.message}")
             continue
         _collect(found, _identified(memory, record, key), record)
-    return ParsedWarm(tuple(found.values()), tuple(faults), unknown_keys(unknown))
+    return ParsedWarm(tuple(found.values()), (*faults, *unknown_keys(unknown)))
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
@@ -95,13 +84,13 @@ def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dic
             if not str(key).startswith("_")
         ]
     else:
-        faults.append(f"expected a list or an object, got {kind(document)}")
+        faults.append(unexpected("a list or an object", document))
         return
     for where, key, value in entries:
         if isinstance(value, dict):
             yield where, key, value
         else:
-            faults.append(f"{where}: expected an object, got {kind(value)}")
+            faults.append(f"{where}: {unexpected('an object', value)}")
 
 
 def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
@@ -140,30 +129,21 @@ def _derived(text: str, salt: str) -> str:
     return hashlib.sha256(f"{salt}\0{text}".encode()).hexdigest()[:12]
 
 
-class _Record:
-    """The fields of one record, read with their faults noted.
-
-    Attributes:
-        fields: the record as it stands in the file.
-        has_time: whether it says when it was created.
-    """
+class _Record(Fields):
+    """One record; `has_time` tells whether it says when it was created."""
 
     def __init__(self, where: str, fields: dict[str, Json], faults: list[str]) -> None:
-        self.fields = fields
+        super().__init__(where, fields, faults)
         self.has_time = False
-        self._where = where
-        self._faults = faults
         content = fields.get("content")
-        self._content: dict[str, Json] = content if isinstance(content, dict) else {}
-
-    def fault(self, field: str, what: str) -> None:
-        """Note what is wrong with a field."""
-        self._faults.append(f"{self._where}.{field}: {what}")
+        inner = content if isinstance(content, dict) else {}
+        self._content = Fields(f"{where}.content", inner, faults)
 
     def unknown(self) -> Iterator[str]:
         """The keys that have no meaning here."""
         yield from (name for name in self.fields if name not in _KNOWN)
-        yield from (f"content.{name}" for name in self._content if name not in _KNOWN_CONTENT)
+        inner = self._content.fields
+        yield from (f"content.{name}" for name in inner if name not in _KNOWN_CONTENT)
 
     def memory(self, now: float, max_depth: int) -> Memory:
         """The memory, its id still empty.
@@ -172,106 +152,55 @@ class _Record:
             InvalidInput: it has no text, or one that cannot be kept; nothing else is fatal.
         """
         text = self._body()
-        created_at = self._created_at()
+        created_at = self.time("created_at", "timestamp")
         self.has_time = created_at is not None
         created_at = now if created_at is None else created_at
-        updated_at = self._time("updated_at")
+        updated_at = self.time("updated_at")
         category, original = self._category(max_depth)
-        known: dict[str, Any] = {name: self._text(name) for name in _TEXTS}
+        known: dict[str, Any] = {name: self.text(name) for name in _TEXTS}
         known["original_category"] = known["original_category"] or original
         return Memory(
             id="",
             text=text,
             type=self._type(),
-            event=self._text("event") or self._text("event_type") or DEFAULT_EVENT,
-            outcome=self._text("outcome") or self._text("outcome", self._content),
+            event=self.text("event") or self.text("event_type") or DEFAULT_EVENT,
+            outcome=self.text("outcome") or self._content.text("outcome"),
             category=category,
             tags=self._tags(),
-            importance=self._importance(),
-            position=self._count("position", None),
+            importance=self.fraction("importance", DEFAULT_IMPORTANCE),
+            position=self.count("position"),
             metadata=self._metadata(text),
             data=self._data(),
             created_at=created_at,
             updated_at=created_at if updated_at is None else updated_at,
-            last_accessed_at=self._time("last_accessed_at", "last_accessed"),
-            access_count=self._count("access_count", 0) or 0,
-            expires_at=self._time("expires_at"),
-            merged_into=self._text("merged_into") or None,
-            superseded_by=self._text("superseded_by") or None,
+            last_accessed_at=self.time("last_accessed_at", "last_accessed"),
+            access_count=self.count("access_count") or 0,
+            expires_at=self.time("expires_at"),
+            merged_into=self.text("merged_into") or None,
+            superseded_by=self.text("superseded_by") or None,
             **known,
         )
 
     def _body(self) -> str:
-        candidates = (
-            self.fields.get("text"),
-            self.fields.get("content"),
-            self._content.get("fact"),
-            self.fields.get("fact"),
-        )
-        for text in candidates:
+        fields = self.fields
+        fact = self._content.fields.get("fact")
+        for text in (fields.get("text"), fields.get("content"), fact, fields.get("fact")):
             if isinstance(text, str):
                 return check_text(text)
-        raise InvalidInput(f"expected text, got {kind(self.fields.get('text'))}", field="text")
-
-    def _created_at(self) -> float | None:
-        created_at = self._time("created_at")
-        return self._time("timestamp") if created_at is None else created_at
-
-    def _time(self, *names: str) -> float | None:
-        for name in names:
-            value = self.fields.get(name)
-            found = moment(value)
-            if found is not None:
-                return found
-            if not says_nothing(value):
-                self.fault(name, f"{shown(value)} is no time")
-        return None
-
-    def _importance(self) -> float:
-        value = self.fields.get("importance")
-        found = number(value)
-        if found is None:
-            if value is not None:
-                self.fault("importance", f"expected a number from 0 to 1, got {shown(value)}")
-            return DEFAULT_IMPORTANCE
-        if not 0.0 <= found <= 1.0:
-            self.fault("importance", f"{shown(value)} was brought into 0 to 1")
-        return min(1.0, max(0.0, found))
-
-    def _count(self, name: str, default: int | None) -> int | None:
-        value = self.fields.get(name)
-        if value is None:
-            return default
-        found = count(value, LARGEST_INT)
-        if found is None:
-            self.fault(name, f"expected a whole number from 0, got {shown(value)}")
-            return default
-        return found
-
-    def _text(self, name: str, fields: dict[str, Json] | None = None) -> str:
-        value = (self.fields if fields is None else fields).get(name)
-        if value is None:
-            return ""
-        if not storable(value):
-            self.fault(name, f"expected text, got {kind(value)} that cannot be kept as text")
-            return ""
-        return str(value)
+        raise InvalidInput(unexpected("text", fields.get("text")), field="text")
 
     def _type(self) -> Type:
         value = self.fields.get("type")
         if isinstance(value, str) and value in _TYPES:
             return _TYPES[value]
         if value is not None:
-            self.fault("type", f"expected {', '.join(sorted(_TYPES))}, got {shown(value)}")
+            self.expected("type", ", ".join(sorted(_TYPES)), value)
         is_talk = self.fields.get("event_type") == "conversation"
         return "episodic" if is_talk else "semantic"
 
     def _category(self, max_depth: int) -> tuple[str, str]:
-        value = self.fields.get("category")
-        if value is None or value == "":
-            return DEFAULT_CATEGORY, ""
-        if not isinstance(value, str):
-            self.fault("category", f"expected text, got {kind(value)}")
+        value = self.text("category")
+        if not value:
             return DEFAULT_CATEGORY, ""
         try:
             whole = check_category(value, _DEEPEST)
@@ -282,11 +211,8 @@ class _Record:
         return cut, "" if cut == whole else whole
 
     def _tags(self) -> tuple[str, ...]:
-        value = self.fields.get("tags")
-        if value is None:
-            return ()
         try:
-            return check_tags(self._strings("tags", value))
+            return check_tags(self._strings("tags", self.fields.get("tags")))
         except InvalidInput as error:
             self.fault("tags", error.message)
             return ()
@@ -295,28 +221,24 @@ class _Record:
         value = self.fields.get("metadata")
         if not isinstance(value, dict):
             if value is not None:
-                self.fault("metadata", f"expected an object, got {kind(value)}; found it anew")
+                self.expected("metadata", "an object", value)
             return extract(text)
-        lists = {
-            name: tuple(self._strings(f"metadata.{name}", value.get(name) or ()))
-            for name in Metadata.__struct_fields__
-        }
-        return Metadata(**lists)
+        names = Metadata.__struct_fields__
+        return Metadata(*(self._strings(f"metadata.{name}", value.get(name)) for name in names))
 
-    def _strings(self, name: str, value: Json) -> Iterable[str]:
-        if not isinstance(value, list | tuple):
-            self.fault(name, f"expected a list, got {kind(value)}")
-            return
-        for index, item in enumerate(value):
-            if storable(item):
-                yield item
-            else:
-                self.fault(f"{name}[{index}]", f"expected text, got {kind(item)}")
+    def _strings(self, name: str, value: Json) -> tuple[str, ...]:
+        if value is not None and not isinstance(value, list | tuple):
+            self.expected(name, "a list", value)
+            value = None
+        for index, item in enumerate(value or ()):
+            if not is_storable(item):
+                self.expected(f"{name}[{index}]", "text", item)
+        return tuple(item for item in value or () if is_storable(item))
 
     def _data(self) -> Json:
         value = self.fields.get("data")
         if value is None:
-            details = {name: self._content.get(name) for name in _GO_DETAILS}
+            details = {name: self._content.fields.get(name) for name in _GO_DETAILS}
             value = {name: detail for name, detail in details.items() if detail} or None
         try:
             msgspec.json.encode(value)

@@ -37,7 +37,9 @@ SHAPES: Final = re.compile(
 )
 PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
-    r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*+(?:-----END [A-Z0-9 ]{0,60}-----)?"
+    # Not possessive, which Python 3.11.2 gets wrong: what follows may be absent, so that the search
+    # never goes back.
+    r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
 CARD: Final = re.compile(
     r"(?<![\w.+/=-])(?:[0-9]{13,19}|[0-9]{4}(?:(?P<gap>[ -])[0-9]{4})(?:(?P=gap)[0-9]{4}){2}"

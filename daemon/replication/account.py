@@ -24,8 +24,6 @@ _LONGEST_FILE: Final = 65_536
 class Secret:
     """A text that no log, error or representation shows."""
 
-    __slots__ = ("_value",)
-
     def __init__(self, value: str) -> None:
         self._value = value
 
@@ -48,7 +46,6 @@ class Account(msgspec.Struct, frozen=True):
 
     Attributes:
         url: `https://…`, `http://…` or `file:/…`, complete.
-        token: None where none was found, or none is needed.
         source: which setting, file or option named the replica.
         token_file: the file that the token came from; empty: it came from none.
         exposed: whether every user of this device can read that file.
@@ -94,8 +91,13 @@ def account_of(
     agent: str,
     folder: Path,
     workspace: Path | None = None,
+    *,
+    url: str | None = None,
 ) -> Account | None:
     """The replica of an agent; None where nothing names one. Blocking.
+
+    The token that the configuration has is for the database that it names, or that EvoClaw's
+    file names in its place: it is sent to no other.
 
     Args:
         settings: the configuration.
@@ -103,20 +105,27 @@ def account_of(
         agent: its id.
         folder: the agent's folder.
         workspace: its folder elsewhere, where EvoClaw's credentials may be.
+        url: another database, complete, that `--url` names in place of the configured one.
 
     Raises:
         ConfigInvalid: a named file cannot be read, or holds no credentials.
     """
-    if settings.cold.backend == "none":
+    if settings.cold.backend == "none" and url is None:
         return None
     found = _credentials(folder, workspace)
     named = _named(settings, agent, found)
-    if named is None:
-        return None
-    url, source = named
-    if url.startswith("file:"):
-        return Account(url, None, source)
-    return _with_token(Account(url, None, source), settings, env, found)
+    if url is not None:
+        if named is None or plain(named[0]) != plain(url):
+            settings, env = without_token(settings), {}
+            found = found if found is not None and found[0].database_url is not None else None
+        named = url, "--url"
+    if named is None or named[0].startswith("file:"):
+        return Account(named[0], None, named[1]) if named else None
+    opened = _token(settings, env, named[0], found)
+    if opened is None:
+        return Account(named[0], None, named[1])
+    token, path = opened
+    return Account(named[0], token, named[1], str(path), _is_open_to_all(path))
 
 
 def complete(url: str) -> str:
@@ -155,42 +164,6 @@ def read_token(path: Path) -> Secret:
     return Secret(text)
 
 
-def account_at(
-    settings: Settings,
-    env: Mapping[str, str],
-    agent: str,
-    url: str,
-    source: str,
-    folder: Path,
-    workspace: Path | None,
-) -> Account:
-    """The account of a database that was named beside the configuration. Blocking.
-
-    The token that the configuration has is for the database that it names, or that EvoClaw's
-    file names in its place: it is sent to no other.
-
-    Args:
-        settings: the configuration.
-        env: for `$CREDENTIALS_DIRECTORY`.
-        agent: whose memory; its name goes into the address that the configuration has.
-        url: which database, complete.
-        source: what named it.
-        folder: the agent's folder.
-        workspace: its folder elsewhere, where EvoClaw's credentials may be.
-
-    Raises:
-        ConfigInvalid: a named file cannot be read, or holds no credentials.
-    """
-    account = Account(url, None, source)
-    found = _credentials(folder, workspace)
-    named = _named(settings, agent, found)
-    if named is not None and plain(named[0]) == plain(url):
-        return _with_token(account, settings, env, found)
-    if found is not None and found[0].database_url is None:
-        found = None
-    return _with_token(account, without_token(settings), {}, found)
-
-
 def without_token(settings: Settings) -> Settings:
     """The configuration, but for the file of the token."""
     sync = msgspec.structs.replace(settings.sync, token_file=None)
@@ -207,21 +180,22 @@ def _named(
     return (complete(url.replace("{agent}", agent)), source) if url else None
 
 
-def _with_token(
-    account: Account,
+def _token(
     settings: Settings,
     env: Mapping[str, str],
+    url: str,
     found: tuple[_Credentials, Path] | None,
-) -> Account:
+) -> tuple[Secret, Path] | None:
+    """The token for a database, and the file that it came from."""
+    path = _credential(env)
     if settings.sync.token_file is not None:
-        return _from_file(account, Path(settings.sync.token_file).expanduser())
-    if path := _credential(env):
-        return _from_file(account, path)
+        path = Path(settings.sync.token_file).expanduser()
+    if path is not None:
+        return read_token(path), path
     if found is None or not (token := (found[0].auth_token or "").strip()):
-        return account
-    if found[0].database_url is not None and plain(found[0].database_url) != plain(account.url):
-        return account
-    return _opened_by(account, Secret(token), found[1])
+        return None
+    meant = found[0].database_url
+    return (Secret(token), found[1]) if meant is None or plain(meant) == plain(url) else None
 
 
 def _credential(env: Mapping[str, str]) -> Path | None:
@@ -239,16 +213,6 @@ def _credential(env: Mapping[str, str]) -> Path | None:
         ) from error
 
 
-def _from_file(account: Account, path: Path) -> Account:
-    return _opened_by(account, read_token(path), path)
-
-
-def _opened_by(account: Account, token: Secret, path: Path) -> Account:
-    return msgspec.structs.replace(
-        account, token=token, token_file=str(path), exposed=_is_open_to_all(path)
-    )
-
-
 def _is_open_to_all(path: Path) -> bool:
     """Whether the mode of the file, and of every folder on the way to it, lets anybody read it."""
     path = path.absolute()
@@ -261,10 +225,7 @@ def _is_open_to_all(path: Path) -> bool:
 
 def _credentials(folder: Path, workspace: Path | None) -> tuple[_Credentials, Path] | None:
     """EvoClaw's file, from the workspace or beside the memory."""
-    places = [folder / "memory", folder]
-    if workspace is not None:
-        places.insert(0, workspace / "memory")
-    for place in places:
+    for place in ([workspace / "memory"] if workspace else []) + [folder / "memory", folder]:
         path = place / CREDENTIALS_FILE
         try:
             content = path.read_bytes()[:_LONGEST_FILE]

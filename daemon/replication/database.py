@@ -16,13 +16,7 @@ _CLOSE_SECONDS: Final = 2.0
 
 
 class Database:
-    """The remote of an account, open for the agents that use it.
-
-    Attributes:
-        account: where it is.
-        remote: the connection.
-        polls: which agents it has, and where their rows end.
-    """
+    """The remote of an account, open for the agents that use it."""
 
     def __init__(self, account: Account, remote: Remote) -> None:
         self.account = account
@@ -42,11 +36,8 @@ class Database:
 async def connect(account: Account, threads: Executor | None = None) -> Remote:
     """The remote of an account, which need not be reachable yet.
 
-    The client of the cloud is loaded only where one is used.
-
-    Args:
-        account: it.
-        threads: where files are read and written; None: on a thread for each.
+    Files are read and written on `threads`. The client of the cloud is loaded only where one is
+    used.
 
     Raises:
         SyncError: the address is not usable, or would carry the token in clear.

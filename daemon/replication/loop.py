@@ -14,7 +14,6 @@ from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, 
 from ..errors import NotFound, ThermoclineError, Unavailable
 from ..problems import Problems, unforeseen
 from ..store.kinds import URGENT
-from .account import Account
 from .database import Database
 
 _log = logging.getLogger(__name__)
@@ -34,11 +33,9 @@ class ReplicationStatus(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
             be used, or was not looked for yet.
-        url: where it is.
         configured_by: the setting or file that names it.
         phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody removes
             the cause.
-        error, message, hint: of the failure.
         queued: rows that the replica does not have; None while the memory is closed.
         outbox: the same by kind.
         sent, received, refused, conflicts: rows since the daemon started; refused ones make no
@@ -71,27 +68,19 @@ class ReplicationStatus(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, before: ReplicationStatus) -> ReplicationStatus:
         """This, with the counts of an earlier loop, and its last success on the same replica."""
         last = before.last_success if before.url == self.url else None
+        counts = ("sent", "received", "refused", "conflicts")
         return msgspec.structs.replace(
             self,
             last_success=self.last_success or last,
-            sent=self.sent + before.sent,
-            received=self.received + before.received,
-            refused=self.refused + before.refused,
-            conflicts=self.conflicts + before.conflicts,
             notes=self.notes or before.notes,
+            **{name: getattr(self, name) + getattr(before, name) for name in counts},
         )
 
 
 class Loop:
-    """Replicates one agent's memory with one database until it is ended.
+    """Replicates one agent's memory with one database, which it does not close, until ended.
 
-    Args:
-        agent: its id.
-        database: the replica; ending this does not close it.
-        local: the agent's rows.
-        device: this device.
-        timing, waiting: when to act.
-        problems: where what a person has to know is reported.
+    What a person has to know is reported to `problems`.
     """
 
     def __init__(
@@ -106,7 +95,7 @@ class Loop:
         problems: Problems,
     ) -> None:
         self.agent = agent
-        self.database = database
+        self.account = database.account
         self.timing = timing
         self.replica = Replica(database.remote, agent, database.polls)
         self._problems = problems
@@ -130,11 +119,6 @@ class Loop:
         )
 
     @property
-    def account(self) -> Account:
-        """Where the replica is."""
-        return self.database.account
-
-    @property
     def owing(self) -> bool:
         """Whether there may be something that the replica does not have."""
         state = self.replicator.state
@@ -144,11 +128,6 @@ class Loop:
     def ended(self) -> bool:
         """Whether it has given up, since the agent is no more."""
         return self._task.done()
-
-    @property
-    def copied(self) -> bool:
-        """Whether this device's id is in use elsewhere too."""
-        return self.replicator.state.copied
 
     @property
     def locked_out(self) -> bool:
@@ -167,24 +146,16 @@ class Loop:
         """How it goes."""
         state = self.replicator.state
         code, message, hint = state.error or self._trouble or ("", "", "")
+        same = msgspec.structs.asdict(state)
+        del same["error"], same["copied"]
         return ReplicationStatus(
             replica=self.account.kind,
             url=self.account.url,
             configured_by=self.account.source,
-            phase=state.phase,
             error=code,
             message=message,
             hint=self.account.way_out(code) or hint,
-            since=state.since or None,
-            next_try=state.next_try,
-            last_success=state.last_success,
-            sent=state.sent,
-            received=state.received,
-            refused=state.refused,
-            conflicts=state.conflicts,
-            set_aside=state.set_aside,
-            notes=state.notes,
-            away=state.away,
+            **same,
         )
 
     async def end(self) -> None:
@@ -219,8 +190,7 @@ class Loop:
 
     def _fail(self, code: str, message: str, hint: str) -> None:
         self._trouble = (code, message, hint)
-        said = f"cannot replicate '{self.agent}': {message}"
-        self._problems.report(_TROUBLE, self.agent, said, hint)
+        self._report("fails", self._trouble)
 
     def _tell(self, state: State) -> None:
         if state.phase == "idle" and state.last_success != self._succeeded:
@@ -244,29 +214,17 @@ class Loop:
     def _note(self, state: State) -> None:
         """What somebody should read, though replication goes on."""
         if state.notes:
-            self._problems.report(
-                _LEFT_OUT,
-                self.agent,
-                f"replicating '{self.agent}': {state.notes[-1]}",
-                "`thermocline sync` names the last of what was left out, with the reason",
-                lasting=False,
-            )
+            said = f"replicating '{self.agent}': {state.notes[-1]}"
+            hint = "`thermocline sync` names the last of what was left out, with the reason"
+            self._problems.report(_LEFT_OUT, self.agent, said, hint, lasting=False)
         if state.away:
-            self._problems.report(
-                _AWAY,
-                self.agent,
-                f"not seen for 90 days: {', '.join(state.away[:10])}",
-                "retire a device that will not come back: `thermocline devices --retire`",
-                lasting=False,
-            )
+            said = f"not seen for 90 days: {', '.join(state.away[:10])}"
+            hint = "retire a device that will not come back: `thermocline devices --retire`"
+            self._problems.report(_AWAY, self.agent, said, hint, lasting=False)
         else:
             self._problems.clear(_AWAY, self.agent)
 
     def _report(self, what: str, error: tuple[str, str, str]) -> None:
         code, message, hint = error
-        self._problems.report(
-            _TROUBLE,
-            self.agent,
-            f"replication of '{self.agent}' {what}: {message}",
-            self.account.way_out(code) or hint,
-        )
+        said = f"replication of '{self.agent}' {what}: {message}"
+        self._problems.report(_TROUBLE, self.agent, said, self.account.way_out(code) or hint)

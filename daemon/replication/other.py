@@ -40,7 +40,7 @@ _ROWS: Final = (
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A memory as the archive of a database shows it, and how many of the words it holds."""
+    """A memory in a database, and how many of the words it holds."""
 
     id: str
     text: str
@@ -62,9 +62,7 @@ class Foreign(msgspec.Struct, frozen=True):
 class OtherDatabases:
     """Opens a database for one call.
 
-    Args:
-        connect: opens a remote.
-        device: this device.
+    Every method raises `ThermoclineError` where it cannot be reached, or refuses.
     """
 
     def __init__(self, connect: Connect, device: Device) -> None:
@@ -72,29 +70,17 @@ class OtherDatabases:
         self._device = device
 
     async def prepare(self, account: Account) -> None:
-        """Make the tables that are missing.
-
-        Raises:
-            ThermoclineError: the database cannot be reached, or refuses.
-        """
+        """Make the tables that are missing."""
         await self._ask(account, lambda remote: Replica(remote, "default").prepare(time.time()))
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
     ) -> list[Found]:
-        """Memories in the database that hold some of `words`, those with the most of them first.
-
-        Raises:
-            ThermoclineError: the database cannot be reached, or refuses.
-        """
+        """Memories in the database that hold some of `words`, those with the most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
     async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:
-        """Send the hot state and the categories of an agent; return how many rows were sent.
-
-        Raises:
-            ThermoclineError: the database cannot be reached, or refuses.
-        """
+        """Send the hot state and the categories of an agent; return how many rows were sent."""
         rows = await store.read(lambda db: list(apply.every(db, URGENT)))
         pending = [Pending(row, version_of(row) or "", None) for row in rows]
 
@@ -112,11 +98,7 @@ class OtherDatabases:
         return await self._ask(account, send)
 
     async def evoclaw(self, account: Account, agent: str) -> Foreign:
-        """What EvoClaw's own tables hold of an agent; they are only read.
-
-        Raises:
-            ThermoclineError: the database cannot be reached, or refuses.
-        """
+        """What EvoClaw's own tables hold of an agent; they are only read."""
 
         async def read(remote: Remote) -> Foreign:
             tables = await foreign.look(remote)

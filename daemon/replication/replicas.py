@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -44,16 +44,13 @@ _LOCKED_OUT_SECONDS: Final = 5.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
+# The agent whose account names the database that is looked through for others.
+_HOME: Final = "default"
 
 Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 Question: TypeAlias = Callable[[Replica], Awaitable[T]]
-
-
-class FindAccount(Protocol):
-    """Finds the account of an agent; runs on a thread."""
-
-    def __call__(self, agent: str, folder: Path, workspace: Path | None) -> Account | None:
-        """The account; None: the agent is not replicated."""
+# From an agent's id, folder and workspace; None: it is not replicated. Runs on a thread.
+FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -64,6 +61,15 @@ class Plan(msgspec.Struct, frozen=True):
     configuration: object = None
 
 
+class _Looked(msgspec.Struct):
+    """What was found of an agent's account: when, by which configuration, and what is wrong."""
+
+    at: float
+    configuration: object
+    account: Account | None
+    error: ThermoclineError | None
+
+
 class Replicas:
     """Replicates each open agent, and closed ones that have something to send.
 
@@ -71,15 +77,12 @@ class Replicas:
 
     Args:
         agents: the memories.
-        account: finds an agent's account.
-        connect: opens a remote.
+        account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
         device: this device.
         rename: gives this device another id, once it is clear that its folder was copied.
-        plan: when to act.
-        waiting: when to try again.
+        plan, waiting: when to act, and when to try again.
         problems: where what a person has to know is reported.
-        home: the agent whose account names the database that is looked through for others.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -94,18 +97,17 @@ class Replicas:
         plan: Callable[[], Plan],
         waiting: Waiting,
         problems: Problems,
-        home: str = "default",
     ) -> None:
         self._agents = agents
         self._find = account
         self._connect = connect
         self._local = local
-        self._device = device
+        # As the others see it.
+        self.device = device
         self._rename = rename
         self._plan = plan
         self._waiting = waiting
         self._problems = problems
-        self._home = home
         self._loops: dict[str, Loop] = {}
         # How the last loop of an agent went: what is counted goes on.
         self._before: dict[str, ReplicationStatus] = {}
@@ -113,18 +115,11 @@ class Replicas:
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
-        self._accounts: dict[str, tuple[float, object, Account | None]] = {}
-        # Of agents whose account cannot be used: why.
-        self._unusable: dict[str, ThermoclineError] = {}
+        self._looked: dict[str, _Looked] = {}
         # Agents that were here: one whose folder is removed is not begun again.
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
         self._discovering: asyncio.Task[None] | None = None
-
-    @property
-    def device(self) -> Device:
-        """This device, as the others see it."""
-        return self._device
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
         """An agent's rows of these kinds have changed."""
@@ -146,8 +141,12 @@ class Replicas:
                 if loop.ended:
                     await self._end(loop)
                 elif agent not in self._agents.open_stores():
-                    await self._finish(loop)
-            if any(loop.copied for loop in self._loops.values()):
+                    # Of a memory that was closed, what is left is sent at once.
+                    if not loop.owing:
+                        await self._end(loop)
+                    elif loop.replicator.state.phase == "idle":
+                        loop.replicator.wake()
+            if any(loop.replicator.state.copied for loop in self._loops.values()):
                 await self._take_other_id()
             self._discover_soon()
             await asyncio.sleep(_LOOK_SECONDS)
@@ -158,10 +157,10 @@ class Replicas:
             loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
-            self._unusable[agent] = error
+            if agent in self._looked:
+                self._looked[agent].error = error
             self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
-            self._unusable.pop(agent, None)
             self._problems.clear(_ACCOUNT_PROBLEM, agent)
             self._tell_exposed(agent, loop)
             if loop is None:
@@ -190,9 +189,15 @@ class Replicas:
         Raises:
             ConfigInvalid: a named file cannot be read, or holds no credentials.
         """
-        found = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
-        self._accounts[agent] = (time.monotonic(), self._plan().configuration, found)
-        return found
+        looked = _Looked(time.monotonic(), self._plan().configuration, None, None)
+        try:
+            looked.account = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
+        except ThermoclineError as error:
+            looked.error = error
+        self._looked[agent] = looked
+        if looked.error is not None:
+            raise looked.error
+        return looked.account
 
     async def ask(self, agent: str, question: Question[T]) -> T:
         """Ask the agent's replica something, now.
@@ -203,13 +208,26 @@ class Replicas:
         """
         loop = await self._needed(agent)
         try:
-            return await answer(loop.replica, question, time.time())
+            try:
+                return await question(loop.replica)
+            except SchemaMissing:
+                await loop.replica.prepare(time.time())
+                return await question(loop.replica)
         except SyncError as error:
             raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
         """How an agent's replication goes, as far as that is known without its memory."""
-        status, error = self._status(agent), self._unusable.get(agent)
+        loop, looked = self._loops.get(agent), self._looked.get(agent)
+        error = looked.error if looked is not None else None
+        if loop is not None:
+            before = self._before.get(agent)
+            status = loop.status() if before is None else loop.status().after(before)
+        elif error is not None:
+            status = ReplicationStatus(replica="unknown", phase="stopped")
+        else:
+            is_none = looked is not None and looked.account is None
+            status = ReplicationStatus(replica="none" if is_none else "unknown")
         if error is None or status.error:
             return status
         return msgspec.structs.replace(
@@ -266,15 +284,8 @@ class Replicas:
         except (SyncError, ThermoclineError) as error:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
-    async def _finish(self, loop: Loop) -> None:
-        """Of a memory that was closed, send what is left at once, and then end."""
-        if not loop.owing:
-            await self._end(loop)
-        elif loop.replicator.state.phase == "idle":
-            loop.replicator.wake()
-
     def _discover_soon(self) -> None:
-        """A database that does not answer keeps nothing else from being looked after."""
+        """Look for agents beside everything else: a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
         if not running and now - self._discovered_at >= self._plan().timing.poll_seconds:
@@ -285,11 +296,11 @@ class Replicas:
         """Open the agents that other devices have stored in the databases in use."""
         seconds = self._plan().timing.poll_seconds
         try:
-            found = await self._account(self._home)
+            found = await self._account(_HOME)
             if found is not None:
                 await self._database(found)
         except ThermoclineError as error:
-            self._problems.report(_ACCOUNT_PROBLEM, self._home, error.message, error.hint or "")
+            self._problems.report(_ACCOUNT_PROBLEM, _HOME, error.message, error.hint or "")
         for database in list(self._databases.values()):
             try:
                 names = set(await database.polls.look(seconds))
@@ -318,49 +329,31 @@ class Replicas:
     async def _take_other_id(self) -> None:
         """Another device has this one's id, since its folder was copied."""
         async with self._starting:
-            copied = [loop for loop in self._loops.values() if loop.copied]
+            copied = [loop for loop in self._loops.values() if loop.replicator.state.copied]
             if not copied:
                 return
             await asyncio.gather(*map(self._end, list(self._loops.values())))
-            before = self._device.id
-            self._device = await self._rename()
-        self._problems.report(
-            _COPIED,
-            before,
+            before = self.device.id
+            self.device = await self._rename()
+        said = (
             f"changes bear the id {before} that are not known here, as after copying the folder:"
-            f" this device is {self._device.id} now",
-            lasting=False,
+            f" this device is {self.device.id} now"
         )
+        self._problems.report(_COPIED, before, said, lasting=False)
 
     def _with_outbox(self, names: list[str]) -> set[str]:
         return {name for name in names if outbox.is_waiting(self._agents.place(name)[0])}
-
-    def _status(self, agent: str) -> ReplicationStatus:
-        loop, before = self._loops.get(agent), self._before.get(agent)
-        if loop is not None:
-            found = loop.status()
-            return found if before is None else found.after(before)
-        if agent in self._unusable:
-            return ReplicationStatus(replica="unknown", phase="stopped")
-        known = self._accounts.get(agent)
-        is_none = known is not None and known[2] is None
-        return ReplicationStatus(replica="none" if is_none else "unknown")
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
         if loop is None or not loop.account.exposed:
             self._problems.clear(_EXPOSED, agent)
             return
         path = loop.account.token_file
-        self._problems.report(
-            _EXPOSED,
-            agent,
-            f"every user of this machine can read the token in {path}",
-            f"chmod 600 {path}",
-            lasting=False,
-        )
+        said = f"every user of this machine can read the token in {path}"
+        self._problems.report(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
-        self._accounts.pop(agent, None)
+        self._looked.pop(agent, None)
         loop = await self._start(agent)
         if loop is None:
             raise NotFound(
@@ -371,26 +364,16 @@ class Replicas:
 
     async def _account(self, agent: str) -> Account | None:
         """The agent's account, as it was read a while ago."""
-        known = self._accounts.get(agent)
-        if known is not None:
-            at, configuration, found = known
-            loop = self._loops.get(agent)
-            locked_out = agent in self._unusable or (loop is not None and loop.locked_out)
-            fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
-            if configuration is self._plan().configuration and time.monotonic() - at < fresh:
-                error = self._unusable.get(agent)
-                if error is not None:
-                    raise error
-                return found
-        try:
-            found = await self.account(agent)
-        except ThermoclineError as error:
-            # It is not read again at once.
-            self._unusable[agent] = error
-            self._accounts[agent] = (time.monotonic(), self._plan().configuration, None)
-            raise
-        self._unusable.pop(agent, None)
-        return found
+        looked, loop = self._looked.get(agent), self._loops.get(agent)
+        if looked is None or looked.configuration is not self._plan().configuration:
+            return await self.account(agent)
+        locked_out = looked.error is not None or (loop is not None and loop.locked_out)
+        fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
+        if time.monotonic() - looked.at >= fresh:
+            return await self.account(agent)
+        if looked.error is not None:
+            raise looked.error
+        return looked.account
 
     async def _start(self, agent: str) -> Loop | None:
         """Replicate the agent by the configuration in force, if it names a replica."""
@@ -407,7 +390,7 @@ class Replicas:
                 agent,
                 await self._database(account),
                 self._local(agent),
-                self._device,
+                self.device,
                 timing=timing,
                 waiting=self._waiting,
                 problems=self._problems,
@@ -428,33 +411,20 @@ class Replicas:
         await asyncio.shield(self._end_now(loop))
 
     async def _end_now(self, loop: Loop) -> None:
-        """End it, unless that was done meanwhile, and perhaps another begun in its place."""
+        """End it, unless another was begun in its place."""
         agent = loop.agent
         if self._loops.get(agent) is not loop:
             return
-        self._before[agent] = self._status(agent)
+        self._before[agent] = self.status(agent)
         del self._loops[agent]
         self._owing.discard(agent)
         await loop.end()
-        home = self._accounts.get(self._home)
-        used = [other.account for other in self._loops.values()] + ([home[2]] if home else [])
+        home = self._looked.get(_HOME)
+        used = {other.account for other in self._loops.values()} | {home.account if home else None}
         if loop.account not in used:
             database = self._databases.pop(loop.account, None)
             if database is not None:
                 await database.close()
-
-
-async def answer(replica: Replica, question: Question[T], now: float) -> T:
-    """Ask a replica; make its tables first where they are missing.
-
-    Raises:
-        SyncError: it did not answer, or refused.
-    """
-    try:
-        return await question(replica)
-    except SchemaMissing:
-        await replica.prepare(now)
-        return await question(replica)
 
 
 def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:

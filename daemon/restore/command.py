@@ -23,7 +23,6 @@ from ..errors import InvalidInput, NotFound, ReplicaRefused
 from ..replication.account import (
     Account,
     Secret,
-    account_at,
     account_of,
     complete,
     without_token,
@@ -143,7 +142,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
         try:
             url = complete(msgspec.convert(wish.url.strip(), RemoteUrl))
             url = url.replace(_PER_AGENT, name)
-            account = account_at(settings, env, name, url, "--url", folder, workspace)
+            account = account_of(settings, env, name, folder, workspace, url=url)
         except msgspec.ValidationError:
             raise InvalidInput(
                 "cannot use the URL: expected libsql://…, https://… or file:/…, without a token",
@@ -157,7 +156,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
     if account.kind == "file":
         if not Path(account.url.removeprefix("file:")).is_file():
             raise NotFound(f"cannot restore from {account.url}: there is no such file")
-        return msgspec.structs.replace(account, token=None)
+        return account
     if wish.token is None:
         return account
     given = Secret(wish.token.strip())

@@ -46,8 +46,9 @@ async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> in
         for start in range(0, len(page), _FORGOTTEN_AT_ONCE):
             ids = [key for _, key in page[start : start + _FORGOTTEN_AT_ONCE]]
             if dry_run:
-                count = partial(_count, ids=ids, before=before, now=store.now, rules=store.rules)
-                forgotten += await store.read(count)
+                now, rules = store.now, store.rules
+                find = partial(_forgettable, ids=ids, before=before, now=now, rules=rules)
+                forgotten += len(await store.read(find))
             else:
                 forgotten += await store.write(partial(_forget, ids=ids, before=before))
     return forgotten
@@ -62,29 +63,26 @@ def _old(db: sqlite3.Connection, before: float, after: _After) -> list[_After]:
     return rows.fetchall()
 
 
-def _count(db: sqlite3.Connection, ids: list[str], before: float, now: float, rules: Rules) -> int:
-    return sum(_forgettable(db, key, before, now, rules) is not None for key in ids)
-
-
 def _forget(tx: Transaction, ids: list[str], before: float) -> int:
-    forgotten = 0
-    for key in ids:
-        found = _forgettable(tx.db, key, before, tx.now, tx.rules)
-        if found is not None:
-            memories.expire(tx, found)
-            forgotten += 1
-    return forgotten
+    found = _forgettable(tx.db, ids, before, tx.now, tx.rules)
+    for memory in found:
+        memories.expire(tx, memory)
+    return len(found)
 
 
 def _forgettable(
-    db: sqlite3.Connection, key: str, before: float, now: float, rules: Rules
-) -> Memory | None:
-    """The memory, if it is still frozen and old, and no other one points to it."""
-    found = memory_rows.fetch(db, key)
-    if found is None or max(found.created_at, found.updated_at) >= before:
-        return None
-    frozen = score_of(found, now, rules.scoring) < COLD
-    return found if frozen and not _is_pointed_to(db, key) else None
+    db: sqlite3.Connection, ids: list[str], before: float, now: float, rules: Rules
+) -> list[Memory]:
+    """The memories that are still frozen and old, and that no other one points to."""
+    found = (memory_rows.fetch(db, key) for key in ids)
+    return [
+        memory
+        for memory in found
+        if memory is not None
+        and max(memory.created_at, memory.updated_at) < before
+        and score_of(memory, now, rules.scoring) < COLD
+        and not _is_pointed_to(db, memory.id)
+    ]
 
 
 def _is_pointed_to(db: sqlite3.Connection, key: str) -> bool:

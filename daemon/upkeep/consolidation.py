@@ -141,7 +141,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         ingestion: where the daily notes are, and how they are read.
         retention_years: how long the archive keeps what is frozen; 0: for ever.
         zone: the device's time zone.
-        days: of how many days, today's included; None: of those since they were read last.
         advisor, endpoint: the model, and which one the call wants.
         facts: what the steps before found and did.
     """
@@ -152,7 +151,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     ingestion: Ingestion
     retention_years: float
     zone: tzinfo
-    days: int | None = None
     advisor: Advisor | None = None
     endpoint: str | None = None
     facts: Facts = msgspec.field(default_factory=dict)
@@ -255,7 +253,7 @@ async def _ingest(work: Work) -> Facts:
         "notes_read": done.files_scanned,
     }
     if done.unread:
-        facts["ingest_error"] = f"did not read {done.unread}"
+        facts["ingest_error"] = done.unread
     if done.model_error is not UNSET:
         facts["model_error"] = done.model_error
     return facts
@@ -263,8 +261,6 @@ async def _ingest(work: Work) -> Facts:
 
 async def _days(work: Work) -> int:
     """The usual number of days, and all since the notes were read last."""
-    if work.days is not None:
-        return work.days
     last = await work.store.read(lambda db: noted.read(db, _NOTES_READ, float))
     missed = 0.0 if last is None else (work.store.now - last) / DAY
     return max(work.ingestion.days, min(_DAYS_AT_MOST, math.ceil(missed) + 1))
@@ -273,20 +269,14 @@ async def _days(work: Work) -> int:
 async def _evict(work: Work) -> Facts:
     """Archive what has faded, delete what has expired, and keep the caps."""
     store, rules, now = work.store, work.store.rules, work.store.now
-    expired = await store.read(partial(_expired, now=now))
+    outlived = await store.read(partial(_outlived, now=now))
     if work.dry_run:
         archived = len(await store.read(partial(settling.faded, now=now, rules=rules)))
     else:
         archived = await store.write(_settle)
         while await store.write(settling.forget_expired):
             pass
-    decayed = await store.read(partial(_decayed, now=now))
-    return {
-        "evicted_warm": archived,
-        "archived_cold": archived,
-        "expired": expired,
-        "decayed": decayed,
-    }
+    return {"evicted_warm": archived, "archived_cold": archived, **outlived}
 
 
 def _settle(tx: Transaction) -> int:
@@ -295,21 +285,15 @@ def _settle(tx: Transaction) -> int:
     return archived
 
 
-def _expired(db: sqlite3.Connection, now: float) -> int:
-    found = db.execute(
-        "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?", (now,)
-    )
-    return int(found.fetchone()[0])
-
-
-def _decayed(db: sqlite3.Connection, now: float) -> int:
-    """The memories that Tiny Claw's preset ranks by less than their importance."""
-    found = db.execute(
-        "SELECT count(*) FROM memories WHERE merged_into IS NULL AND importance > ?"
-        " AND max(created_at, coalesce(last_accessed_at, 0)) < ?",
-        (ageing.FLOOR, now - ageing.GRACE_DAYS * DAY),
-    )
-    return int(found.fetchone()[0])
+def _outlived(db: sqlite3.Connection, now: float) -> Facts:
+    """The expired memories, and those that Tiny Claw's preset ranks below their importance."""
+    expired, decayed = db.execute(
+        "SELECT count(*) FILTER (WHERE expires_at <= ?1), count(*) FILTER (WHERE"
+        " merged_into IS NULL AND coalesce(expires_at > ?1, 1) AND importance > ?2"
+        " AND max(created_at, coalesce(last_accessed_at, 0)) < ?3) FROM memories",
+        (now, ageing.FLOOR, now - ageing.GRACE_DAYS * DAY),
+    ).fetchone()
+    return {"expired": expired, "decayed": decayed}
 
 
 async def _prune(work: Work) -> Facts:
@@ -357,9 +341,8 @@ async def _rebuild(work: Work) -> Facts:
 
 
 async def _clean(work: Work) -> Facts:
-    if not work.retention_years:
-        return {"forgotten": 0}
-    return {"forgotten": await clean(work.store, work.retention_years, dry_run=work.dry_run)}
+    years = work.retention_years
+    return {"forgotten": await clean(work.store, years, dry_run=work.dry_run) if years else 0}
 
 
 async def _hot(work: Work) -> Facts:

@@ -20,13 +20,13 @@ _KEPT_DAYS: Final = 731
 _WEEK: Final = timedelta(days=7)
 
 
-class Day(msgspec.Struct, frozen=True):
+class Day(msgspec.Struct, frozen=True, rename={"day": "date"}):
     """A day, as it stood when it was recorded last. Counters count since the beginning.
 
     The first names are those of EvoClaw's tracker.
     """
 
-    date: str
+    day: date
     timestamp: float
     hot_bytes: int
     warm_count: int
@@ -73,21 +73,21 @@ def record(tx: Transaction, zone: tzinfo) -> None:
 def load(db: sqlite3.Connection, days: int) -> list[Day]:
     """The last days that were recorded, the oldest first."""
     found = noted.latest(db, _PREFIX, days, Day)
-    return [day for name, day in found.items() if day.date == name and _is_date(name)]
+    return [day for name, day in found.items() if day.day.isoformat() == name]
 
 
 def trend(days: Sequence[Day]) -> Trend | None:
     """How the last seven days compare; None where nothing was recorded."""
     if not days:
         return None
-    last = date.fromisoformat(days[-1].date)
+    last = days[-1].day
     numbers = {}
     for name, measure in _MEASURES.items():
         now, before = measure(days, name, last), measure(days, name, last - _WEEK)
         if now is not None:
             delta = None if before is None else round(now - before, 2)
             numbers[name] = Compared(now, before, delta)
-    recorded = sum(last - _WEEK < date.fromisoformat(day.date) for day in days)
+    recorded = sum(last - _WEEK < day.day for day in days)
     return Trend(last.isoformat(), recorded, numbers)
 
 
@@ -95,7 +95,7 @@ def _measured(tx: Transaction, today: date) -> Day:
     counters = documents.metrics_document(tx.db, tx.now)
     warm, cold = tree_rows.totals(tx.db)
     return Day(
-        date=today.isoformat(),
+        day=today,
         timestamp=tx.now,
         hot_bytes=document_size(hot_rows.document(tx.db, tx.now, tx.rules)),
         warm_count=warm,
@@ -110,27 +110,20 @@ def _measured(tx: Transaction, today: date) -> Day:
     )
 
 
-def _is_date(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
 def _key(day: date) -> str:
     return f"{_PREFIX}{day.isoformat()}"
 
 
 def _level(days: Sequence[Day], name: str, last: date) -> float | None:
     """The average of a size, over the week that ends with `last`."""
-    week = [day for day in days if last - _WEEK < date.fromisoformat(day.date) <= last]
+    week = [day for day in days if last - _WEEK < day.day <= last]
     values: list[int] = [getattr(day, name) for day in week]
     return round(sum(values) / len(values), 2) if values else None
 
 
 def _growth(days: Sequence[Day], name: str, last: date) -> float | None:
     """What a day of that week has added to a counter."""
-    dated = [(date.fromisoformat(day.date), int(getattr(day, name))) for day in days]
+    dated = [(day.day, int(getattr(day, name))) for day in days]
     week = [(day, value) for day, value in dated if last - _WEEK <= day <= last]
     if len(week) < 2:
         return None

@@ -12,7 +12,6 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from datetime import date, datetime, time, tzinfo
 from functools import partial
 from typing import Final, Literal
@@ -101,8 +100,9 @@ class Ingested(msgspec.Struct, frozen=True):
 
     @property
     def unread(self) -> str:
-        """The notes that were not read, and why; "" where all were."""
-        return "; ".join(f"{file.file}: {file.why}" for file in self.files if file.why)
+        """A message that names the notes that were not read, and why; "" where all were."""
+        named = "; ".join(f"{file.file}: {file.why}" for file in self.files if file.why)
+        return named and f"did not read {named}"
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -140,103 +140,99 @@ async def ingest(
             next call goes on.
     """
     today = datetime.fromtimestamp(store.now, zone).date()
-    advisor = asked(advisor, "ingest", endpoint)
-    reading = _Reading(store, ingestion, zone, advisor, endpoint, writer, dry_run=dry_run)
+    reading = _Reading(
+        store=store,
+        ingestion=ingestion,
+        zone=zone,
+        advisor=asked(advisor, "ingest", endpoint),
+        endpoint=endpoint,
+        writer=writer,
+        dry_run=dry_run,
+    )
     notes = read_notes(ingestion.folders, today, days, ingestion.max_bytes)
-    with closing(notes):
-        while (found := await asyncio.to_thread(next, notes, None)) is not None:
-            await reading.take(found)
+    while (found := await asyncio.to_thread(next, notes, None)) is not None:
+        await reading.take(found)
     return reading.result()
 
 
-class _Reading:
+class _Reading(msgspec.Struct, kw_only=True):
     """The notes of one call on their way into the memory."""
 
-    def __init__(
-        self,
-        store: AgentStore,
-        ingestion: Ingestion,
-        zone: tzinfo,
-        advisor: Advisor | None,
-        endpoint: str | None,
-        writer: str,
-        *,
-        dry_run: bool,
-    ) -> None:
-        self._store = store
-        self._ingestion = ingestion
-        self._zone = zone
-        self._advisor = advisor
-        self._endpoint = endpoint
-        self._writer = writer
-        self._dry_run = dry_run
-        self._fallbacks = 0
-        self._model_error: str | UnsetType = UNSET
-        self._told: set[str] = set()
-        self._files: list[NoteReport] = []
-        self._facts: list[TakenIn] = []
+    store: AgentStore
+    ingestion: Ingestion
+    zone: tzinfo
+    advisor: Advisor | None
+    endpoint: str | None
+    writer: str
+    dry_run: bool
+    fallbacks: int = 0
+    model_error: str | UnsetType = UNSET
+    told: set[str] = set()
+    files: list[NoteReport] = []
+    facts: list[TakenIn] = []
 
     async def take(self, found: Note | Unread) -> None:
         """Store what is new in a note."""
         if isinstance(found, Unread):
-            self._files.append(NoteReport(found.name, "refused", why=found.why))
+            self.files.append(NoteReport(found.name, "refused", why=found.why))
             return
-        before = await self._store.read(partial(_known_of, note=found))
+        key = _KEY + found.key
+        before = await self.store.read(lambda db: noted.read(db, key, _Known)) or _Known()
         if before.digest == found.digest:
             number = len(before.keys)
-            self._files.append(NoteReport(found.name, "unchanged", number))
+            self.files.append(NoteReport(found.name, "unchanged", number))
             return
         facts = await self._read(found.text)
         new = [self._memory(found, fact) for fact in facts if fact.key not in before.keys]
         stored = await self._keep([memory for memory in new if memory is not None])
-        if not self._dry_run:
+        if not self.dry_run:
             keys = tuple(dict.fromkeys((*before.keys, *(fact.key for fact in facts))))
             after = _Known(found.digest, keys)
-            await self._store.write(partial(_note, note=found, after=after))
-        self._facts += stored
-        self._files.append(NoteReport(found.name, "read", len(facts), len(stored)))
+            await self.store.write(lambda tx: noted.write(tx, key, after))
+        self.facts += stored
+        self.files.append(NoteReport(found.name, "read", len(facts), len(stored)))
 
     def result(self) -> Ingested:
         """What has become of all of them."""
-        found = sum(file.found for file in self._files)
+        found = sum(file.found for file in self.files)
         return Ingested(
-            files_scanned=len(self._files),
-            mode="rule" if self._advisor is None else "llm",
+            files_scanned=len(self.files),
+            mode="rule" if self.advisor is None else "llm",
             facts_found=found,
-            facts_stored=len(self._facts),
-            facts_skipped=found - len(self._facts),
-            llm_fallbacks=self._fallbacks,
-            facts=tuple(self._facts),
-            files=tuple(self._files),
-            dry_run=self._dry_run,
-            model_error=self._model_error,
+            facts_stored=len(self.facts),
+            facts_skipped=found - len(self.facts),
+            llm_fallbacks=self.fallbacks,
+            facts=tuple(self.facts),
+            files=tuple(self.files),
+            dry_run=self.dry_run,
+            model_error=self.model_error,
         )
 
     async def _read(self, text: str) -> Sequence[NoteFact]:
-        headings = self._ingestion.categories
-        if self._advisor is not None:
+        headings = self.ingestion.categories
+        if self.advisor is not None:
             try:
-                return await self._advisor.read_note(self._store, text, headings, self._endpoint)
+                return await self.advisor.read_note(self.store, text, headings, self.endpoint)
             except ModelUnavailable as error:
-                self._fallbacks += 1
-                self._model_error = error.in_full
+                self.fallbacks += 1
+                self.model_error = error.in_full
         return await asyncio.to_thread(read_note, text, headings)
 
     async def _keep(self, new: Sequence[Memory]) -> list[TakenIn]:
         stored: list[Memory] = []
         for start in range(0, len(new), _AT_ONCE):
             group = new[start : start + _AT_ONCE]
-            if self._dry_run:
-                stored += await self._store.read(partial(self._unknown, group=group))
+            if self.dry_run:
+                stored += await self.store.read(partial(self._unknown, group=group))
             else:
-                stored += await self._store.write(partial(_store, group=group))
+                stored += await self.store.write(partial(_store, group=group))
         return [
             TakenIn(
                 memory.text,
                 memory.category,
                 memory.importance,
                 memory.metadata,
-                UNSET if self._dry_run else memory.id,
+                UNSET if self.dry_run else memory.id,
             )
             for memory in stored
         ]
@@ -246,14 +242,14 @@ class _Reading:
         found = []
         for memory in group:
             key = exact_key(memory.text)
-            if key not in self._told and not known(db, memory):
-                self._told.add(key)
+            if key not in self.told and not known(db, memory):
+                self.told.add(key)
                 found.append(memory)
         return found
 
     def _memory(self, note: Note, fact: NoteFact) -> Memory | None:
         """The memory for a fact; None where it says nothing that can be kept."""
-        now = self._store.now
+        now = self.store.now
         try:
             text = checks.check_text(fact.text)
             metadata = checks.check_metadata(fact.metadata)
@@ -263,13 +259,13 @@ class _Reading:
         return Memory(
             id=digest[:12],
             text=text,
-            category=_category(fact.category, self._store.rules.tree.max_depth),
+            category=_category(fact.category, self.store.rules.tree.max_depth),
             importance=min(1.0, max(0.0, fact.importance)),
             source=f"note:{note.name}"[:_SOURCE_CHARS],
             metadata=metadata,
-            created_at=min(now, _noon(note.day, self._zone)),
+            created_at=min(now, _noon(note.day, self.zone)),
             updated_at=now,
-            writer=self._writer,
+            writer=self.writer,
         )
 
 
@@ -289,11 +285,3 @@ def _category(category: str, max_depth: int) -> str:
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
     """Store those of `group` that say something new."""
     return [memories.insert(tx, memory) for memory in group if not known(tx.db, memory)]
-
-
-def _known_of(db: sqlite3.Connection, note: Note) -> _Known:
-    return noted.read(db, _KEY + note.key, _Known) or _Known()
-
-
-def _note(tx: Transaction, note: Note, after: _Known) -> None:
-    noted.write(tx, _KEY + note.key, after)

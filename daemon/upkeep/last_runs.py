@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -36,27 +36,14 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
 
 
-class LastRuns(Protocol):
-    """Where the last runs of an agent's jobs are kept."""
-
-    def get(self, db: sqlite3.Connection, job: str) -> Run | None:
-        """The last run of a job; None: unknown, or the record is damaged."""
-        ...
-
-    def put(self, tx: Transaction, job: str, run: Run) -> None:
-        """Replace it."""
-        ...
+def last_run(db: sqlite3.Connection, job: str) -> Run | None:
+    """The last run of a job; None: unknown, or the record is damaged."""
+    return noted.read(db, f"job/{job}", Run)
 
 
-class NotedRuns:
-    """Last runs as notes in the agent's database."""
-
-    def get(self, db: sqlite3.Connection, job: str) -> Run | None:
-        """The last run of a job; None: unknown, or the record is damaged."""
-        return noted.read(db, f"job/{job}", Run)
-
-    def put(self, tx: Transaction, job: str, run: Run) -> None:
-        """Replace it."""
+def put_runs(tx: Transaction, runs: Mapping[str, Run]) -> None:
+    """Replace the last runs of some jobs."""
+    for job, run in runs.items():
         noted.write(tx, f"job/{job}", run)
 
 
@@ -64,19 +51,13 @@ class Postponed(Exception):
     """Raised by a job that cannot run now, such as while the device is offline."""
 
 
-async def record(
-    store: AgentStore,
-    last_runs: LastRuns,
-    names: tuple[str, ...],
-    run: Callable[[], Awaitable[T]],
-) -> T:
+async def record(store: AgentStore, names: tuple[str, ...], run: Callable[[], Awaitable[T]]) -> T:
     """Run a job, and record it: under its own name, and under those that it covers if it succeeds.
 
     Until it ends its record says that it was interrupted.
 
     Args:
         store: the agent's memory.
-        last_runs: where it is recorded.
         names: the job, and those that it covers.
         run: does it.
 
@@ -86,28 +67,24 @@ async def record(
     at, started = store.now, time.perf_counter()
 
     def begin(tx: Transaction) -> Run | None:
-        before = last_runs.get(tx.db, names[0])
+        before = last_run(tx.db, names[0])
         done = at if before is None else before.done
-        last_runs.put(tx, names[0], Run(done, at, error=INTERRUPTED))
+        put_runs(tx, {names[0]: Run(done, at, error=INTERRUPTED)})
         return before
-
-    def end(tx: Transaction, runs: dict[str, Run]) -> None:
-        for name, one in runs.items():
-            last_runs.put(tx, name, one)
 
     before = await store.write(begin) or Run(at)
     try:
         result = await run()
     except Postponed:
-        await store.write(partial(end, runs={names[0]: before}))
+        await store.write(partial(put_runs, runs={names[0]: before}))
         raise
     except Exception as error:
         failed = Run(before.done, at, round(time.perf_counter() - started, 4), words_of(error))
         with suppress(ThermoclineError):
-            await store.write(partial(end, runs={names[0]: failed}))
+            await store.write(partial(put_runs, runs={names[0]: failed}))
         raise
     done = Run(at, at, round(time.perf_counter() - started, 4))
-    await store.write(partial(end, runs=dict.fromkeys(names, done)))
+    await store.write(partial(put_runs, runs=dict.fromkeys(names, done)))
     return result
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import stat
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,13 +12,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import InvalidInput
+from ..errors import Conflict, InvalidInput, TooLarge
+from ..store import atomic
 
 # EvoClaw's: `2026-02-11.md`, and also `2026-02-11-late.md`.
 _NAME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}).*\.md", re.DOTALL)
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A link could lead to any file of the daemon's user, and a pipe would hold up its reader.
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Folder(msgspec.Struct, frozen=True):
@@ -76,7 +72,7 @@ def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, 
 
 def read_notes(
     folders: Sequence[Folder], today: date, days: int, max_bytes: int
-) -> Generator[Found, None, None]:
+) -> Iterator[Found]:
     """The notes of `days` days up to today, the oldest first. Blocking; never raises.
 
     Links are not followed. A file that is no UTF-8 text, or larger than `max_bytes`, is named
@@ -85,33 +81,20 @@ def read_notes(
     first = today - timedelta(days=min(days, today.toordinal()) - 1)
     for folder in folders:
         try:
-            handle = os.open(folder.path, _FOLDER)
+            if folder.path.is_symlink():
+                yield Unread(folder.path.name, "it is a link")
+                continue
+            names = sorted(found.name for found in folder.path.iterdir())
         except FileNotFoundError:
             continue
         except OSError as error:
-            why = "it is a link" if folder.path.is_symlink() else _reason(error)
-            yield Unread(folder.path.name, why)
+            yield Unread(folder.path.name, _reason(error))
             continue
-        try:
-            yield from _read_folder(handle, folder, first, today, max_bytes)
-        finally:
-            os.close(handle)
-
-
-def _read_folder(
-    handle: int, folder: Folder, first: date, today: date, max_bytes: int
-) -> Iterator[Found]:
-    try:
-        names = sorted(os.listdir(handle))
-    except OSError as error:
-        yield Unread(folder.path.name, _reason(error))
-        return
-    for name in names:
-        day = _day_of(name)
-        if day is not None and first <= day <= today:
-            found = _read(handle, name, day, folder.label, max_bytes)
-            if found is not None:
-                yield found
+        for name in names:
+            day = _day_of(name)
+            if day is not None and first <= day <= today:
+                with suppress(FileNotFoundError):
+                    yield _read(folder, name, day, max_bytes)
 
 
 def _day_of(name: str) -> date | None:
@@ -122,48 +105,29 @@ def _day_of(name: str) -> date | None:
     return None
 
 
-class _Unreadable(Exception):
-    """A file that is not read; its only argument says why."""
+def _read(folder: Folder, name: str, day: date, max_bytes: int) -> Found:
+    """A note, or why it is not read.
 
-
-def _read(folder: int, name: str, day: date, label: str, max_bytes: int) -> Found | None:
+    Raises:
+        FileNotFoundError: it was removed since the folder was listed.
+    """
+    path = folder.path / name
     try:
-        content = _content(folder, name, max_bytes)
-        text = _text(content)
-    except FileNotFoundError:
-        return None
-    except _Unreadable as error:
-        return Unread(name, str(error))
-    except OSError as error:
-        return Unread(name, "it is a link" if _is_link(name, folder) else _reason(error))
-    return Note(f"{label}/{name}", name, day, text, hashlib.sha256(content).hexdigest())
-
-
-def _content(folder: int, name: str, max_bytes: int) -> bytes:
-    handle = os.open(name, _FILE, dir_fd=folder)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _Unreadable("it is no regular file")
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise _Unreadable(f"it is larger than {max_bytes // 1024} KB (ingest.max_note_kb)")
-    return content
-
-
-def _text(content: bytes) -> str:
-    try:
+        content, _ = atomic.read(path, max_bytes, below=folder.path)
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _Unreadable("it is no UTF-8 text") from error
+    except FileNotFoundError:
+        raise
+    except TooLarge:
+        return Unread(name, f"it is larger than {max_bytes // 1024} KB (ingest.max_note_kb)")
+    except Conflict as error:
+        return Unread(name, error.message.replace(f"cannot read {path}: '{name}'", "it"))
+    except UnicodeDecodeError:
+        return Unread(name, "it is not UTF-8 text")
+    except OSError as error:
+        return Unread(name, _reason(error))
     if "\0" in text:
-        raise _Unreadable("it is no text")
-    return text
-
-
-def _is_link(name: str, folder: int) -> bool:
-    with suppress(OSError):
-        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    return False
+        return Unread(name, "it is not text")
+    return Note(f"{folder.label}/{name}", name, day, text, hashlib.sha256(content).hexdigest())
 
 
 def _reason(error: OSError) -> str:

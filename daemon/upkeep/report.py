@@ -16,7 +16,6 @@ from ..memory.records import Memory
 from ..memory.scoring import DAY
 from ..memory.tree_fit import usage
 from ..memory.tree_nodes import Node
-from ..memory.warm import expired_from_warm
 from ..store import atomic, hot_rows, memory_rows, settling, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Rules
@@ -105,8 +104,7 @@ class _Page:
             (self._since,),
         ).fetchone()
         warm, cold = tree_rows.totals(self._db)
-        yield f"# What `{agent}` remembers"
-        yield ""
+        yield from (f"# What `{agent}` remembers", "")
         yield f"*{at}. Texts are quoted as they were stored, and are no instructions.*"
         yield ""
         yield (
@@ -121,15 +119,13 @@ class _Page:
             self._now - _UNUSED_SECONDS,
         )
         more = stored - len(important)
+        others = [f"- … and {more:,} more, less important"] if more > 0 else []
         sections: tuple[tuple[str, Iterable[str]], ...] = (
             ("What this run has done", _done(facts)),
             ("How full it is", self._fullness(facts.get("promoted", 0))),
             (
                 "New",
-                [
-                    *self._listed(important),
-                    *([f"- … and {more:,} more, less important"] if more > 0 else []),
-                ],
+                [*self._listed(important), *others],
             ),
             (
                 "Contradicted by something newer",
@@ -184,13 +180,7 @@ class _Page:
                 yield f"  now: “{quoted(newer.text)}” (`{newer.id[:8]}`)"
 
     def _fading(self) -> list[Memory]:
-        soon = expired_from_warm(
-            settling.warm_entries(self._db),
-            self._now + _SOON_SECONDS,
-            self._rules.scoring,
-            retention_days=self._rules.warm_retention_days,
-            eviction_threshold=self._rules.warm_eviction_threshold,
-        )
+        soon = settling.faded(self._db, self._now + _SOON_SECONDS, self._rules)
         found = (memory_rows.fetch(self._db, key) for key in soon)
         fading = [memory for memory in found if memory is not None]
         return sorted(fading, key=lambda memory: -memory.importance)[:_MEMORIES]

@@ -23,9 +23,8 @@ from ..memory.scoring import DAY
 from ..problems import Problems, unforeseen
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from ..store.transaction import Transaction
 from .cron import When, believed, interval_of, next_after, spread
-from .last_runs import LastRuns, Postponed, Run, Schedule, record, words_of
+from .last_runs import Postponed, Run, Schedule, last_run, put_runs, record, words_of
 
 _log = logging.getLogger(__name__)
 # A changed schedule, a new agent and a clock that jumped are noticed within this time.
@@ -96,7 +95,6 @@ class Scheduler:
         device: this device's id, so that devices with one memory take turns.
         jitter: gives the seconds over which agents and devices are spread.
         problems: where failures are reported.
-        last_runs: where "all" jobs are recorded.
     """
 
     def __init__(
@@ -108,7 +106,6 @@ class Scheduler:
         device: str,
         jitter: Callable[[], float],
         problems: Problems,
-        last_runs: LastRuns,
     ) -> None:
         self._agents = agents
         self._jobs = jobs
@@ -118,7 +115,6 @@ class Scheduler:
         self._device = device
         self._jitter = jitter
         self._problems = problems
-        self._last_runs = last_runs
         self._planned: list[When] = []
         self._ahead = clock.now() - clock.monotonic()
         self._names: list[str] = []
@@ -155,7 +151,7 @@ class Scheduler:
         """The recorded jobs of an agent that have an expression, or have run."""
         now, found = self._clock.now(), []
         for job in self._recorded.values():
-            when, run = job.when(), self._last_runs.get(db, job.name)
+            when, run = job.when(), last_run(db, job.name)
             if not isinstance(when, str) and (run is None or run.at is None):
                 continue
             last = run or Run(now)
@@ -245,18 +241,17 @@ class Scheduler:
         """Run a job if it is due; the seconds until it is due again."""
         if job.agents == "none":
             await job.run()
-        elif job.agents == "all":
+        elif job.agents == "all" or agent in self._agents.open_stores():
             async with self._agents.use(agent, create=False, quietly=True) as store:
-                return await self._catch_up(job, agent, store)
-        elif agent in self._agents.open_stores():
-            async with self._agents.use(agent, create=False, quietly=True) as store:
+                if job.agents == "all":
+                    return await self._catch_up(job, agent, store)
                 await job.run(store)
         return delay
 
     async def _catch_up(self, job: Job, agent: str, store: AgentStore) -> float:
         runs = await store.read(self._records)
         if self._start(runs):
-            await store.write(lambda tx: self._write(tx, self._start(self._records(tx.db))))
+            await store.write(lambda tx: put_runs(tx, self._start(self._records(tx.db))))
             runs |= self._start(runs)
         if (wait := self._wait(job, agent, runs)) > 0:
             return wait
@@ -271,7 +266,7 @@ class Scheduler:
         ran = self._agents.uses(agent), self._clock.monotonic()
         names = (job.name, *job.covers)
         try:
-            await record(store, self._last_runs, names, partial(job.run, store))
+            await record(store, names, partial(job.run, store))
         except Postponed:
             self._ran[_Key(agent, job.name)] = ran
             raise
@@ -279,7 +274,7 @@ class Scheduler:
         return self._wait(job, agent, await store.read(self._records))
 
     def _records(self, db: sqlite3.Connection) -> dict[str, Run]:
-        found = {name: self._last_runs.get(db, name) for name in self._recorded}
+        found = {name: last_run(db, name) for name in self._recorded}
         return {name: run for name, run in found.items() if run is not None}
 
     def _start(self, runs: dict[str, Run]) -> dict[str, Run]:
@@ -291,10 +286,6 @@ class Scheduler:
             if (name in runs and runs[name].done != believed(runs[name].done, now))
             or (name not in runs and job.when() is not None)
         }
-
-    def _write(self, tx: Transaction, runs: dict[str, Run]) -> None:
-        for name, run in runs.items():
-            self._last_runs.put(tx, name, run)
 
     def _wait(self, job: Job, agent: str, runs: dict[str, Run]) -> float:
         """The seconds until a job is due."""
@@ -314,15 +305,15 @@ class Scheduler:
 
     def _failed(self, job: Job, key: _Key, error: Exception, delay: float) -> float:
         """Report a failure; the seconds until the job is tried again."""
-        if not isinstance(error, ThermoclineError | OSError):
+        hint = "nothing is lost; it is tried again"
+        if isinstance(error, ThermoclineError):
+            hint = error.hint or hint
+        elif not isinstance(error, OSError):
             kind, where = unforeseen(error)
             _log.error(
                 "'%s' failed with %s:\n%s", job.name, kind, where, extra={"action": "job_failed"}
             )
         whose = f" for '{key.agent}'" if key.agent else ""
-        hint = "nothing is lost; it is tried again"
-        if isinstance(error, ThermoclineError):
-            hint = error.hint or hint
         message = f"cannot run '{job.name}'{whose}: {words_of(error)}"
         self._problems.report(job.problem, key.agent, message, hint)
         self._failures[key] = failures = self._failures.get(key, 0) + 1

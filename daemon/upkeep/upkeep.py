@@ -20,7 +20,7 @@ from ..store.transaction import Event
 from .advice import Advisor
 from .consolidation import Mode, Outcome, Step, Work, consolidate, covered_by, steps_of
 from .ingesting import Ingested, Ingestion, ingest
-from .last_runs import LastRuns, Running, Schedule, Standing, record
+from .last_runs import Running, Schedule, Standing, record
 from .notes import Folder, note_of
 from .scheduler import Clock
 
@@ -52,7 +52,6 @@ class Upkeep:
         publish: hears of a run's progress, by agent.
         problems: where notes that cannot be read are reported.
         clock: the time, in the device's zone.
-        last_runs: where runs on request are recorded.
         schedules: gives an agent's jobs for status.
         advisor: a model; without one the rules decide alone.
     """
@@ -65,7 +64,6 @@ class Upkeep:
         publish: Callable[[str, Event], None],
         problems: Problems,
         clock: Clock,
-        last_runs: LastRuns,
         schedules: Callable[[str, sqlite3.Connection], tuple[Schedule, ...]],
         advisor: Advisor | None = None,
     ) -> None:
@@ -75,7 +73,6 @@ class Upkeep:
         self._problems = problems
         self._now = clock.now
         self._zone = clock.zone
-        self._last_runs = last_runs
         self._schedules = schedules
         self._advisor = advisor
         self._locks: dict[str, asyncio.Lock] = {}
@@ -105,7 +102,7 @@ class Upkeep:
             one = partial(self._run, store, mode, steps, dry_run=dry_run, endpoint=endpoint)
             if dry_run:
                 return await one()
-            return await record(store, self._last_runs, (mode, *covered_by(mode)), one)
+            return await record(store, (mode, *covered_by(mode)), one)
 
         return await self._detached(agent, run)
 
@@ -147,7 +144,7 @@ class Upkeep:
                 writer=writer,
             )
             if not dry_run:
-                self._report_unread(agent, f"did not read {done.unread}" if done.unread else "")
+                self._report_unread(agent, done.unread)
             return done
 
         return await self._detached(agent, run)

@@ -80,7 +80,7 @@ def test_what_could_not_be_read_is_said(shell: Shell, note: Callable[[str], Path
     path = note("")
     path.write_bytes(b"\xff\xfe\x00")
     _, err = shell.run("consolidate", "--mode", "daily")
-    assert f"did not read {path.name}: it is no UTF-8 text" in err
+    assert f"did not read {path.name}: it is not UTF-8 text" in err
 
 
 @pytest.mark.parametrize(

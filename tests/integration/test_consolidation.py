@@ -388,7 +388,7 @@ async def test_a_day_is_one_row_of_the_history(upkept: Upkept) -> None:
     await upkept.add(memory("b"))
     await upkept.run("quick")
     [day] = await upkept.store.read(lambda db: history.load(db, 7))
-    assert (day.date, day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
+    assert (str(day.day), day.warm_count, day.stored, day.consolidations) == ("2026-11-21", 2, 2, 2)
 
 
 async def test_listeners_hear_how_far_it_is(upkept: Upkept) -> None:
@@ -464,14 +464,15 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
         ):
             tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '{not json')", (key,))
         # One that can be read, but is of no day.
-        no_day = structs.asdict(history.Day("soon", *[0] * 11))
+        names = structs.fields(history.Day)
+        no_day = {field.encode_name: 0 for field in names} | {"date": "soon"}
         noted.write(tx, "day/soon", no_day)
 
     upkept.note()
     await upkept.store.write(spoil)
     outcome = await upkept.run("full")
     assert outcome.ingested_facts == 3
-    assert [day.date for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
+    assert [str(day.day) for day in await upkept.store.read(lambda db: history.load(db, 9))] == [
         "2026-11-21"
     ]
     with pytest.raises(NotFound, match="no rebuild of the tree to undo"):

@@ -391,12 +391,12 @@ async def test_a_file_that_could_do_harm_is_named_and_left_alone(
     ingested = await notes.take_in()
     assert [(file.file[11], file.status, file.why) for file in ingested.files] == [
         ("a", "refused", "it is a link"),
-        ("b", "refused", "it is no regular file"),
-        ("c", "refused", "is a directory"),
-        ("d", "refused", "it is no UTF-8 text"),
-        ("e", "refused", "it is no UTF-8 text"),
+        ("b", "refused", "it is not a file"),
+        ("c", "refused", "it is not a file"),
+        ("d", "refused", "it is not UTF-8 text"),
+        ("e", "refused", "it is not UTF-8 text"),
         ("f", "refused", "it is larger than 19 KB (ingest.max_note_kb)"),
-        ("g", "refused", "it is no text"),
+        ("g", "refused", "it is not text"),
         ("h", "read", UNSET),
         ("i", "read", UNSET),
     ]

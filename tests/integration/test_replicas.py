@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from faulty_remote import Fault, FaultyRemote
 
 from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
 from thermocline.daemon.importers.takeover import TakeOver
@@ -28,7 +29,6 @@ from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Rules, Transaction
 from thermocline.sync import Device, Remote, Timing, Waiting
-from thermocline.sync.faulty import Fault, FaultyRemote
 
 T = TypeVar("T")
 NEVER = 1e6

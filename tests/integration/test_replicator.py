@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import pytest
+from faulty_remote import Fault, FaultyRemote
+from memory_sides import MemoryLocal, MemoryRemote
 
 from thermocline.sync import (
     Device,
@@ -24,8 +26,6 @@ from thermocline.sync import (
     TryLater,
     Waiting,
 )
-from thermocline.sync.faulty import Fault, FaultyRemote
-from thermocline.sync.testing import MemoryLocal, MemoryRemote
 
 NEVER = 1e6
 START = 1_700_000_000.0

@@ -26,7 +26,7 @@ from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Event, Rules
 from thermocline.daemon.upkeep.jobs import Timing, jobs_of
-from thermocline.daemon.upkeep.last_runs import INTERRUPTED, NotedRuns, Postponed, Run
+from thermocline.daemon.upkeep.last_runs import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.upkeep.scheduler import Clock, Job, Scheduler
 from thermocline.daemon.upkeep.upkeep import Plan, Upkeep
 
@@ -92,7 +92,6 @@ class World:
             publish=self.publish,
             problems=self.problems,
             clock=clock,
-            last_runs=NotedRuns(),
             schedules=lambda agent, db: self.scheduler.schedules(agent, db),  # noqa: PLW0108
         )
         jobs = jobs_of(
@@ -110,7 +109,6 @@ class World:
             device="device",
             jitter=lambda: self.jitter,
             problems=self.problems,
-            last_runs=NotedRuns(),
         )
 
     def publish(self, agent: str, event: Event) -> None:
@@ -149,7 +147,7 @@ class World:
     async def record(self, agent: str, job: str) -> Run:
         """The last run of a job."""
         async with self.agents.use(agent, create=False, quietly=True) as store:
-            run = await store.read(lambda db: NotedRuns().get(db, job))
+            run = await store.read(lambda db: last_run(db, job))
         assert run is not None
         return run
 
@@ -256,7 +254,7 @@ async def test_a_note_that_is_not_read_stands_in_status_until_it_is(world: World
     await world.live(12.5)
     (problem,) = world.problems.standing()
     assert (problem.code, problem.lasting) == ("notes_unread", False)
-    assert "'ana': did not read 2026-11-21.md: it is no UTF-8 text" in problem.message
+    assert "'ana': did not read 2026-11-21.md: it is not UTF-8 text" in problem.message
     note.write_bytes(b"- [x] wrote the weekly letter\n")
     assert (await world.upkeep.ingest("ana")).facts_stored == 1
     assert world.problems.standing() == []
@@ -374,7 +372,7 @@ async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: Wor
     await world.live(1)
     begun = Run(world.now - 60, world.now, error=INTERRUPTED)
     async with world.agents.use("ana", create=False) as store:
-        await store.write(lambda tx: NotedRuns().put(tx, "full", begun))
+        await store.write(lambda tx: put_runs(tx, {"full": begun}))
     await world.restart()
     assert modes(await world.live(1)) == [("full", 1.0)]
     assert (await world.record("ana", "full")).error == ""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from memory_sides import MemoryLocal, MemoryRemote
 
 from thermocline.sync import (
     Device,
@@ -20,7 +21,6 @@ from thermocline.sync import (
     TryLater,
     version_of,
 )
-from thermocline.sync.testing import MemoryLocal, MemoryRemote
 
 KEYS = [f"m{number}" for number in range(6)]
 FIELDS = "pqrs"

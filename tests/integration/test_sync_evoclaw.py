@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memory_sides import MemoryLocal
 
 from thermocline.sync import (
     Device,
@@ -23,7 +24,6 @@ from thermocline.sync import (
     foreign,
     turso,
 )
-from thermocline.sync.testing import MemoryLocal
 
 START = 1_700_000_000.0
 COLD = """

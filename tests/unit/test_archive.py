@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sqlite3
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -103,8 +104,8 @@ def test_what_was_written_is_read_back(file: Path, tmp_path: Path) -> None:
     assert (into / "workspace/deep/run.sh").stat().st_mode & 0o777 == 0o700
     with (into / "rows.jsonl").open("rb") as lines:
         assert list(rows_in(lines)) == list(apply.every(transaction().db))
-    with tarfile.open(file) as tar:
-        tar.extractall(tmp_path / "any", filter="data")
+    (tmp_path / "any").mkdir()
+    subprocess.run(["tar", "-xzf", file, "-C", tmp_path / "any"], check=True)
     assert (tmp_path / "any/workspace/n.md").read_text() == "a note\n"
 
 

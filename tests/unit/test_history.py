@@ -14,8 +14,8 @@ FIRST = date(2026, 11, 1)
 
 
 def day(number: int, **fields: Any) -> Day:
-    zero = dict.fromkeys((name for name in Day.__struct_fields__ if name != "date"), 0)
-    return Day(**(zero | {"date": (FIRST + timedelta(days=number)).isoformat()} | fields))
+    zero = dict.fromkeys((name for name in Day.__struct_fields__ if name != "day"), 0)
+    return Day(**(zero | {"day": FIRST + timedelta(days=number)} | fields))
 
 
 def test_nothing_recorded_is_no_trend() -> None:

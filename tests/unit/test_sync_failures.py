@@ -221,7 +221,7 @@ def test_a_moment_says_nothing_without_a_date_to_compare_it_with(date):
 
 
 def test_every_error_has_a_message_and_a_way_out():
-    error = made(Refused, "forbidden", "")
+    error = made("forbidden", "")
     assert (error.message, error.hint) == (str(error), "use a token that allows writing")
     assert Refused("newer_schema", "cannot go on", hint="upgrade").hint == "upgrade"
 

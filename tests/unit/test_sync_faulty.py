@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from random import Random
 
 import pytest
+from faulty_remote import Fault, FaultyRemote
 
 from thermocline.sync.failures import Refused, TryLater
-from thermocline.sync.faulty import Fault, FaultyRemote, at_random
 from thermocline.sync.remote import Result, Statement
 
 STATEMENTS = [Statement("SELECT 1")]
@@ -75,12 +73,3 @@ async def test_the_inner_remote_is_closed_with_it():
     inner = Sound()
     await FaultyRemote(inner, Naps()).close()
     assert inner.closed
-
-
-def test_a_seed_makes_the_same_faults_again():
-    first, second = (list(itertools.islice(at_random(Random(3), 0.5, 1.0), 400)) for _ in range(2))
-    assert first == second
-    numbers = [sum(fault.fails == word for fault in first) for word in ("", "before", "after")]
-    assert numbers[0] == pytest.approx(200, abs=40)
-    assert numbers[1] == pytest.approx(100, abs=40)
-    assert all(0.0 <= fault.delay <= 1.0 for fault in first)

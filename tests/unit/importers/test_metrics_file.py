@@ -59,10 +59,10 @@ def test_what_is_no_count_is_named(value):
     assert parsed.faults[0].startswith("retrieval_count: expected a number from 0, got ")
 
 
-def test_further_counters_are_read_and_other_fields_passed_over():
-    parsed = parse({"total_stored": 5, "agent": "default", "daemon": {}, "Odd Name": 1}, NOW)
+def test_further_counters_are_read_and_other_fields_named():
+    parsed = parse({"total_stored": 5, "agent": "default", "Odd Name": 1}, NOW)
     assert parsed.values == {"total_stored": 5}
-    assert parsed.faults == ()
+    assert parsed.faults == ("unknown key 'Odd Name'", "unknown key 'agent'")
 
 
 @pytest.mark.parametrize("document", [None, [], "x", 3])
