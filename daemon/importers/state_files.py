@@ -152,7 +152,10 @@ def _by_name(name: str) -> Format | None:
 def _by_content(content: bytes) -> Format:
     if are_rows(content, whole=True):
         return "rows"
-    document = _json(content)
+    try:
+        document = _json(content)
+    except InvalidInput as error:
+        raise _untold(f": {error.message}") from error
     if isinstance(document, list) and all(isinstance(one, dict) for one in document):
         return "warm"
     if isinstance(document, dict):
@@ -165,8 +168,12 @@ def _by_content(content: bytes) -> Format:
         values = [value for name, value in document.items() if not name.startswith("_")]
         if values and all(isinstance(one, dict) and one.keys() & _WARM_KEYS for one in values):
             return "warm"
-    raise InvalidInput(
-        "cannot tell what the file is",
+    raise _untold("")
+
+
+def _untold(reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"cannot tell what the file is{reason}",
         field="format",
         hint=f"say so: --format {', '.join(FORMATS)}",
     )

@@ -216,6 +216,10 @@ def test_rows_are_merged_by_their_stamps(shell: Shell, tmp_path: Path) -> None:
 def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) -> None:
     _, err = shell.run("import", written(tmp_path / "any.json", {"x": 1}), code=1)
     assert "--format" in err
+    (tmp_path / "notes.txt").write_text("- the boat is red\n")
+    _, err = shell.run("import", str(tmp_path / "notes.txt"), code=1)
+    assert "not JSON" in err
+    assert "--format" in err
     _, err = shell.run("import", str(tmp_path / "missing"), code=1)
     assert "missing" in err
     _, err = shell.run("import", written(tmp_path / "warm-memory.json", "text"), code=1)
