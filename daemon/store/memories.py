@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -140,25 +142,25 @@ def expire(tx: Transaction, memory: Memory) -> None:
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
 
 
-def reinforce(tx: Transaction, ids: Sequence[str]) -> None:
-    """Count one use of each memory. Unknown ids are passed over.
+def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
+    """Count one use of a memory for each time that its id is given. Unknown ids are passed over.
 
     A use is no edit: each device counts its own, so that two devices' uses never conflict.
     """
-    known: list[str] = []
-    for key in dict.fromkeys(ids):
+    given = Counter(ids)
+    known: dict[str, int] = {}
+    for key, times in given.items():
         found = tx.db.execute("SELECT category FROM memories WHERE id = ?", (key,)).fetchone()
         if found is not None:
-            known.append(key)
+            known[key] = times
             tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, found[0]))
     uses.count(tx, known)
-    tx.count("reinforcements_today", len(ids))
+    tx.count("reinforcements_today", given.total())
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
     """Count answers that were given, and one use of each memory for each answer it was in."""
-    for used in answers:
-        reinforce(tx, used)
+    reinforce(tx, chain.from_iterable(map(dict.fromkeys, answers)))
     tx.count("retrieval_count", len(answers))
     tx.count("total_retrieved", sum(map(len, answers)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -32,16 +32,16 @@ class Uses(msgspec.Struct, frozen=True):
     counts: dict[str, tuple[int, float]]
 
 
-def count(tx: Transaction, ids: Iterable[str]) -> None:
-    """Count one use of each memory on this device."""
+def count(tx: Transaction, used: Mapping[str, int]) -> None:
+    """Count uses on this device: how many, by memory. Each row is written once."""
     buckets: dict[str, list[str]] = {}
-    for key in ids:
+    for key in used:
         buckets.setdefault(f"{_bucket(key)}/{tx.device}", []).append(key)
     for name, keys in buckets.items():
         row = rows.load(tx.db, KIND, name)
         counts = {} if row is None else dict(_counts(row))
         for key in keys:
-            counts[key] = (counts.get(key, (0, 0.0))[0] + 1, tx.now)
+            counts[key] = (counts.get(key, (0, 0.0))[0] + used[key], tx.now)
         rows.write(tx, KIND, name, {"counts": {key: list(n) for key, n in counts.items()}})
 
 

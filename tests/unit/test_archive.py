@@ -8,6 +8,7 @@ import json
 import sqlite3
 import subprocess
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,13 @@ def test_one_cut_off_anywhere_is_refused(file: Path, tmp_path: Path) -> None:
             read(cut)
 
 
+def unpacks_to(packed: Path, content: bytes) -> bool:
+    try:
+        return gzip.decompress(packed.read_bytes()) == content
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
 def test_a_flipped_bit_is_found(file: Path, tmp_path: Path) -> None:
     unpacked = bytearray(gzip.decompress(file.read_bytes()))
     bad = tmp_path / "bad.tar.gz"
@@ -143,8 +151,10 @@ def test_a_flipped_bit_is_found(file: Path, tmp_path: Path) -> None:
         packed[place] ^= 4
         bad.write_bytes(packed)
         packed[place] ^= 4
-        with pytest.raises((StoreDamaged, InvalidInput)):
-            read(bad)
+        # A few bits of the compressed form carry nothing, such as those behind its last symbol.
+        if not unpacks_to(bad, unpacked):
+            with pytest.raises((StoreDamaged, InvalidInput, Conflict)):
+                read(bad)
 
 
 @pytest.mark.parametrize(
