@@ -24,20 +24,16 @@ from .api.bus import Bus
 from .api.calls import Identity, Services
 from .api.connections import Server
 from .api.routes import all_routes
-from .background import Endless
+from .api.serving import Start, serve
 from .config import Settings, load
+from .config.live import LiveSettings
 from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
 from .files.workspaces import Workspaces
-from .heap import give_back, share_heap
 from .importers.takeover import TakeOver
-from .live_settings import LiveSettings
 from .llm.asking import LiveModel
 from .llm.building import Around, build_model
-from .log import configure
 from .memory import secrets
 from .model_plan import model_plan
-from .places import default_state_dir, socket_places
-from .problems import Problems
 from .replication.account import Account, account_of
 from .replication.database import connect
 from .replication.local import AgentLocal
@@ -48,8 +44,13 @@ from .restore import place as restored
 from .restore.staging import remove_leftovers
 from .restore.verify import Verifier
 from .rules import rules_of
-from .serving import Start, serve
-from .signals import Signals
+from .runtime.background import Endless
+from .runtime.heap import give_back, share_heap
+from .runtime.log import configure
+from .runtime.places import default_state_dir, socket_places
+from .runtime.problems import Problems
+from .runtime.signals import Signals
+from .runtime.version import version
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents, Keeping
@@ -66,7 +67,6 @@ from .upkeep.last_runs import Postponed, Schedule
 from .upkeep.scheduler import Clock, Scheduler
 from .upkeep.upkeep import Upkeep
 from .upkeep_plan import timing, upkeep_plan
-from .version import version
 
 _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4

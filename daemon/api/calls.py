@@ -19,10 +19,10 @@ from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..files.workspaces import Workspaces
 from ..llm.asking import LiveModel
 from ..memory.checks import check_agent, shown
-from ..problems import Problems
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
 from ..restore.verify import Verifier
+from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import acting

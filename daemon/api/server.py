@@ -25,7 +25,7 @@ from ..errors import (
     ShuttingDown,
     ThermoclineError,
 )
-from ..problems import unforeseen
+from ..runtime.problems import unforeseen
 from .calls import Call, Reply, Route, Services
 from .connections import Connection, Server, error_response
 

@@ -17,8 +17,8 @@ from ..errors import ThermoclineError
 from ..llm.plan import ModelStatus
 from ..memory import hot
 from ..memory import tree as trees
-from ..problems import Problem
 from ..replication.loop import ReplicationStatus
+from ..runtime.problems import Problem
 from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes

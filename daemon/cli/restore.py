@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from ..client import Client
-from ..places import default_state_dir
+from ..runtime.places import default_state_dir
 from .arguments import WrongUsage, number, say
 from .backup import kind_of
 from .database import token_of

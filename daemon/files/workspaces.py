@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from ..memory.workspace import FOLDER, LARGEST, belongs
-from ..problems import Problems, unforeseen
+from ..runtime.problems import Problems, unforeseen
 from ..store import notes
 from ..store.agent_store import AgentStore
 from ..store.database import translate_os

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from ..errors import ConfigInvalid, ModelUnavailable
-from ..problems import Problems
+from ..runtime.problems import Problems
 from . import schemas
 from .addresses import is_named
 from .attempts import Attempts

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ThermoclineError
-from ..problems import Problems
+from ..runtime.problems import Problems
 from .asking import LiveModel
 from .attempts import Attempts
 from .budget import FILE, Budget, Write

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ..errors import ThermoclineError
-from ..problems import Problems
+from ..runtime.problems import Problems
 from .budget import Budget
 from .failures import CallFailed
 from .supervisor import Supervisor

@@ -12,7 +12,7 @@ import msgspec
 from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, Waiting
 
 from ..errors import NotFound, ThermoclineError, Unavailable
-from ..problems import Problems, unforeseen
+from ..runtime.problems import Problems, unforeseen
 from ..store.kinds import URGENT
 from .database import Database
 

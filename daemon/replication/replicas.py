@@ -27,7 +27,7 @@ from thermocline.sync import (
 
 from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
 from ..memory.checks import is_agent
-from ..problems import Problems
+from ..runtime.problems import Problems
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents

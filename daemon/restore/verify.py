@@ -19,9 +19,9 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import DiskFull, NotFound, Unavailable
-from ..problems import Problems
 from ..replication.account import Account
 from ..replication.replicas import Replicas
+from ..runtime.problems import Problems
 from ..store import noted
 from ..store.agents import Agents
 from ..store.database import translate_os

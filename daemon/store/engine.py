@@ -15,7 +15,7 @@ import msgspec
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
-from ..problems import Problems
+from ..runtime.problems import Problems
 from .database import connect_reader, translate, translate_os
 from .device import DeviceId
 from .documents import FILES

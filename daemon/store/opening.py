@@ -15,7 +15,7 @@ import msgspec
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
-from ..problems import Problems
+from ..runtime.problems import Problems
 from . import atomic, documents, state_files
 from .database import FILE_NAME, connect_writer, migrate, translate
 from .device import DeviceId

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from ..errors import DiskFull, ReadOnly, ThermoclineError
-from ..problems import Problems
+from ..runtime.problems import Problems
 from .readers import Readers
 from .settling import read_clock
 

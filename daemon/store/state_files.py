@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
-from ..problems import Problems
+from ..runtime.problems import Problems
 from . import atomic, documents, memory_md
 from .documents import FILES, MARKDOWN_FILE
 from .readers import Readers

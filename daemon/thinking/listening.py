@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
-from ..problems import Problems, unforeseen
+from ..runtime.problems import Problems, unforeseen
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents

@@ -9,7 +9,7 @@ import msgspec
 
 from ..llm.instructions import read_prompts
 from ..llm.model import Model
-from ..problems import Problems
+from ..runtime.problems import Problems
 from ..store.agents import Agents
 from .asking import Mind
 from .listening import Listener, Rhythm

@@ -20,7 +20,7 @@ import msgspec
 
 from ..errors import NotFound, ThermoclineError
 from ..memory.scoring import DAY
-from ..problems import Problems, unforeseen
+from ..runtime.problems import Problems, unforeseen
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .cron import When, believed, interval_of, next_after, spread

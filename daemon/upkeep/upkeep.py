@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..memory.note_categories import CATEGORIES
-from ..problems import Problems
+from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event

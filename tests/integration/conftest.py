@@ -12,7 +12,7 @@ import pytest
 
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from thermocline.daemon.background import Background
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.background import Background
+from thermocline.daemon.runtime.problems import Problems
 
 
 class Task:

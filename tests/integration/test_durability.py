@@ -8,7 +8,7 @@ import pytest
 
 from thermocline.daemon.client import ApiError
 from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings

@@ -14,7 +14,7 @@ import pytest
 
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic, hot_rows, key_values, memories, memory_md
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (

@@ -17,7 +17,7 @@ from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.instructions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.conversations import Said

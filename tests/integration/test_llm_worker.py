@@ -33,7 +33,7 @@ from thermocline.daemon.llm.resting import Resting
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
 from thermocline.daemon.llm.usage import Usage
 from thermocline.daemon.memory.secrets import clear
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -49,7 +49,7 @@ from thermocline.daemon.llm.building import Around, build_model
 from thermocline.daemon.llm.model import Asked, Part
 from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.memory.secrets import clear
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 async def main(url, folder):

@@ -20,7 +20,7 @@ from thermocline.daemon.importers.intake import Intake, Report
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row

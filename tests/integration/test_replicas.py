@@ -18,11 +18,11 @@ from faulty_remote import Fault, FaultyRemote
 from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
 from thermocline.daemon.replication.account import Account, Secret
 from thermocline.daemon.replication.database import connect
 from thermocline.daemon.replication.local import AgentLocal
 from thermocline.daemon.replication.replicas import Plan, Replicas
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.device import DeviceId

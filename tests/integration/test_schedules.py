@@ -18,7 +18,7 @@ import pytest
 from thermocline.daemon.errors import DiskFull, NotFound, ThermoclineError, Unavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.agents import Agents, Keeping

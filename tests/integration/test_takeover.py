@@ -15,7 +15,7 @@ import pytest
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.problems import Problems
+from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon._channel import quoted
 from thermocline.daemon.client import (
     AnswerLost,
     ApiError,
@@ -21,7 +20,8 @@ from thermocline.daemon.client import (
     DaemonUnreachable,
     default_socket,
 )
-from thermocline.daemon.places import socket_places
+from thermocline.daemon.client.channel import quoted
+from thermocline.daemon.runtime.places import socket_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,21 +15,30 @@ ROOT = Path(thermocline.daemon.__file__).parent
 # Which folders of the daemon a folder may reach, besides the tree of errors.
 MAY_IMPORT = {
     "memory": set(),
-    "config": set(),
-    "store": {"memory", "problems"},
+    "config": {"runtime"},
+    "runtime": set(),
+    "client": {
+        "runtime",
+        "answers",
+        "recall_answers",
+        "status_answers",
+        "thinking_answers",
+        "upkeep_answers",
+    },
+    "store": {"memory", "runtime"},
     "importers": {"memory", "store"},
     "recall": {"memory", "store"},
-    "files": {"memory", "store", "problems"},
-    "llm": {"memory", "problems"},
-    "thinking": {"memory", "store", "recall", "llm", "problems"},
-    "upkeep": {"memory", "store", "problems"},
-    "replication": {"memory", "store", "config", "problems"},
+    "files": {"memory", "store", "runtime"},
+    "llm": {"memory", "runtime"},
+    "thinking": {"memory", "store", "recall", "llm", "runtime"},
+    "upkeep": {"memory", "store", "runtime"},
+    "replication": {"memory", "store", "config", "runtime"},
     "restore": {
-        *("memory", "store", "files", "replication", "config", "problems", "places", "rules"),
+        *("memory", "store", "files", "replication", "config", "runtime", "rules"),
     },
     "api": {
         *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
-        *("importers", "restore", "config", "problems"),
+        *("importers", "restore", "config", "runtime", "client"),
     },
 }
 
@@ -87,7 +96,7 @@ def test_a_folder_imports_only_what_its_duty_allows(folder: str) -> None:
 
 
 def test_the_command_line_reaches_only_the_client() -> None:
-    may = {"client", "answers", "recall_answers", "status_answers", "upkeep_answers", "places"}
+    may = {"client", "answers", "recall_answers", "status_answers", "upkeep_answers", "runtime"}
     exceptions = {
         "daemon.py": {"app"},
         "config.py": {"config", "errors"},

@@ -12,7 +12,7 @@ import pytest
 GIVING_BACK = """
 import asyncio
 from pathlib import Path
-from thermocline.daemon.heap import give_back
+from thermocline.daemon.runtime.heap import give_back
 
 def resident():
     return int(Path('/proc/self/statm').read_text().split()[1])
@@ -27,7 +27,7 @@ async def main():
 
 asyncio.run(main())
 """
-SHARING = "from thermocline.daemon.heap import share_heap; print(share_heap())"
+SHARING = "from thermocline.daemon.runtime.heap import share_heap; print(share_heap())"
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from ._channel import ApiError, Channel, quoted, refusal
-from .places import socket_places
+from ..runtime.places import socket_places
+from .channel import ApiError, Channel, quoted, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Self
 
-    from ._channel import Query
-    from .answers import Json
+    from ..answers import Json
+    from .channel import Query
 
 
 def default_socket(env: Mapping[str, str]) -> str:

@@ -8,10 +8,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from .config import Loaded, Settings, changed, layer_files, load, running
-from .errors import ConfigInvalid
-from .log import set_level
-from .problems import Problems
+from ..errors import ConfigInvalid
+from ..runtime.log import set_level
+from ..runtime.problems import Problems
+from . import Loaded, Settings, changed, layer_files, load, running
 
 _log = logging.getLogger(__name__)
 

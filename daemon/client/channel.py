@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ._wire import Answer, BadAnswer, Broken, Connection
+from .wire import Answer, BadAnswer, Broken, Connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

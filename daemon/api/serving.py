@@ -12,15 +12,15 @@ from typing import Final
 
 import msgspec
 
-from .api import server
-from .api.calls import Services
-from .api.connections import Server
-from .api.status import resident_bytes
-from .background import Background, Endless
-from .client import default_socket
-from .config import Settings
-from .errors import ThermoclineError
-from .signals import Signals
+from ..client import default_socket
+from ..config import Settings
+from ..errors import ThermoclineError
+from ..runtime.background import Background, Endless
+from ..runtime.signals import Signals
+from . import server
+from .calls import Services
+from .connections import Server
+from .status import resident_bytes
 from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import json
 
-from ._calling import Caller, default_socket, place
-from ._channel import AnswerLost, ApiError, ClientError, DaemonUnreachable, lines_of, refusal
+from .caller import Caller, default_socket, place
+from .channel import AnswerLost, ApiError, ClientError, DaemonUnreachable, lines_of, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from . import answers, status_answers, thinking_answers, upkeep_answers
-    from .answers import Json
-    from .recall_answers import ColdFound, Recall, RecallOptions
+    from .. import answers, status_answers, thinking_answers, upkeep_answers
+    from ..answers import Json
+    from ..recall_answers import ColdFound, Recall, RecallOptions
 
 __all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
 

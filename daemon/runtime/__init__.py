@@ -1,0 +1,1 @@
+"""Tasks, log, problems, signals and places: what the process needs to run."""
