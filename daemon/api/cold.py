@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ..memory.records import Memory
-from ..recall.recall import Request, Tuning, recall
+from ..recall.recall import Request, recall
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters, page
 from .calls import Call, Reply, Route
@@ -21,8 +21,8 @@ _ARCHIVED: Final = Filters(archived=True)
 class ColdQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Words to look for, or none for the newest.
 
-    With words, the best matches are looked at, 200 or up to the end of the page, and `total`
-    counts those.
+    With words, only the best matches are looked at, `recall.candidates` or up to the end of the
+    page, and `total` counts those.
     """
 
     query: str = ""
@@ -59,11 +59,14 @@ async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -
 
 
 async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> Page:
-    scoring, tuning = store.rules.scoring, Tuning()
+    scoring, tuning = store.rules.scoring, store.rules.recall
     request = Request(
         text=query.query,
         filters=_ARCHIVED,
         limit=max(tuning.candidates, query.offset + limit),
+        weights=tuning.weights,
+        preset=tuning.preset,
+        scoring=scoring,
         now=call.now,
     )
     answer = await store.read(lambda db: recall(db, request, tuning))

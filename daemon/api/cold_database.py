@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from ..memory.metadata import extract
 from ..memory.records import Memory
-from ..memory.scoring import Scoring
 from ..recall.query import parse
 from .calls import Call, Reply, Route
 from .databases import Database, account_of
@@ -54,8 +53,7 @@ async def search(call: Call) -> Reply:
     words = list(parse(wish.query).words[:_MOST_WORDS])
     account = await account_of(call, wish)
     found = await call.services.databases.search(account, call.agent, words, wish.limit)
-    constants = call.settings.scoring
-    scoring = Scoring(constants.half_life_days, constants.reinforcement_boost)
+    scoring = call.settings.scoring
     hits = []
     for one in found:
         memory = Memory(

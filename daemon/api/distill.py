@@ -203,7 +203,7 @@ async def _store(call: Call, found: list[Distilled], wanted: _Wanted) -> list[St
         return [
             memory_of(
                 one,
-                category_for(db, one.fact, call.now) or wanted.category,
+                category_for(db, one.fact, call.now, call.settings) or wanted.category,
                 now=call.now,
                 writer=call.peer.name,
             )

@@ -10,12 +10,13 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from ..config.kinds import Preset
+from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Tier, Type
 from ..memory.scoring import Scoring
-from ..recall.ranking import Preset, Weights
-from ..recall.recall import Answer, Mode, Request, Tuning, recall
+from ..recall.recall import Answer, Mode, Request, recall
 from ..store.selecting import Filters
 from .calls import Answer as Answered
 from .calls import Call, Reply, Route
@@ -49,14 +50,16 @@ class RecallBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     both are as `keyword`, and `llm` in the answer says why. Who takes `application/x-ndjson`
     gets two lines in mode `hybrid`: what the words find, at once, and then the answer.
 
-    `preset` ranks by a published formula in place of the weights. `now`, seconds or ISO 8601, is
+    `limit` is `recall.limit` of the configuration where it is left out, `preset` is `recall.preset`
+    where neither it nor `weights` is given. A preset ranks by a published formula in place of the
+    weights. `now`, seconds or ISO 8601, is
     the time that "last week" is told from and by which memories have aged. `include` takes
     `merged` and `expired`. `max_tokens` counts four characters of text as one. `reinforce` false
     leaves no trace of the question.
     """
 
     query: Text
-    limit: Limit = 5
+    limit: Limit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()
@@ -83,7 +86,7 @@ class RecallQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The same in a URL, without the weights."""
 
     query: Text
-    limit: Limit = 5
+    limit: Limit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()
@@ -215,8 +218,7 @@ async def _in_two(call: Call, body: RecallBody) -> AsyncGenerator[bytes, None]:
 
 async def _recalled(call: Call, body: RecallBody) -> RecallAnswer:
     started = time.perf_counter()
-    settings = call.settings.recall
-    tuning = Tuning(settings.candidates, settings.common_word_share)
+    tuning = call.settings.recall
     async with call.store() as store:
         scoring = store.rules.scoring
         reasoning = await reason(call, store, body.query, body.mode, body.llm_endpoint)
@@ -265,15 +267,17 @@ def _understood(answer: Answer) -> Understood:
 
 
 def _request(call: Call, body: RecallBody, scoring: Scoring) -> Request:
+    tuning = call.settings.recall
     local = datetime.now().astimezone().tzinfo
     assert local is not None
     return Request(
         text=body.query,
         filters=_filters(call, body),
-        limit=body.limit,
+        limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         weights=_weights(call, body.weights),
-        preset=body.preset,
+        # Weights of the call's own ask for the ranking that they weigh.
+        preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),
         mode=body.mode,
         scoring=scoring,
         now=call.now if body.now is None else checks.check_time(body.now, field="now"),

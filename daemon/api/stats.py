@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from ..config.settings import Rules
 from ..memory import hot
 from ..memory import tree as trees
 from ..store import documents, hot_rows, tree_rows
 from ..store.settling import warm_bytes
-from ..store.transaction import Rules
 from ..upkeep import history
 from ..upkeep.history import Day, Trend
 from .calls import Call, Reply, Route
@@ -132,12 +132,12 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> St
         WarmStats(
             warm,
             warm_bytes(db),
-            rules.warm_max_bytes // 1024,
+            rules.warm.max_bytes // 1024,
             [CategoryCount(path, nodes[path].warm_count) for path in top if nodes[path].warm_count],
         ),
         ColdStats(cold, backend),
         TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
-        ScoringStats(rules.scoring.half_life_days, rules.warm_eviction_threshold),
+        ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
         CounterStats(
             counters["last_consolidation"],
             counters["total_stored"],

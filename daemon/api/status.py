@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..llm.plan import ModelStatus
 from ..memory import hot
@@ -22,7 +23,6 @@ from ..runtime.problems import Problem
 from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
-from ..store.transaction import Rules
 from ..upkeep.last_runs import Brief
 from ..upkeep.upkeep import Upkeep
 from .calls import Call, Reply, Route
@@ -179,7 +179,7 @@ async def _agent_status(
             warm=warm,
             cold=cold,
             warm_bytes=warm_bytes(db),
-            warm_max_bytes=rules.warm_max_bytes,
+            warm_max_bytes=rules.warm.max_bytes,
             hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
             hot_max_bytes=rules.hot.max_bytes,
             tree_nodes=_count(db, "tree") + 1,

@@ -92,7 +92,7 @@ def written(node: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 # The shipped file
 
 
-def test_the_shipped_file_alone_is_a_valid_configuration(tmp_path: Path) -> None:
+def test_without_a_file_the_defaults_are_the_configuration(tmp_path: Path) -> None:
     loaded = load({}, system_file=tmp_path / "none.json")
     assert loaded.files == ()
     assert set(loaded.origins.values()) == {"default"}
@@ -104,19 +104,14 @@ def test_the_shipped_file_and_the_typed_tree_have_the_same_keys() -> None:
     assert set(written(json.loads((ROOT / "config.json").read_text()))) == keys(Settings)
 
 
-def test_no_struct_has_a_default_of_its_own() -> None:
-    def required(struct: type[msgspec.Struct]) -> bool:
-        return all(
-            field.required
-            and (
-                not isinstance(field.type, type)
-                or not issubclass(field.type, msgspec.Struct)
-                or required(field.type)
-            )
-            for field in msgspec.structs.fields(struct)
-        )
+def test_the_shipped_file_has_the_defaults_of_the_typed_tree(tmp_path: Path) -> None:
+    loaded = load({}, ROOT / "config.json", (), tmp_path / "none.json")
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {str(ROOT / "config.json")}
 
-    assert required(Settings)
+
+def test_every_default_is_valid_itself() -> None:
+    assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
 
 
 def test_the_package_holds_the_file_of_the_top_level() -> None:

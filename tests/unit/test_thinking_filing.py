@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules, Tuning
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.thinking.filing import category_for
 
@@ -55,3 +56,9 @@ def test_a_text_goes_where_its_like_or_its_name_is(
 
 def test_in_an_empty_tree_there_is_no_place(remembered: Remembered) -> None:
     assert category_for(remembered([]), "Ana prefers tea", NOW) is None
+
+
+def test_filing_searches_as_widely_as_the_configuration_says(db: sqlite3.Connection) -> None:
+    text = "The second coat of varnish on the hull is dry"
+    # One memory alike is not enough.
+    assert category_for(db, text, NOW, Rules(recall=Tuning(candidates=1))) is None
