@@ -12,8 +12,9 @@ from typing import Final
 
 from ..config.settings import Settings
 from ..memory.scoring import DAY
+from ..shapes.upkeep import ConsolidationMode, Step
 from ..store.agent_store import AgentStore
-from .consolidation import Mode, Step, covered_by, steps_of
+from .consolidation import covered_by, steps_of
 from .cron import When
 from .scheduler import Job
 from .upkeep import Upkeep
@@ -61,7 +62,7 @@ def jobs_of(
     def rhythm(name: str) -> Callable[[], When]:
         return lambda: RHYTHMS[getattr(settings().consolidation, name)]
 
-    def mode(name: Mode) -> Callable[[AgentStore], Awaitable[object]]:
+    def mode(name: ConsolidationMode) -> Callable[[AgentStore], Awaitable[object]]:
         def steps() -> tuple[Step, ...]:
             rhythms = settings().consolidation
             apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
