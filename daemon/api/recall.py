@@ -10,13 +10,13 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from ..config.kinds import Preset
 from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.records import Tier, Type
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Mode, Request, recall
+from ..shapes.recall import Preset
 from ..store.selecting import Filters
 from .calls import Answer as Answered
 from .calls import Call, Reply, Route

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import ConfigInvalid
+from ..shapes.config import ConfigChange, ConfigKey
 from ..store import atomic
 from .checking import allowed, is_section, type_at, unknown
 from .faults import Fault, Pairs, dotted, found
-from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split
+from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
 from .loading import Loaded, load
-from .settings import Settings, leaves
+from .settings import Settings, at_start, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,42 +30,11 @@ if TYPE_CHECKING:
 _DEFAULT_MODE = 0o600
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """What is to be changed.
-
-    Attributes:
-        set: values by dotted key, as `--set` takes it; the value of a section is an object with
-            the keys to set in it.
-        unset: dotted keys that are to leave the layer, so that the layers below count again.
-    """
-
-    set: dict[str, Json] = {}
-    unset: tuple[str, ...] = ()
-
-
-class Key(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One key: its value in force and where it is from, and what it may be.
-
-    Attributes:
-        origin: a file, `default` or `--set`.
-        default: None too for an entry of a map, which has no default.
-        expected: what a value must be, in words; `schema` is the same as JSON Schema.
-    """
-
-    key: str
-    value: Json
-    origin: str
-    default: Json
-    help: str
-    expected: str
-    schema: dict[str, Any]
-
-
-def keys(loaded: Loaded) -> list[Key]:
+def keys(loaded: Loaded) -> list[ConfigKey]:
     """Every key of the configuration, in the tree's order."""
     helps, defaults = _helps(), dict(leaves(Settings()))
     return [
-        Key(
+        ConfigKey(
             key=dotted(path),
             value=msgspec.to_builtins(value),
             origin=loaded.origins[dotted(path)],
@@ -73,13 +43,41 @@ def keys(loaded: Loaded) -> list[Key]:
             help=next(helps[path[:end]] for end in range(len(path), 0, -1) if path[:end] in helps),
             expected=allowed(type_at(path)),
             schema=msgspec.json.schema(type_at(path)),
+            needs_restart=at_start(path),
         )
         for path, value in leaves(loaded.settings)
     ]
 
 
+def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
+    """The change that `key.path=value` and key texts stand for.
+
+    Raises:
+        ConfigInvalid: one is not of that form.
+    """
+    values: dict[str, Json] = {}
+    faults = []
+    for text in sets:
+        path, rest = split(text)
+        if not path or rest is None:
+            faults.append(Fault(SET, "", f"expected key.path=value, got {found(text)}"))
+        else:
+            values[dotted(path)] = _plain(value_of(rest))
+    if faults:
+        raise ConfigInvalid("\n".join(map(str, faults)))
+    return ConfigChange(set=values, unset=tuple(unset))
+
+
+def user_file(
+    env: Mapping[str, str], config_file: Path | None = None, system_file: Path = SYSTEM_FILE
+) -> Path | None:
+    """The file that changes are written to; None: the environment names none."""
+    _, *files = layer_files(env, config_file, system_file)
+    return files[-1] if files else None
+
+
 def edit(
-    wish: Wish,
+    wish: ConfigChange,
     env: Mapping[str, str],
     config_file: Path | None = None,
     sets: Sequence[str] = (),
@@ -94,8 +92,8 @@ def edit(
         ConfigInvalid: anything has a fault, in the wish or in a layer; nothing was written.
         OSError: the disk refused; nothing was written.
     """
-    file, *below = reversed(layer_files(env, config_file, system_file))
-    if not below:
+    file = user_file(env, config_file, system_file)
+    if file is None:
         raise ConfigInvalid("cannot find a file to write: set $HOME, or give --config FILE")
     before = read(file, required=False)
     if isinstance(before, Fault):
@@ -120,7 +118,7 @@ def edit(
     return file, loaded
 
 
-def _changed(layer: Layer, wish: Wish) -> tuple[Layer, list[Fault]]:
+def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
     """The layer with the changes, and what is wrong with the wish."""
     faults: list[Fault] = []
     document = layer.document
@@ -145,7 +143,7 @@ def _changed(layer: Layer, wish: Wish) -> tuple[Layer, list[Fault]]:
     return Layer(layer.name, document), faults
 
 
-def _paths(wish: Wish) -> Iterator[KeyPath]:
+def _paths(wish: ConfigChange) -> Iterator[KeyPath]:
     for key, value in wish.set.items():
         for path, _ in _leaves_of(split(key)[0], value):
             yield path

@@ -11,7 +11,6 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 Role: TypeAlias = Literal["read", "write", "admin"]
 Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
-Preset: TypeAlias = Literal["tinyclaw", "scalyclaw"]
 Purpose: TypeAlias = Literal["distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"]
 
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]

@@ -7,36 +7,24 @@ import contextlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TypeAlias
 
 import msgspec
 
 from ..errors import ConfigInvalid
 from ..runtime.log import set_level
 from ..runtime.problems import Problems
-from .editing import Key, Wish, edit, keys
+from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
+from .editing import edit, keys, user_file
 from .faults import dotted
 from .kinds import Json, KeyPath
 from .layers import layer_files
 from .loading import Loaded, load
-from .settings import Settings, leaves
+from .settings import AT_START, Settings, at_start, leaves
 
+# Keys in force at once, and keys that need a restart.
+Changes: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 _log = logging.getLogger(__name__)
-# Bound, opened or sized once, at the start. All other keys are looked up whenever they count.
-AT_START: Final = {
-    "agent_id": None,
-    "agents": None,
-    "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
-    "store": ("readers_per_agent", "cache_kb"),
-    "sync": ("device_name",),
-}
-
-
-class Change(msgspec.Struct, frozen=True):
-    """The dotted keys in which two configurations differ, by when they take effect."""
-
-    applied: tuple[str, ...]
-    needs_restart: tuple[str, ...]
 
 
 class LiveSettings:
@@ -90,19 +78,19 @@ class LiveSettings:
             return
         self._take_over(loaded, problems)
 
-    def keys(self) -> list[Key]:
+    def page(self) -> ConfigPage:
         """Every key as the files have it now, with its help and bounds. Blocking.
 
         Raises:
             ConfigInvalid: the files have faults.
         """
-        return keys(load(self._env, self._config_file, self._sets))
+        loaded = load(self._env, self._config_file, self._sets)
+        writes = user_file(self._env, self._config_file)
+        files = [str(file) for file in loaded.files]
+        return ConfigPage(keys(loaded), files, None if writes is None else str(writes))
 
-    async def edit(self, wish: Wish, problems: Problems) -> tuple[Path, Change]:
+    async def edit(self, wish: ConfigChange, problems: Problems) -> ConfigChanged:
         """Change the user's layer, durably, and take it over at once.
-
-        Returns:
-            The file that was written, and what changed.
 
         Raises:
             ConfigInvalid: anything has a fault; nothing was written.
@@ -113,34 +101,34 @@ class LiveSettings:
                 edit, wish, self._env, self._config_file, self._sets
             )
             self._seen = self._stamps()
-            return file, self._take_over(loaded, problems)
+            applied, needs_restart = self._take_over(loaded, problems)
+            return ConfigChanged(str(file), applied, needs_restart)
 
-    def _take_over(self, loaded: Loaded, problems: Problems) -> Change:
+    def _take_over(self, loaded: Loaded, problems: Problems) -> Changes:
         problems.clear("config_invalid", "/configuration")
-        change = changed(self.settings, loaded.settings)
+        applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
         set_level(self.settings.log.level)
-        if change.applied:
-            said = ", ".join(change.applied)
-            _log.info("took over: %s", said, extra={"action": "config_reloaded"})
-        if change.needs_restart:
+        if applied:
+            _log.info("took over: %s", ", ".join(applied), extra={"action": "config_reloaded"})
+        if needs_restart:
             problems.report(
                 "restart_needed",
                 "/configuration",
-                f"changed, but in force only after a restart: {', '.join(change.needs_restart)}",
+                f"changed, but in force only after a restart: {', '.join(needs_restart)}",
                 "restart the daemon",
                 lasting=False,
             )
         else:
             problems.clear("restart_needed", "/configuration")
-        return change
+        return applied, needs_restart
 
     def _stamps(self) -> dict[Path, tuple[int, int, int] | None]:
         return {file: _stamp(file) for file in layer_files(self._env, self._config_file)}
 
 
-def changed(old: Settings, new: Settings) -> Change:
-    """What differs between two configurations, in the order of `new`, removed keys last."""
+def changed(old: Settings, new: Settings) -> Changes:
+    """The dotted keys that differ, in the order of `new`, removed keys last."""
     before, after = _values(old), _values(new)
     paths = [
         path
@@ -148,9 +136,9 @@ def changed(old: Settings, new: Settings) -> Change:
         # None is a value: a key that one of them lacks differs from one that is null.
         if (path in before, before.get(path)) != (path in after, after.get(path))
     ]
-    return Change(
-        tuple(dotted(path) for path in paths if not _at_start(path)),
-        tuple(dotted(path) for path in paths if _at_start(path)),
+    return (
+        tuple(dotted(path) for path in paths if not at_start(path)),
+        tuple(dotted(path) for path in paths if at_start(path)),
     )
 
 
@@ -171,11 +159,6 @@ def running(old: Settings, new: Settings) -> Settings:
 
 def _values(settings: Settings) -> dict[KeyPath, Json]:
     return {path: value for path, value in leaves(settings) if value != {}}
-
-
-def _at_start(path: KeyPath) -> bool:
-    names = AT_START.get(path[0], ())
-    return names is None or path[1] in names
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

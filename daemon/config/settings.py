@@ -16,6 +16,7 @@ from ..memory.hot.state import HotLimits
 from ..memory.scoring import Scoring
 from ..memory.tree_nodes import TreeLimits
 from ..memory.warm import WarmLimits
+from ..shapes.recall import Preset
 from .kinds import (
     AccountName,
     AgentChoices,
@@ -31,7 +32,6 @@ from .kinds import (
     KeyPath,
     ModelName,
     ModelNames,
-    Preset,
     Provider,
     Purpose,
     RemoteUrl,
@@ -48,6 +48,14 @@ if TYPE_CHECKING:
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 EVERY_AGENT: Final = "*"
+# Bound, opened or sized once, at the start. All other keys are looked up whenever they count.
+AT_START: Final = {
+    "agent_id": None,
+    "agents": None,
+    "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
+    "store": ("readers_per_agent", "cache_kb"),
+    "sync": ("device_name",),
+}
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,6 +314,12 @@ class Settings(Rules, frozen=True, kw_only=True):
     def replicates(self) -> bool:
         """Whether a replica may be used at all."""
         return self.cold.backend != "none"
+
+
+def at_start(path: KeyPath) -> bool:
+    """Whether a change of a key takes effect only when the daemon starts."""
+    names = AT_START.get(path[0], ())
+    return names is None or path[1] in names
 
 
 def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:

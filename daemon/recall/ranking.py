@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from ..config.kinds import Preset
 from ..config.settings import Weights
 from ..memory.ageing import aged
 from ..memory.scoring import DAY, Scoring, score
+from ..shapes.recall import Preset
 from .pool import Entry, Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals

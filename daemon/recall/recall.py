@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ..config.kinds import Preset
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory
 from ..memory.scoring import Scoring
+from ..shapes.recall import Preset
 from ..store import tree_rows
 from ..store.memory_table import SELECT, from_row
 from ..store.selecting import Filters, teach_score, where

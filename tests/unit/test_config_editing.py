@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.config import ConfigInvalid, Settings, load
-from thermocline.daemon.config.editing import Wish, edit, keys
+from thermocline.daemon.config.editing import edit, keys
+from thermocline.daemon.shapes.config import ConfigChange
 
 NOWHERE = Path("/nonexistent/config.json")
 
@@ -29,10 +30,10 @@ def file(tmp_path: Path) -> Path:
 
 def change(env: dict[str, str], *unset: str, config: Path | None = None, **values: Any) -> Path:
     wanted = {key.replace("__", "."): value for key, value in values.items()}
-    return edit(Wish(wanted, unset), env, config, (), NOWHERE)[0]
+    return edit(ConfigChange(set=wanted, unset=unset), env, config, (), NOWHERE)[0]
 
 
-def faults(env: dict[str, str], wish: Wish, *sets: str) -> list[str]:
+def faults(env: dict[str, str], wish: ConfigChange, *sets: str) -> list[str]:
     with pytest.raises(ConfigInvalid) as caught:
         edit(wish, env, None, sets, NOWHERE)
     return str(caught.value).split("\n")
@@ -107,14 +108,14 @@ def test_a_key_that_is_unset_is_that_of_the_layers_below(
 ) -> None:
     system = tmp_path / "system.json"
     system.write_text('{"hot": {"max_bytes": 1000}}')
-    wish = Wish({"hot.max_bytes": 2000, "sync.url": None, "upkeep.daily": None})
+    wish = ConfigChange(set={"hot.max_bytes": 2000, "sync.url": None, "upkeep.daily": None})
     assert edit(wish, env, None, (), system)[1].settings.hot.max_bytes == 2000
-    _, loaded = edit(Wish(unset=("hot.max_bytes", "upkeep")), env, None, (), system)
+    _, loaded = edit(ConfigChange(unset=("hot.max_bytes", "upkeep")), env, None, (), system)
     assert (loaded.settings.hot.max_bytes, loaded.origins["hot.max_bytes"]) == (1000, str(system))
     assert loaded.settings.upkeep == Settings().upkeep
     # null is a value.
     assert json.loads(file.read_text()) == {"sync": {"url": None}}
-    assert edit(Wish(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
+    assert edit(ConfigChange(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
 
 
 def test_an_entry_of_a_map_is_unset_by_its_name(env: dict[str, str], file: Path) -> None:
@@ -154,12 +155,12 @@ def test_the_highest_file_in_force_is_written(
     if given_file is not None:
         given_file.write_text("{}")
     assert change(env, config=given_file, hot__max_tasks=2) == tmp_path / written
-    _, loaded = edit(Wish(), env, given_file, (), NOWHERE)
+    _, loaded = edit(ConfigChange(), env, given_file, (), NOWHERE)
     assert loaded.origins["hot.max_tasks"] == str(tmp_path / written)
 
 
 def test_without_a_home_there_is_no_file_to_write() -> None:
-    [line] = faults({}, Wish({"hot.max_tasks": 1}))
+    [line] = faults({}, ConfigChange(set={"hot.max_tasks": 1}))
     assert line == "cannot find a file to write: set $HOME, or give --config FILE"
 
 
@@ -171,9 +172,9 @@ def test_all_faults_are_told_in_one_go_and_nothing_is_written(
 ) -> None:
     change(env, hot__max_tasks=3)
     before = file.read_bytes()
-    wish = Wish(
-        {"hot.max_bytes": 1, "hot.nope": 2, "": 3, "a=b": 4, "hot._note": "x", "tree": 5},
-        ("scorign", "hot.max_byte", "log.level.deep"),
+    wish = ConfigChange(
+        set={"hot.max_bytes": 1, "hot.nope": 2, "": 3, "a=b": 4, "hot._note": "x", "tree": 5},
+        unset=("scorign", "hot.max_byte", "log.level.deep"),
     )
     assert sorted(faults(env, wish)) == sorted(
         [
@@ -194,7 +195,7 @@ def test_all_faults_are_told_in_one_go_and_nothing_is_written(
 
 def test_values_that_contradict_each_other_are_refused(env: dict[str, str], file: Path) -> None:
     weights = {"match": 0, "recency": 0, "importance": 0}
-    [line] = faults(env, Wish({"recall.weights": weights}))
+    [line] = faults(env, ConfigChange(set={"recall.weights": weights}))
     assert line == f"{file}: recall.weights.match: all weights are 0; raise one"
     assert not file.exists()
 
@@ -202,7 +203,7 @@ def test_values_that_contradict_each_other_are_refused(env: dict[str, str], file
 def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(
     env: dict[str, str], file: Path
 ) -> None:
-    wish = Wish({"hot.max_tasks": 3, "hot.max_events": 3})
+    wish = ConfigChange(set={"hot.max_tasks": 3, "hot.max_events": 3})
     [line] = faults(env, wish, "hot.max_tasks=9")
     assert line == (
         f"{file}: hot.max_tasks: is given by --set of the daemon's command line; change it there"
@@ -214,7 +215,7 @@ def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(
 def test_a_file_with_faults_is_not_written(env: dict[str, str], file: Path, text: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    [line] = faults(env, Wish({"hot.max_tasks": 3}))
+    [line] = faults(env, ConfigChange(set={"hot.max_tasks": 3}))
     assert line.startswith(f"{file}: ")
     assert file.read_text() == text
 
@@ -248,7 +249,7 @@ def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
     env = {"XDG_CONFIG_HOME": str(tmp_path), "HOME": "/home"}
     before = file.read_bytes()
     try:
-        _, loaded = edit(Wish({key: value}, (unset,)), env, None, (), NOWHERE)
+        _, loaded = edit(ConfigChange(set={key: value}, unset=(unset,)), env, None, (), NOWHERE)
     except ConfigInvalid:
         assert file.read_bytes() == before
     else:
@@ -261,7 +262,9 @@ def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
 def test_every_key_is_told_with_its_help_bounds_default_and_origin(
     env: dict[str, str], file: Path
 ) -> None:
-    wish = Wish({"hot.max_bytes": 4096, "access.users.bob": "read", "agents.a.workspace": "/w"})
+    wish = ConfigChange(
+        set={"hot.max_bytes": 4096, "access.users.bob": "read", "agents.a.workspace": "/w"}
+    )
     _, loaded = edit(wish, env, None, (), NOWHERE)
     told = {key.key: key for key in keys(loaded)}
     assert set(told) == set(loaded.origins)

@@ -16,7 +16,7 @@ ROOT = Path(thermocline.daemon.__file__).parent
 MAY_IMPORT = {
     "memory": set(),
     "shapes": {"memory"},
-    "config": {"memory", "runtime"},
+    "config": {"memory", "shapes", "runtime"},
     "runtime": {"shapes"},
     "client": {
         "runtime",
@@ -28,7 +28,7 @@ MAY_IMPORT = {
     },
     "store": {"memory", "config", "runtime"},
     "importers": {"memory", "store"},
-    "recall": {"memory", "config", "store"},
+    "recall": {"memory", "shapes", "config", "store"},
     "files": {"memory", "store", "runtime"},
     "llm": {"memory", "config", "runtime"},
     "thinking": {"memory", "config", "store", "recall", "llm", "runtime", "shapes"},
