@@ -25,25 +25,53 @@ from thermocline.daemon.config import (
     load,
 )
 from thermocline.daemon.config.kinds import AccountName
+from thermocline.daemon.config.settings import Consolidation
+from thermocline.daemon.memory.tree import TreeLimits
 
 ROOT = Path(__file__).parents[2]
 Load = Callable[..., Loaded]
 
-EVOCLAW = {
-    "_comment": "Tiered Memory System Configuration",
-    "agent_id": "default",
-    "hot": {"max_bytes": 5120, "max_lessons": 20, "max_events": 10, "max_tasks": 10},
-    "warm": {"max_kb": 50, "retention_days": 30, "eviction_threshold": 0.3},
-    "cold": {"backend": "turso", "retention_years": 10},
-    "scoring": {"half_life_days": 30, "reinforcement_boost": 0.1},
-    "tree": {"max_nodes": 50, "max_depth": 4, "max_size_bytes": 4096},
-    "distillation": {"aggression": 0.7, "max_distilled_bytes": 100, "mode": "rule"},
-    "consolidation": {
-        "warm_eviction": "hourly",
-        "tree_prune": "daily",
-        "tree_rebuild": "monthly",
-    },
+# The file that EvoClaw's skill 2.2 ships, but for its comment's words.
+EVOCLAW_TEXT = """{
+  "_comment": "Tiered Memory System Configuration",
+  "agent_id": "default",
+  "hot": {
+    "max_bytes": 5120,
+    "max_lessons": 20,
+    "max_events": 10,
+    "max_tasks": 10
+  },
+  "warm": {
+    "max_kb": 50,
+    "retention_days": 30,
+    "eviction_threshold": 0.3
+  },
+  "cold": {
+    "backend": "turso",
+    "retention_years": 10
+  },
+  "scoring": {
+    "half_life_days": 30,
+    "reinforcement_boost": 0.1
+  },
+  "tree": {
+    "max_nodes": 50,
+    "max_depth": 4,
+    "max_size_bytes": 4096
+  },
+  "distillation": {
+    "aggression": 0.7,
+    "max_distilled_bytes": 100,
+    "mode": "rule"
+  },
+  "consolidation": {
+    "warm_eviction": "hourly",
+    "tree_prune": "daily",
+    "tree_rebuild": "monthly"
+  }
 }
+"""
+EVOCLAW = json.loads(EVOCLAW_TEXT)
 
 
 @pytest.fixture
@@ -143,12 +171,19 @@ def test_the_built_in_defaults_are_those_of_evoclaw() -> None:
     assert {key: shipped[key] for key in expected} == expected
 
 
-def test_evoclaws_file_is_a_layer_as_it_is(
+def test_evoclaws_file_is_a_layer_to_the_letter(
     env: dict[str, str], config_file: Callable[[Any], Path]
 ) -> None:
-    loaded = load(env, config_file(EVOCLAW))
-    assert loaded.settings.tree.max_size_bytes == 4096
-    assert loaded.settings.tree.max_children == 10
+    file = config_file(EVOCLAW_TEXT)
+    loaded = load(env, file)
+    given_values = written(EVOCLAW)
+    assert {k: v for k, v, origin in describe(loaded) if origin == str(file)} == given_values
+    assert loaded.settings.tree == TreeLimits(max_size_bytes=4096)
+    assert loaded.settings.consolidation == Consolidation(
+        warm_eviction="hourly", tree_prune="daily", tree_rebuild="monthly"
+    )
+    # Everything else is ours.
+    assert {origin for k, _, origin in describe(loaded) if k not in given_values} == {"default"}
 
 
 # Layers
