@@ -19,11 +19,11 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
-from .api import server
 from .api.access import Gate
 from .api.bus import Bus
-from .api.calls import Identity, Services
+from .api.calls import Services
 from .api.connections import Server
+from .api.dispatch import Dispatcher
 from .api.routes import all_routes
 from .api.serving import Start, serve
 from .config import load
@@ -34,6 +34,7 @@ from .importers.takeover import TakeOver
 from .llm.asking import LiveModel
 from .llm.building import Around, build_model
 from .memory import secrets
+from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
 from .replication.local import AgentLocal
@@ -176,6 +177,7 @@ async def _serve(base: _Base, signals: Signals, started: float) -> None:
         ),
         upkeep=upkeep,
         settings=live.current,
+        config=live,
         problems=problems,
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
@@ -186,7 +188,7 @@ async def _serve(base: _Base, signals: Signals, started: float) -> None:
         ready=asyncio.Event(),
         stopping=signals.stopping,
     )
-    edge = Server(server.Dispatcher(services, all_routes()), live.current)
+    edge = Server(Dispatcher(services, all_routes()), live.current)
     scheduler = _scheduler(base, services)
     tasks: dict[str, Endless] = {
         "scheduler": scheduler.run,

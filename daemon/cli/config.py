@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..client import Client, DaemonUnreachable
+from ..client import ApiError, Client, DaemonUnreachable
+from ..errors import ConfigInvalid
 from .arguments import WrongUsage
 from .terminal import number_of, show_json, visible
 
@@ -82,6 +83,10 @@ def _change(args: argparse.Namespace, client: Client, file: Path | None) -> None
         try:
             body = {"set": change.set, "unset": [*change.unset]}
             answer = client.request("PUT", "/api/config", body=body)
+        except ApiError as error:
+            if error.code == "invalid":
+                raise ConfigInvalid(str(error)) from error
+            raise
         except DaemonUnreachable:
             # Its files are those of the user who runs the command, who may change them.
             answer = None

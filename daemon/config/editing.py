@@ -20,7 +20,7 @@ from .checking import allowed, is_section, type_at, unknown
 from .faults import Fault, Pairs, dotted, found
 from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
 from .loading import Loaded, load
-from .settings import Settings, at_start, leaves
+from .settings import Settings, at_start, for_owners, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -147,6 +147,12 @@ def _paths(wish: ConfigChange) -> Iterator[KeyPath]:
     for key, value in wish.set.items():
         for path, _ in _leaves_of(split(key)[0], value):
             yield path
+
+
+def owners_keys(wish: ConfigChange) -> list[str]:
+    """The keys of a change that only root and the daemon's own user may change."""
+    paths = [*_paths(wish), *(split(key)[0] for key in wish.unset)]
+    return [dotted(path) for path in paths if path and for_owners(path)]
 
 
 def _leaves_of(path: KeyPath, value: Json) -> Iterator[tuple[KeyPath, Json]]:

@@ -44,7 +44,7 @@ from .kinds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 EVERY_AGENT: Final = "*"
@@ -55,6 +55,15 @@ AT_START: Final = {
     "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
     "store": ("readers_per_agent", "cache_kb"),
     "sync": ("device_name",),
+}
+# Whoever changes these could have the daemon read or write any file of its user, send keys and
+# memories to another server, or let others in. Left to root and the daemon's own user.
+OWNERS: Final = {
+    "access": None,
+    "agents": None,
+    "socket": None,
+    "sync": ("url", "token_file"),
+    "llm": ("api_base", "api_bases", "key_file", "endpoint_hosts"),
 }
 
 
@@ -318,8 +327,17 @@ class Settings(Rules, frozen=True, kw_only=True):
 
 def at_start(path: KeyPath) -> bool:
     """Whether a change of a key takes effect only when the daemon starts."""
-    names = AT_START.get(path[0], ())
-    return names is None or path[1] in names
+    return _among(path, AT_START)
+
+
+def for_owners(path: KeyPath) -> bool:
+    """Whether only root and the daemon's own user may change a key, or a section."""
+    return _among(path, OWNERS)
+
+
+def _among(path: KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
+    names = keys.get(path[0], ())
+    return names is None or (bool(names) and (len(path) == 1 or path[1] in names))
 
 
 def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:
