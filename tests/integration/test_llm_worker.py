@@ -45,6 +45,7 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
+from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.building import Around, build_model
 from thermocline.daemon.llm.model import Asked, Part
 from thermocline.daemon.memory.secrets import clear
@@ -53,7 +54,7 @@ from thermocline.daemon.store import atomic
 
 async def main(url, folder):
     around = Around(os.environ, Path(folder), atomic.write, clear, Problems())
-    model = build_model(Plan, around)
+    model = build_model(Llm, around)
     asked = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
