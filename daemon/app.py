@@ -19,7 +19,6 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
-from .api.access import Gate
 from .api.bus import Bus
 from .api.calls import Services
 from .api.connections import Server
@@ -34,6 +33,7 @@ from .importers.takeover import TakeOver
 from .llm.asking import LiveModel
 from .llm.building import Around, build_model
 from .memory import secrets
+from .operations.access import Gate
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .common import Json
+from .common import CategoryPath, Json
 
 
 class TreeView(Struct):
@@ -21,7 +21,7 @@ class TreeView(Struct):
 class CategoryBody(Struct, forbid_unknown_fields=True):
     """A category to make; its parents come with it."""
 
-    path: str
+    path: CategoryPath
     desc: str = ""
 
 
@@ -36,7 +36,7 @@ class CategoryAdded(Struct):
 class CategoryQuery(Struct, forbid_unknown_fields=True):
     """The category that is meant."""
 
-    path: str
+    path: CategoryPath
 
 
 class CategoryRemoved(Struct):
@@ -54,7 +54,10 @@ class TreePruned(Struct):
 
 
 class RebuildUndone(Struct):
-    """What was taken back: when it had been done, the memories filed as before, the changes."""
+    """What was taken back: when it had been done, and the changes.
+
+    `memories` counts those that are filed as before; what was filed elsewhere since is not.
+    """
 
     undone: bool
     at: float
