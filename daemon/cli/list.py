@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
+from .. import shapes
 from ..client import Client
 from .arguments import one_text, say, whole
 from .memories import record, show_list, show_one
 from .options import FILTERS, add_options, given
-from .terminal import show_json
-
-_FILTERS: Final = (
-    "limit", "offset", "order", "types", "events", "category", "tags", "url", "actor", "group",
-    "source", "archived", "tier", "since", "until", "min_importance", "include",
-)  # fmt: skip
+from .terminal import show_answer, show_json
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +21,7 @@ def run_get(args: argparse.Namespace, client: Client) -> None:
     """Show all of a memory."""
     memory = client.get(args.id)
     if args.json:
-        show_json(memory)
+        show_answer(client.answered)
     else:
         show_one(memory)
 
@@ -34,18 +29,18 @@ def run_get(args: argparse.Namespace, client: Client) -> None:
 def add_list(parser: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     limit = {"help": "maximum number of results (default 50)"}
-    add_options(parser, FILTERS, _FILTERS, limit=limit)
+    add_options(parser, FILTERS, shapes.memory.ListQuery.__struct_fields__, limit=limit)
     parser.epilog = "example:\n  thermocline list --category projects --tag urgent --order score"
 
 
 def run_list(args: argparse.Namespace, client: Client) -> None:
     """List memories, a line each."""
-    page = client.list(**given(args, _FILTERS))
+    page = client.list(**given(args, shapes.memory.ListQuery.__struct_fields__))
     if args.json:
-        show_json(page)
+        show_answer(client.answered)
     else:
-        show_list(page["results"])
-        tell_rest(len(page["results"]), page["total"], args.offset or 0)
+        show_list(page.results)
+        tell_rest(len(page.results), page.total, args.offset or 0)
 
 
 def tell_rest(shown: int, total: int, offset: int) -> None:

@@ -106,9 +106,9 @@ def test_a_bare_machine_gets_its_memories_back(
     assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:
-        assert client.recall("what does Ana like?")["results"]
-        assert client.sync()["refused"] == 0
-        assert sorted(agent["id"] for agent in client.agents()["results"]) == ["default", "other"]
+        assert client.recall("what does Ana like?").results
+        assert client.sync().refused == 0
+        assert sorted(agent.id for agent in client.agents().results) == ["default", "other"]
     refused = run("restore", "--url", replica, "--to", daemon.state, code=1)
     assert "stop it, restore, and start it again" in refused[1]
 
