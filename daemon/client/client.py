@@ -106,6 +106,11 @@ class Client(Caller):
         """The memories that mention a URL containing `url` in any case, by score."""
         return self.list(url=url, limit=limit, order="score").results
 
+    def urls(self, limit: int = 50, offset: int = 0) -> shapes.metadata.UrlPage:
+        """The URLs that memories mention, with those memories, best first."""
+        wanted = {"limit": limit, "offset": offset}
+        return self.ask(shapes.metadata.UrlPage, "GET", "/api/metadata/urls", wanted)
+
     def history(self, row_id: str | None = None, **query: Json) -> shapes.history.VersionList:
         """Earlier versions of a row, or the latest of all; options are of `HistoryQuery`."""
         wanted = {"id": row_id, **query}
