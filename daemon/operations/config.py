@@ -22,7 +22,7 @@ async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
     """Change keys of the user's layer, all of them or none, in force at once."""
     _require_all(scope)
     keys = owners_keys(body)
-    if keys and not scope.caller.is_own:
+    if keys and not scope.daemon.gate.is_own(scope.peer):
         raise Forbidden(
             f"cannot change {', '.join(keys)}: only root and the daemon's own user may",
             field=keys[0],
@@ -36,7 +36,7 @@ async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
 def _require_all(scope: Scope) -> None:
     """Pass, if the caller is an admin of every agent: the configuration is about all of them."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
-    if scope.caller.role("") != "admin":
+    if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(
             "the configuration is for admins of every agent",
             hint='grant the role for all agents: {"role": "admin", "agents": ["*"]}',
