@@ -166,7 +166,7 @@ async def _distilled(call: Call, text: str, wanted: _Wanted) -> DistilledView:
     mind, measure = call.services.thinking.mind, wanted.measure
     if wanted.body.facts:
         several = await distilling.facts(text, measure, mind, wanted.wish)
-        found, best = several.value, await asyncio.to_thread(distilling.best, several.value, text)
+        found, best = several.value, await distilling.best(several.value, text, mind)
         view = _view(text, best, several)
         view.facts = found
     else:

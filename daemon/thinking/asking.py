@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from ..errors import ModelUnavailable
 from ..llm.instructions import Prompts
 from ..llm.model import Asked, Model, Part, Reply
+from .rule_process import RuleProcess
 
 Way: TypeAlias = Literal["rule", "llm"]
 
@@ -66,10 +67,14 @@ class Mind:
     Args:
         model: to ask.
         prompts: what it is told.
+
+    Attributes:
+        rules: runs the rules.
     """
 
     def __init__(self, model: Model, prompts: Prompts) -> None:
         self.model = model
+        self.rules = RuleProcess()
         self._prompts = prompts
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Asked:
@@ -97,7 +102,7 @@ class Mind:
         asked: Asked,
         kind: type[R],
         made: Callable[[R], V | None],
-        by_rules: Callable[[], V],
+        by_rules: Callable[[], Awaitable[V]],
     ) -> Thought[V]:
         """Ask, or go by rules.
 
@@ -105,8 +110,8 @@ class Mind:
             wish: what the caller wants.
             asked: the question.
             kind: of the reply.
-            made: makes the result of a reply; None where that is of no use.
-            by_rules: makes it without a model; called on a thread.
+            made: makes the result of a reply; None where that is of no use. Called on a thread.
+            by_rules: makes it without a model.
 
         Raises:
             InvalidInput: the endpoint that is wished for is no address.
@@ -118,11 +123,11 @@ class Mind:
             except ModelUnavailable as error:
                 why = error.in_full
             else:
-                value, spent = made(reply.value), spent_on(reply)
+                value, spent = await asyncio.to_thread(made, reply.value), spent_on(reply)
                 if value is not None:
                     return Thought(value, "llm", "", spent)
                 why = _USELESS
-        return Thought(await asyncio.to_thread(by_rules), "rule", why, spent)
+        return Thought(await by_rules(), "rule", why, spent)
 
 
 def spent_on(reply: Reply[R]) -> Expense:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final, get_args
 
@@ -13,9 +12,7 @@ from ..memory import distilling as rules
 from ..memory.distilling import Distilled
 from ..memory.distilling.feelings import NEUTRAL
 from ..memory.distilling.outcomes import Outcome
-from ..memory.distilling.signals import signals_of
 from ..memory.distilling.speech import role_of
-from ..memory.distilling.weighing import worth
 from ..memory.metadata import extract
 from ..memory.records import Metadata
 from .asking import Mind, Thought, Wish
@@ -66,7 +63,13 @@ async def distil(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought
         mind.question("distil", Part("text", given)),
         Told,
         lambda told: _distilled(told, extract(text), measure),
-        lambda: rules.distil(text, aggression=measure.aggression, max_bytes=measure.max_bytes),
+        lambda: mind.rules.run(
+            len(text),
+            rules.distil,
+            text,
+            aggression=measure.aggression,
+            max_bytes=measure.max_bytes,
+        ),
     )
 
 
@@ -78,26 +81,28 @@ async def facts(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[
         mind.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
         list[Told],
         lambda told: _several(told[:_MOST_FACTS], extract(text), measure),
-        lambda: rules.facts(text, aggression=measure.aggression, max_bytes=measure.max_bytes),
+        lambda: mind.rules.run(
+            len(text),
+            rules.facts,
+            text,
+            aggression=measure.aggression,
+            max_bytes=measure.max_bytes,
+        ),
     )
 
 
-def best(found: Sequence[Distilled], text: str) -> Distilled:
+async def best(found: Sequence[Distilled], text: str, mind: Mind) -> Distilled:
     """The fact of `text` that says most; what the rules say where there is none."""
-    if not found:
-        return rules.distil(text)
-    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
+    return await mind.rules.run(len(text), rules.best, found, text)
 
 
 async def _given(text: str, measure: Measure, mind: Mind, wish: Wish) -> str:
     """What a model is given of a text."""
     if len(text) <= _LONGEST or not mind.is_asked("distil", wish):
         return text[:_LONGEST]
-    return await asyncio.to_thread(_reduced, text, measure)
-
-
-def _reduced(text: str, measure: Measure) -> str:
-    kept = rules.facts(text, aggression=measure.aggression, max_bytes=_REDUCED_BYTES)
+    kept = await mind.rules.run(
+        len(text), rules.facts, text, aggression=measure.aggression, max_bytes=_REDUCED_BYTES
+    )
     return "\n".join(distilled.fact for distilled in kept)[:_LONGEST]
 
 

@@ -113,7 +113,8 @@ async def _episode(turns: Sequence[Heard], mind: Mind, *, patient: bool) -> tupl
             if episode is not None:
                 return episode, "llm"
     plain = [turn_of(turn) for turn in turns]
-    return await asyncio.to_thread(summarise_episode, plain), "rule"
+    chars = sum(len(turn.text) for turn in plain)
+    return await mind.rules.run(chars, summarise_episode, plain), "rule"
 
 
 def _given(turns: Sequence[Heard]) -> str:

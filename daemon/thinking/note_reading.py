@@ -68,7 +68,7 @@ async def read_by_model(
         ModelUnavailable: no model answers usefully.
         InvalidInput: the endpoint that is wished for is no address.
     """
-    by_rules = read_note(text, headings)
+    by_rules = await mind.rules.run(len(text), read_note, text, headings)
     known = (*categories, *(fact.category for fact in by_rules))
     offered = list(dict.fromkeys(known))[:_MOST_CATEGORIES]
     found: list[NoteFact] = []

@@ -86,7 +86,9 @@ async def observe(
         mind.question("observe", *parts),
         list[Told],
         lambda told: observed(told, read),
-        lambda: extract_turns([turn_of(turn) for turn in turns]),
+        lambda: mind.rules.run(
+            sum(len(turn.text) for turn in turns), extract_turns, [turn_of(turn) for turn in turns]
+        ),
     )
 
 

@@ -33,6 +33,7 @@ class Thinking(msgspec.Struct, frozen=True):
         """Give up what is under way."""
         await self.listener.close()
         await self.reasoner.close()
+        await self.mind.rules.close()
 
 
 def build_thinking(

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.instructions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
-from thermocline.daemon.memory.distilling import distilled_size
+from thermocline.daemon.memory.distilling import best, distilled_size
+from thermocline.daemon.memory.distilling import distil as rules_distil
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.thinking.asking import Mind, Wish
-from thermocline.daemon.thinking.distilling import Measure, best, distil, facts
+from thermocline.daemon.thinking.distilling import Measure, distil, facts
 from thermocline.daemon.thinking.keeping import event_of, memory_of
 
 ASKED = Wish(model=True)
@@ -77,6 +78,7 @@ async def test_each_fact_has_its_references_and_the_first_those_of_none() -> Non
     assert (first.urls, first.commands) == (("https://a.example/plan",), ("make release",))
     assert (first.paths, second.paths) == ((), ("/srv/notes/release.md",))
     assert best(thought.value, TEXT) in thought.value
+    assert best([], TEXT) == rules_distil(TEXT)
 
 
 async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost() -> None:
@@ -90,7 +92,9 @@ async def test_of_a_long_text_a_model_sees_what_the_rules_think_worth_keeping() 
     model = ScriptedModel({"distil": [{"fact": "the port is 5433"}]})
     chat = "User: what a lovely day it is, isn't it? I wonder about lunch.\n" * 600
     text = f"{chat}User: We decided that the port is 5433.\n{chat}"
-    await distil(text, MEASURE, Mind(model, read_prompts()), ASKED)
+    asks = Mind(model, read_prompts())
+    await distil(text, MEASURE, asks, ASKED)
+    await asks.rules.close()
     (asked,) = model.asked
     assert "5433" in asked.parts[-1].text
     assert len(asked.parts[-1].text) < len(text) / 10

@@ -1,6 +1,6 @@
 """Distillation by rules: what a text is worth remembering for, without a model."""
 
-from .distil import Stages, core_summary, distil, facts, stages, stages_of, worth_keeping
+from .distil import Stages, best, core_summary, distil, facts, stages, stages_of, worth_keeping
 from .distilled import SUMMARY_BYTES, Distilled, distilled_size
 from .fitting import fitted
 
@@ -8,6 +8,7 @@ __all__ = [
     "SUMMARY_BYTES",
     "Distilled",
     "Stages",
+    "best",
     "core_summary",
     "distil",
     "distilled_size",

@@ -22,8 +22,10 @@ from .fitting import fitted
 from .outcomes import outcome_of
 from .plain import printable
 from .shortening import shortened, utf8_bytes
+from .signals import signals_of
 from .statements import Statement, corrects, statements
 from .topics import topics_of
+from .weighing import worth
 
 MAX_BYTES: Final = 100
 AGGRESSION: Final = 0.7
@@ -100,6 +102,13 @@ def facts(
         fitted(_distilled(statement, [statement], found), max_bytes)
         for statement, found in zip(kept, own, strict=True)
     ]
+
+
+def best(found: Sequence[Distilled], text: str) -> Distilled:
+    """The fact of `text` that says most; where none was found, what the text is distilled to."""
+    if not found:
+        return distil(text)
+    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
 
 
 def worth_keeping(said: Iterable[Statement], aggression: float = AGGRESSION) -> list[Statement]:
