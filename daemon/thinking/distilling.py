@@ -62,7 +62,7 @@ async def distil(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought
         wish,
         mind.question("distil", Part("text", given)),
         Told,
-        lambda told: _distilled(told, extract(text), measure),
+        lambda told: _distilled(told, text, extract(text), measure),
         lambda: mind.rules.run(
             len(text),
             rules.distil,
@@ -80,7 +80,7 @@ async def facts(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[
         wish,
         mind.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
         list[Told],
-        lambda told: _several(told[:_MOST_FACTS], extract(text), measure),
+        lambda told: _several(told[:_MOST_FACTS], text, extract(text), measure),
         lambda: mind.rules.run(
             len(text),
             rules.facts,
@@ -106,7 +106,7 @@ async def _given(text: str, measure: Measure, mind: Mind, wish: Wish) -> str:
     return "\n".join(distilled.fact for distilled in kept)[:_LONGEST]
 
 
-def _distilled(told: Told, references: Metadata, measure: Measure) -> Distilled | None:
+def _distilled(told: Told, text: str, references: Metadata, measure: Measure) -> Distilled | None:
     fact = one_line(told.fact)
     if not fact:
         return None
@@ -122,7 +122,8 @@ def _distilled(told: Told, references: Metadata, measure: Measure) -> Distilled 
         topics=short_list(told.topics, _MOST_TOPICS, _ITEM_CHARS),
         actions=short_list(told.actions, _MOST_ACTIONS, _ITEM_CHARS),
     )
-    return rules.fitted(whole, measure.max_bytes)
+    fitted = rules.fitted(whole, measure.max_bytes)
+    return rules.no_longer(fitted, text, measure.max_bytes)
 
 
 def _people(values: Sequence[str]) -> tuple[str, ...]:
@@ -132,7 +133,7 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _several(
-    told: Sequence[Told], references: Metadata, measure: Measure
+    told: Sequence[Told], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
     """The facts, each with the references that stand in it; what stands in none is the first's."""
     found = [one for one in told if one_line(one.fact)]
@@ -141,7 +142,7 @@ def _several(
         return [] if references == Metadata() else None
     own = [_standing_in(references, one.fact) for one in found]
     own[0] = _with_rest(own, references)
-    made = (_distilled(one, mine, measure) for one, mine in zip(found, own, strict=True))
+    made = (_distilled(one, text, mine, measure) for one, mine in zip(found, own, strict=True))
     return [distilled for distilled in made if distilled is not None]
 
 

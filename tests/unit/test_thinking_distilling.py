@@ -67,6 +67,15 @@ async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
     assert (await distil(TEXT, MEASURE, asked, Wish())).value.fact == "by a model"
 
 
+async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_condensed() -> None:
+    text = "Ada: tea, please"
+    told = {"fact": "Ada asks politely for a cup of tea", "topics": ["tea"]}
+    thought = await distil(text, MEASURE, mind(told), ASKED)
+    assert (thought.value.fact, thought.value.topics) == (text, ("tea",))
+    several = await facts(text, MEASURE, mind([told, {"fact": "Ada wants tea"}]), ASKED)
+    assert [one.fact for one in several.value] == [text, "Ada wants tea"]
+
+
 async def test_each_fact_has_its_references_and_the_first_those_of_none() -> None:
     told = [
         {"fact": "The parser ships today"},
@@ -122,6 +131,7 @@ async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
 ) -> None:
     thought = await distil(text, Measure(max_bytes=most), mind(told), ASKED)
     assert distilled_size(thought.value) <= most
+    assert len(thought.value.fact.encode()) <= len(text.encode())
     found = extract(text)
     assert (thought.value.urls, thought.value.paths) == (found.urls, found.paths)
     memory = memory_of(thought.value, "general", now=1.0, writer="test")

@@ -2,7 +2,7 @@
 
 from .distil import Stages, best, core_summary, distil, facts, stages, stages_of, worth_keeping
 from .distilled import SUMMARY_BYTES, Distilled, distilled_size
-from .fitting import fitted
+from .fitting import fitted, no_longer
 
 __all__ = [
     "SUMMARY_BYTES",
@@ -14,6 +14,7 @@ __all__ = [
     "distilled_size",
     "facts",
     "fitted",
+    "no_longer",
     "stages",
     "stages_of",
     "worth_keeping",
