@@ -44,12 +44,8 @@ OTHERS = (
 )
 PIECES = st.one_of(st.text(max_size=12), st.sampled_from(MARKS + WORDS + OTHERS))
 TEXTS = st.lists(PIECES, max_size=30).map(" ".join)
-SHORT_PIECES = st.sampled_from(
-    "I we our me Maximiliana: User: Agent: am 'm have likes failed done works my . , : \n".split(
-        " "
-    )
-)
-SHORT_TEXTS = st.lists(SHORT_PIECES, max_size=9).map(" ".join)
+SHORT_PIECES = "I we our me Maximiliana: User: Agent: am 'm have likes failed done works . , :"
+SHORT_TEXTS = st.lists(st.sampled_from([*SHORT_PIECES.split(), "\n"]), max_size=9).map(" ".join)
 
 
 # What EvoClaw's distiller answers is in the comments where this one answers better.
