@@ -30,8 +30,7 @@ from .config.live import LiveSettings
 from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
-from .llm.asking import LiveModel
-from .llm.building import Around, build_model
+from .llm.client import ModelClient, build_model
 from .memory import secrets
 from .model_plan import model_plan
 from .replication.account import Account, account_of
@@ -235,18 +234,20 @@ def _agents(
     )
 
 
-def _model(start: Start, live: LiveSettings, problems: Problems) -> LiveModel:
-    around = Around(
+def _model(start: Start, live: LiveSettings, problems: Problems) -> ModelClient:
+    return build_model(
+        lambda: model_plan(live.settings),
         env=os.environ,
         state_dir=start.state_dir,
         write=atomic.write,
         clear=secrets.clear,
         problems=problems,
     )
-    return build_model(lambda: model_plan(live.settings), around)
 
 
-def _thinking(live: LiveSettings, model: LiveModel, agents: Agents, problems: Problems) -> Thinking:
+def _thinking(
+    live: LiveSettings, model: ModelClient, agents: Agents, problems: Problems
+) -> Thinking:
     def rhythm() -> Rhythm:
         observe = live.settings.observe
         return Rhythm(observe.debounce_seconds, 60 * observe.episode_idle_minutes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from .config.settings import Settings
-from .llm.budget import Limits
 from .llm.plan import Plan
 
 
@@ -15,11 +14,12 @@ def model_plan(settings: Settings) -> Plan:
     return Plan(
         model=llm.model,
         models={str(purpose): names for purpose, names in llm.models.items()},
-        base=llm.api_base,
-        bases=dict(llm.api_bases),
+        api_base=llm.api_base,
+        api_bases=dict(llm.api_bases),
         key_file=llm.key_file,
         endpoint_hosts=llm.endpoint_hosts,
-        limits=Limits(llm.daily_tokens, llm.daily_cost),
+        daily_tokens=llm.daily_tokens,
+        daily_cost=llm.daily_cost,
         timeouts=msgspec.structs.asdict(llm.timeouts),
         idle_seconds=llm.idle_seconds,
         cache_entries=llm.cache_entries,

@@ -17,7 +17,7 @@ from ..config.kinds import Role
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..files.workspaces import Workspaces
-from ..llm.asking import LiveModel
+from ..llm.client import ModelClient
 from ..memory.checks import check_agent, shown
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
@@ -53,7 +53,7 @@ class Services(msgspec.Struct, frozen=True):
     """The parts of the daemon that calls are answered from."""
 
     agents: Agents
-    model: LiveModel
+    model: ModelClient
     thinking: Thinking
     replicas: Replicas
     verifier: Verifier

@@ -14,10 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import ThermoclineError
-from ..llm.plan import ModelStatus
 from ..memory import hot
 from ..memory import tree as trees
-from ..shapes.status import Problem
+from ..shapes.status import ModelStatus, Problem
 from ..shapes.sync import ReplicationStatus
 from ..shapes.upkeep import UpkeepBrief
 from ..store import documents, history, hot_rows, tree_rows

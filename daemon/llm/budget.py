@@ -1,39 +1,24 @@
-"""What may be spent on models in a day, in tokens and in money."""
+"""What models cost: the budget of a day, and the counts since the start."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from ..shapes.status import DayLimits, PurposeUsage, Spent
+
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
+_LATEST: Final = 256
 _UNDER_WAY: Final = ", and what is under way may cost the rest"
 
 Write = Callable[[Path, bytes], object]
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """The most for a day; 0 for no limit. The cost is in US dollars."""
-
-    tokens: int = 0
-    cost: float = 0.0
-
-
-class Spent(msgspec.Struct):
-    """What one day has cost.
-
-    Attributes:
-        unpriced: calls of models whose price is not known, and not in `cost`.
-    """
-
-    tokens: int = 0
-    cost: float = 0.0
-    calls: int = 0
-    unpriced: int = 0
 
 
 class Budget:
@@ -46,11 +31,11 @@ class Budget:
         path: where the counts are kept.
         write: replaces a file durably.
         now: seconds since the epoch.
-        limits: looked up each time.
+        limits: gives the limits in force.
     """
 
     def __init__(
-        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], Limits]
+        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], DayLimits]
     ) -> None:
         self._path = path
         self._write = write
@@ -93,7 +78,7 @@ class Budget:
         return self._days.get(self.day, Spent())
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DayLimits:
         """What today may cost."""
         return self._limits()
 
@@ -147,3 +132,78 @@ class Budget:
 def _money(dollars: float) -> str:
     """Cents, and of less than ten of them two digits: a model's answer may cost a hundredth."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
+
+
+class UsageCounts:
+    """Questions and their cost since the start, by purpose."""
+
+    def __init__(self) -> None:
+        self._purposes: dict[str, _Counts] = {}
+        self._cleared: Counter[str] = Counter()
+
+    def called(self, purpose: str, cleared: dict[str, int]) -> None:
+        """A question was asked, and so many secrets were taken out of it."""
+        self._of(purpose).calls += 1
+        self._cleared.update(cleared)
+
+    def answered(self, purpose: str, seconds: float | None, *, repaired: bool) -> None:
+        """A question was answered; `seconds` None from the cache."""
+        counts = self._of(purpose)
+        counts.repaired += repaired
+        if seconds is None:
+            counts.cached += 1
+        else:
+            counts.seconds.append(seconds)
+
+    def failed(self, purpose: str, code: str) -> None:
+        """A question got no usable reply."""
+        counts = self._of(purpose)
+        counts.errors += 1
+        counts.last_error = code
+
+    def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+        """A request to a model has cost this much."""
+        counts = self._of(purpose)
+        counts.tokens_in += tokens_in
+        counts.tokens_out += tokens_out
+        counts.cost += cost or 0.0
+
+    def purposes(self) -> dict[str, PurposeUsage]:
+        """The numbers of each purpose that was asked for."""
+        return {name: counts.shown() for name, counts in self._purposes.items()}
+
+    def cleared(self) -> dict[str, int]:
+        """How many secrets of each kind were kept from models."""
+        return dict(self._cleared)
+
+    def _of(self, purpose: str) -> _Counts:
+        return self._purposes.setdefault(purpose, _Counts())
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.calls = self.errors = self.cached = self.repaired = 0
+        self.tokens_in = self.tokens_out = 0
+        self.cost = 0.0
+        self.seconds: deque[float] = deque(maxlen=_LATEST)
+        self.last_error: str | None = None
+
+    def shown(self) -> PurposeUsage:
+        ranked = sorted(self.seconds)
+        return PurposeUsage(
+            calls=self.calls,
+            errors=self.errors,
+            cached=self.cached,
+            repaired=self.repaired,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            cost=round(self.cost, 6),
+            p50_seconds=_percentile(ranked, 0.5),
+            p95_seconds=_percentile(ranked, 0.95),
+            last_error=self.last_error,
+        )
+
+
+def _percentile(ranked: list[float], share: float) -> float:
+    """The smallest value that so large a share does not exceed."""
+    return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4) if ranked else 0.0

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from .model import Asked
+from .model import Question
 
 _LONGEST_ANSWER: Final = 65_536
 
@@ -56,6 +56,6 @@ class Cache:
             self._answers.popitem(last=False)
 
 
-def key_of(models: Sequence[str], asked: Asked, schema: str) -> bytes:
+def key_of(models: Sequence[str], question: Question, schema: str) -> bytes:
     """What makes two questions the same: who is asked, every word, and the form of the reply."""
-    return hashlib.sha256(msgspec.json.encode((models, asked, schema))).digest()
+    return hashlib.sha256(msgspec.json.encode((models, question, schema))).digest()

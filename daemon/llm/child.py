@@ -19,8 +19,8 @@ from .wire import (
     Cancel,
     Failed,
     FromWorker,
+    LitellmLoaded,
     Load,
-    Loaded,
     Ready,
     Setup,
     ToWorker,
@@ -256,7 +256,7 @@ class Child:
             case Ready():
                 if not self._ready.done():
                     self._ready.set_result(None)
-            case Loaded(version=version, why=why):
+            case LitellmLoaded(version=version, why=why):
                 self._take_loaded(version, why)
             case Answered(number=number) | Failed(number=number):
                 future = self._waiting.pop(number, None)

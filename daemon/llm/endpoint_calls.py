@@ -120,7 +120,7 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
 
 def _body(ask: Ask, form: str) -> Json:
     system, *others = ask.messages
-    told = f"{system.content}\n\n{form}\n{ask.wanted.words}"
+    told = f"{system.content}\n\n{form}\n{ask.form.words}"
     limits = {"max_tokens": ask.max_tokens, "temperature": ask.temperature}
     assert ask.endpoint is not None
     if style_of(ask.endpoint) == "plain":

@@ -147,13 +147,13 @@ class LiteLlm:
     def _messages(self, ask: Ask, way: _Way) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = [msgspec.to_builtins(one) for one in ask.messages]
         if not way.structured:
-            messages[0]["content"] += f"\n\n{self._form}\n{ask.wanted.words}"
+            messages[0]["content"] += f"\n\n{self._form}\n{ask.form.words}"
         return messages
 
     def _form_of(self, ask: Ask, way: _Way) -> dict[str, Any]:
         form: dict[str, Any] = {}
         if way.structured:
-            schema = {"name": ask.wanted.name, "schema": ask.wanted.schema, "strict": True}
+            schema = {"name": ask.form.name, "schema": ask.form.schema, "strict": True}
             form["response_format"] = {"type": "json_schema", "json_schema": schema}
         if way.streamed:
             form["stream"] = True

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from ..errors import ModelUnavailable
-from .model import Asked, Reply
+from .model import ModelReply, Question
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class ScriptedModel:
 
     def __init__(self, answers: Mapping[str, list[object]]) -> None:
         self._answers = {purpose: list(several) for purpose, several in answers.items()}
-        self.asked: list[Asked] = []
+        self.asked: list[Question] = []
 
     def available(self, purpose: str) -> bool:
         """Whether it has anything to say."""
@@ -34,25 +34,25 @@ class ScriptedModel:
 
     async def ask(
         self,
-        asked: Asked,
+        question: Question,
         kind: type[T],
         *,
         deadline: float | None = None,  # noqa: ARG002 - it answers at once
         endpoint: str | None = None,
-    ) -> Reply[T]:
+    ) -> ModelReply[T]:
         """The next answer for the purpose.
 
         Raises:
             ModelUnavailable: there is none, or none any more.
         """
-        self.asked.append(asked)
-        left = self._answers.get(asked.purpose)
+        self.asked.append(question)
+        left = self._answers.get(question.purpose)
         if not left:
-            raise ModelUnavailable(f"no model is configured for {asked.purpose}")
+            raise ModelUnavailable(f"no model is configured for {question.purpose}")
         said = left.pop(0)
         if isinstance(said, Exception):
             raise said
-        return Reply(
+        return ModelReply(
             value=msgspec.convert(said, kind, from_attributes=True),
             model=endpoint or "scripted",
             tokens_in=0,

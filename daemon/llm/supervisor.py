@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from ..shapes.status import WorkerState
 from .child import Child
 from .failures import CallFailed
 from .wire import Answered, Ask, Setup
@@ -32,23 +33,6 @@ class Patience(msgspec.Struct, frozen=True):
     start: float = 20.0
     load: float = 90.0
     grace: float = 5.0
-
-
-class WorkerState(msgspec.Struct, frozen=True):
-    """The model's process at a glance.
-
-    Attributes:
-        pid: None while it does not run.
-        litellm: the version, once it is loaded.
-        starts: since the daemon started.
-        deaths: how often it ended though nobody had told it to.
-    """
-
-    pid: int | None
-    litellm: str | None
-    busy: bool
-    starts: int
-    deaths: int
 
 
 class Supervisor:

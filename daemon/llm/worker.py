@@ -24,8 +24,8 @@ from .wire import (
     Cancel,
     Failed,
     FromWorker,
+    LitellmLoaded,
     Load,
-    Loaded,
     Ready,
     Setup,
     ToWorker,
@@ -74,11 +74,13 @@ class Worker:
 
     async def _load(self) -> None:
         try:
-            self._say(Loaded(await self._models.load()))
+            self._say(LitellmLoaded(await self._models.load()))
         except Exception as error:  # noqa: BLE001 - a broken installation fails in its own way
             why = type(error).__name__ if error.__class__ is not ModuleNotFoundError else ""
             self._loading = None
-            self._say(Loaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed"))
+            self._say(
+                LitellmLoaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed")
+            )
 
     def _answered(self, number: int, task: asyncio.Task[FromWorker]) -> None:
         del self._tasks[number]

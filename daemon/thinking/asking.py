@@ -9,8 +9,8 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from ..errors import ModelUnavailable
-from ..llm.instructions import Prompts
-from ..llm.model import Asked, Model, Part, Reply
+from ..llm.model import Model, ModelReply, Part, Question
+from ..llm.questions import Prompts
 from ..shapes.common import Way
 from ..shapes.recall import Expense
 from .rule_process import RuleProcess
@@ -65,9 +65,9 @@ class Mind:
         self.rules = RuleProcess()
         self._prompts = prompts
 
-    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Asked:
+    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Question:
         """A question for a purpose; see `llm.instructions`."""
-        return self._prompts.asked(purpose, *parts, max_tokens=max_tokens)
+        return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
     def is_asked(self, purpose: str, wish: Wish) -> bool:
         """Whether a model is to be asked at all."""
@@ -75,7 +75,7 @@ class Mind:
             return wish.model
         return wish.endpoint is not None or self.model.available(purpose)
 
-    async def ask(self, asked: Asked, kind: type[R], wish: Wish) -> Reply[R]:
+    async def ask(self, asked: Question, kind: type[R], wish: Wish) -> ModelReply[R]:
         """Ask.
 
         Raises:
@@ -87,7 +87,7 @@ class Mind:
     async def think(
         self,
         wish: Wish,
-        asked: Asked,
+        asked: Question,
         kind: type[R],
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],
@@ -118,7 +118,7 @@ class Mind:
         return Thought(await by_rules(), "rule", why, spent)
 
 
-def spent_on(reply: Reply[R]) -> Expense:
+def spent_on(reply: ModelReply[R]) -> Expense:
     """What a reply took."""
     return Expense(
         model=reply.model,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..llm.instructions import read_prompts
 from ..llm.model import Model
+from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
 from ..store.agents import Agents
 from .asking import Mind

@@ -15,7 +15,7 @@ import pytest
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations

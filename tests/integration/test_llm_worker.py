@@ -19,21 +19,17 @@ import pytest_asyncio
 from model_server import Heard, ModelServer, Saying
 
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
-from thermocline.daemon.llm.asking import LiveModel
-from thermocline.daemon.llm.attempts import Attempts
-from thermocline.daemon.llm.budget import Budget, Limits
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.cache import Cache
+from thermocline.daemon.llm.budget import Budget, UsageCounts
+from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.metering import Meter
-from thermocline.daemon.llm.model import Asked, Part
+from thermocline.daemon.llm.client import ModelClient, build_model
+from thermocline.daemon.llm.model import Part, Question
 from thermocline.daemon.llm.plan import Plan
-from thermocline.daemon.llm.resting import Resting
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
-from thermocline.daemon.llm.usage import Usage
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.shapes.status import DayLimits
 from thermocline.daemon.store import atomic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,17 +41,23 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.model import Asked, Part
+from thermocline.daemon.llm.client import build_model
+from thermocline.daemon.llm.model import Part, Question
 from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 async def main(url, folder):
-    around = Around(os.environ, Path(folder), atomic.write, clear, Problems())
-    model = build_model(Plan, around)
-    asked = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
+    model = build_model(
+        Plan,
+        env=os.environ,
+        state_dir=Path(folder),
+        write=atomic.write,
+        clear=clear,
+        problems=Problems(),
+    )
+    asked = Question("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
         await asyncio.sleep(0.01)
@@ -98,19 +100,22 @@ class Rig:
         self.supervisor = supervisor
         self.model = self.made()
 
-    def made(self) -> LiveModel:
+    def made(self) -> ModelClient:
         """The model, as after a restart."""
         file = self.folder / "usage.json"
-        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan.limits)
+        budget = Budget(
+            file,
+            atomic.write,
+            lambda: self.now,
+            lambda: DayLimits(self.plan.daily_tokens, self.plan.daily_cost),
+        )
         budget.load()
-        clock = time.monotonic
-        return LiveModel(
+        return ModelClient(
             lambda: self.plan,
-            {},
+            MeteredCalls(self.supervisor, budget, UsageCounts(), self.problems),
+            Failover(time.monotonic, asyncio.sleep, Random(1)),
             read_prompts(),
-            Meter(self.supervisor, budget, Usage(), self.problems),
-            Attempts(Resting(clock), clock, asyncio.sleep, Random(1)),
-            Cache(lambda: 100),
+            {},
             clear,
             self.problems,
         )
@@ -126,9 +131,9 @@ class Rig:
         return caught.value
 
 
-def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Asked:
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Question:
     parts = tuple(Part("note", text) for text in texts)
-    return Asked(purpose, "Distil it.", parts, max_tokens, 0.0)
+    return Question(purpose, "Distil it.", parts, max_tokens, 0.0)
 
 
 async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
@@ -187,29 +192,21 @@ def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Ri
         tmp_path,
         supervisor,
         model="openai/some-model",
-        base=model_server.base,
+        api_base=model_server.base,
         key_file=str(tmp_path / "key"),
         timeouts={"distil": 20.0},
     )
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
+async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     """`build(plan)` makes a model with a process of its own; all are closed after the test."""
-    made: list[LiveModel] = []
+    made: list[ModelClient] = []
 
-    def one(plan: Plan, **around: Any) -> LiveModel:
+    def one(plan: Plan, **around: Any) -> ModelClient:
         given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
-            build_model(
-                lambda: plan,
-                Around(
-                    state_dir=tmp_path,
-                    write=atomic.write,
-                    clear=clear,
-                    **given,
-                ),
-            )
+            build_model(lambda: plan, state_dir=tmp_path, write=atomic.write, clear=clear, **given)
         )
         return made[-1]
 
@@ -510,14 +507,15 @@ async def test_a_key_file_that_everybody_can_read_is_told(
 
 async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
     bases = {"deepseek": model_server.base}
-    rig.plan = msgspec.structs.replace(rig.plan, bases=bases, models={"distil": ("deepseek/d",)})
+    models = {"distil": ("deepseek/d",)}
+    rig.plan = msgspec.structs.replace(rig.plan, api_bases=bases, models=models)
     model_server.says(FACT)
     await rig.ask()
     assert KEY not in str(model_server.heard[0].headers)
 
 
 async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, base="http://192.0.2.1/v1")
+    rig.plan = msgspec.structs.replace(rig.plan, api_base="http://192.0.2.1/v1")
     error = await rig.refused()
     assert "cannot send a key over http://" in error.message
 
@@ -603,7 +601,7 @@ async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
 async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=150))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=150)
     model_server.usually = Saying(FACT, tokens=(140, 20))
     assert rig.model.available("distil")
     await rig.ask("a")
@@ -706,7 +704,7 @@ async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
 async def test_an_endpoint_gets_no_key_and_costs_no_budget(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=1))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=1)
     model_server.usually = Saying(FACT)
     for number in range(2):
         await rig.ask(str(number), endpoint=model_server.base)
@@ -858,7 +856,7 @@ async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
 async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
     kills: int, through: str, build: Any, model_server: ModelServer
 ) -> None:
-    plan = Plan(model="openai/some-model", base=model_server.base, timeouts={"distil": 60.0})
+    plan = Plan(model="openai/some-model", api_base=model_server.base, timeouts={"distil": 60.0})
     model = build(plan)
     how = {"endpoint": model_server.plain} if through == "endpoint" else {}
     files = slowest = 0.0

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import OBSERVED, Memory

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "importers": {"memory", "store"},
     "recall": {"memory", "store"},
     "files": {"memory", "store", "runtime"},
-    "llm": {"memory", "runtime"},
+    "llm": {"memory", "runtime", "shapes"},
     "thinking": {"memory", "store", "recall", "llm", "runtime", "shapes"},
     "upkeep": {"memory", "store", "runtime", "shapes"},
     "replication": {"memory", "store", "config", "runtime", "shapes"},

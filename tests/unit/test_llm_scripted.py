@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.model import Asked, Model, Part
+from thermocline.daemon.llm.model import Model, Part, Question
 from thermocline.daemon.llm.scripted import ScriptedModel
 
-TREE = Asked("tree", "search", (Part("question", "where?"),), 100, 0.0)
+TREE = Question("tree", "search", (Part("question", "where?"),), 100, 0.0)
 
 
 class Choice(msgspec.Struct):

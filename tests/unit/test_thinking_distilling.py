@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.distilling import best, distilled_size
 from thermocline.daemon.memory.distilling import distil as rules_distil

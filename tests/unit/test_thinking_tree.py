@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.tree import TreeLimits, add, fit
 from thermocline.daemon.memory.tree_nodes import Node
