@@ -298,7 +298,7 @@ def _upkeep(
         problems=problems,
         clock=Clock(LocalZone()),
         schedules=schedules,
-        advisor=Advice(thinking.mind),
+        advisor=Advice(thinking.model),
     )
 
 

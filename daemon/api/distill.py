@@ -15,11 +15,11 @@ from ..memory.distilling import Distilled, stages_of
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..shapes.common import Way
 from ..shapes.recall import Expense
-from ..thinking import distilling
-from ..thinking.asking import Thought, Wish
-from ..thinking.distilling import Measure
+from ..thinking import distillation
+from ..thinking.distillation import Measure
 from ..thinking.filing import category_for
 from ..thinking.keeping import keep, memory_of
+from ..thinking.model_or_rules import AskOptions, Derived
 from .calls import Call, Reply, Route
 
 # So many texts of a batch are thought about at once; a small device has no more processors.
@@ -114,7 +114,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
     body: DistilBody
     measure: Measure
-    wish: Wish
+    wish: AskOptions
     category: str
 
 
@@ -159,20 +159,20 @@ def _wanted(call: Call, body: DistilBody) -> _Wanted:
             settings.aggression if body.aggression is None else body.aggression,
             settings.max_distilled_bytes if body.max_bytes is None else body.max_bytes,
         ),
-        Wish(model=by_model, endpoint=body.llm_endpoint),
+        AskOptions(model=by_model, endpoint=body.llm_endpoint),
         checks.check_category(body.category or DEFAULT_CATEGORY, call.settings.tree.max_depth),
     )
 
 
 async def _distilled(call: Call, text: str, wanted: _Wanted) -> DistilledView:
-    mind, measure = call.services.thinking.mind, wanted.measure
+    model, measure = call.services.thinking.model, wanted.measure
     if wanted.body.facts:
-        several = await distilling.facts(text, measure, mind, wanted.wish)
-        found, best = several.value, await distilling.best(several.value, text, mind)
+        several = await distillation.facts(text, measure, model, wanted.wish)
+        found, best = several.value, await distillation.best(several.value, text, model)
         view = _view(text, best, several)
         view.facts = found
     else:
-        single = await distilling.distil(text, measure, mind, wanted.wish)
+        single = await distillation.distil(text, measure, model, wanted.wish)
         found = [single.value]
         view = _view(text, single.value, single)
     if not wanted.body.core_summary:
@@ -182,7 +182,7 @@ async def _distilled(call: Call, text: str, wanted: _Wanted) -> DistilledView:
     return view
 
 
-def _view(text: str, best: Distilled, thought: Thought[Any]) -> DistilledView:
+def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledView:
     stages = stages_of(text, best)
     return DistilledView(
         distilled=best,

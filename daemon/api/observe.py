@@ -15,8 +15,8 @@ from ..shapes.recall import Expense
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Said
-from ..thinking.asking import Wish
 from ..thinking.extraction import Extracted
+from ..thinking.model_or_rules import AskOptions
 from .calls import Call, Reply, Route
 from .views import MemoryView, memory_view
 
@@ -111,7 +111,7 @@ async def _read_now(
     listener = call.services.thinking.listener
     left: Conversation | None = heard
     try:
-        wish = Wish(model=body.llm, endpoint=body.llm_endpoint)
+        wish = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
         read = await listener.read_now(call.agent, store, heard, wish)
         left = await store.read(lambda db: conversations.find(db, heard.id))
     finally:

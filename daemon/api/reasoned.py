@@ -11,8 +11,8 @@ from ..shapes.common import Way
 from ..shapes.recall import Expense
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from ..thinking.asking import Wish
-from ..thinking.reasoning import Reasoning
+from ..thinking.model_or_rules import AskOptions
+from ..thinking.tree_search import Reasoning
 from .calls import Call
 
 
@@ -65,7 +65,7 @@ async def reason(
     if mode not in {"llm", "hybrid"}:
         return None
     tree = await store.read(tree_rows.load)
-    wish = Wish(model=True, endpoint=endpoint)
+    wish = AskOptions(model=True, endpoint=endpoint)
     reasoner = call.services.thinking.reasoner
     if mode == "llm":
         return await reasoner.search(tree, question, wish)

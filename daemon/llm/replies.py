@@ -1,4 +1,4 @@
-"""The form of a reply as JSON Schema, and reading a reply as the value that was asked for.
+"""The form of a reply as JSON Schema; reading a reply as the value that was asked for.
 
 Models wrap their JSON in code fences, begin with a sentence or two, think aloud first, leave a
 comma before a bracket, or write Python's quotes. All of that is read; nothing is made up.
@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ..memory.distilling.plain import printable
 from .wire import ReplyForm
 
 T = TypeVar("T")
@@ -230,3 +231,14 @@ def _unwrapped(value: Json) -> Iterable[Json]:
     if isinstance(value, list) and len(value) == 1:
         return value
     return ([value],) if isinstance(value, dict) else ()
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """What a model said, fit to be stored: `text` on one line, `most` printable characters."""
+    return " ".join(printable(text).split())[:most].strip()
+
+
+def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
+    """The first `most` different values that are not blank, each on one line and cut."""
+    clean = dict.fromkeys(one_line(value, chars) for value in values)
+    return tuple(value for value in clean if value)[:most]

@@ -18,9 +18,9 @@ from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.conversations import Conversation
-from .asking import Mind, Wish
 from .episodes import sum_up, write_entry
 from .extraction import Extracted, extract_next
+from .model_or_rules import AskOptions, ModelOrRules
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
@@ -75,7 +75,7 @@ class Listener:
 
     Args:
         agents: the memories.
-        mind: what is asked.
+        model: what is asked.
         rhythm: looked up each time.
         problems: where it is told what cannot be done.
         zone: whose days are meant.
@@ -85,14 +85,14 @@ class Listener:
     def __init__(
         self,
         agents: Agents,
-        mind: Mind,
+        model: ModelOrRules,
         rhythm: Callable[[], Rhythm],
         problems: Problems,
         zone: dt.tzinfo,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._agents = agents
-        self._mind = mind
+        self._model = model
         self._rhythm = rhythm
         self._problems = problems
         self._zone = zone
@@ -122,16 +122,16 @@ class Listener:
         self._woken.set()
 
     async def read_now(
-        self, agent: str, store: AgentStore, conversation: Conversation, wish: Wish
+        self, agent: str, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         """Read all that is unread, without waiting for a pause.
 
         Raises:
             ThermoclineError: the memory cannot be read or written; what was read is stored.
-            InvalidInput: the endpoint that is wished for is no address.
+            InvalidInput: the endpoint is not an address.
         """
         async with self._lock((agent, conversation.id)):
-            return await self._read(store, conversation, wish)
+            return await self._read(store, conversation, options)
 
     async def run(self) -> None:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
@@ -263,7 +263,7 @@ class Listener:
         if conversation is None:
             return None
         if over or (due.read_at is not None and due.read_at <= now):
-            await self._read(store, conversation, Wish())
+            await self._read(store, conversation, AskOptions())
         if over and not await self._close(store, name):
             return _Due(None, now, self._clock() + self._rhythm().retry)
         conversation = await _find(store, name)
@@ -274,12 +274,12 @@ class Listener:
         return _Due(read_at, due.read_latest, now + rhythm.idle if over else due.close_at)
 
     async def _read(
-        self, store: AgentStore, conversation: Conversation, wish: Wish
+        self, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         found: list[Extracted] = []
         while True:
             extracted = await extract_next(
-                store, conversation.id, conversation.writer, self._mind, wish, self._zone
+                store, conversation.id, conversation.writer, self._model, options, self._zone
             )
             if extracted is None:
                 return found
@@ -293,7 +293,7 @@ class Listener:
         if conversation.entry is None:
             patient = conversation.tries < _TRIES
             try:
-                await sum_up(store, conversation, self._mind, patient=patient)
+                await sum_up(store, conversation, self._model, patient=patient)
             except ModelUnavailable:
                 await store.write(partial(conversations.failed, key=name))
                 return False

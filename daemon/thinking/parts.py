@@ -11,21 +11,21 @@ from ..llm.model import Model
 from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
 from ..store.agents import Agents
-from .asking import Mind
 from .listening import Listener, Rhythm
-from .reasoning import Reasoner
+from .model_or_rules import ModelOrRules
+from .tree_search import Reasoner
 
 
 class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model.
 
     Attributes:
-        mind: asks it.
+        model: asks it, or goes by the rules.
         reasoner: searches the tree with it.
         listener: reads conversations, with it or without.
     """
 
-    mind: Mind
+    model: ModelOrRules
     reasoner: Reasoner
     listener: Listener
 
@@ -33,7 +33,7 @@ class Thinking(msgspec.Struct, frozen=True):
         """Give up what is under way."""
         await self.listener.close()
         await self.reasoner.close()
-        await self.mind.rules.close()
+        await self.model.rules.close()
 
 
 def build_thinking(
@@ -44,5 +44,5 @@ def build_thinking(
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
-    mind = Mind(model, read_prompts())
-    return Thinking(mind, Reasoner(mind), Listener(agents, mind, rhythm, problems, zone))
+    asked = ModelOrRules(model, read_prompts())
+    return Thinking(asked, Reasoner(asked), Listener(agents, asked, rhythm, problems, zone))

@@ -24,8 +24,8 @@ from thermocline.daemon.store.conversations import Said
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.transaction import Rules
-from thermocline.daemon.thinking.asking import Mind, Wish
 from thermocline.daemon.thinking.listening import Listener, Rhythm
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
 KEPT = "Ada prefers oolong tea in the morning"
@@ -64,7 +64,7 @@ class House:
 
     def fresh(self) -> Listener:
         """A listener as a daemon that starts has it."""
-        mind = Mind(self.model, read_prompts())
+        mind = ModelOrRules(self.model, read_prompts())
         return Listener(self.agents, mind, lambda: self.rhythm, self.problems, dt.UTC)
 
     @asynccontextmanager
@@ -268,7 +268,7 @@ async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: 
             async with house.agents.use("default", create=True) as store:
                 found = await store.read(lambda db: conversations.find(db, "c"))
                 assert found is not None
-                await house.listener.read_now("default", store, found, Wish())
+                await house.listener.read_now("default", store, found, AskOptions())
     texts = await house.texts()
     assert len(texts) == len(set(texts)) == 20
 

@@ -20,7 +20,7 @@ R = TypeVar("R")
 _USELESS: Final = "the model's reply says nothing of use"
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a model is to be asked, and how.
 
     Attributes:
@@ -35,7 +35,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-class Thought(msgspec.Struct, Generic[V], frozen=True):
+class Derived(msgspec.Struct, Generic[V], frozen=True):
     """A result, and which way it was made.
 
     Attributes:
@@ -49,7 +49,7 @@ class Thought(msgspec.Struct, Generic[V], frozen=True):
     spent: Expense | None = None
 
 
-class Mind:
+class ModelOrRules:
     """A model together with the instructions for each purpose.
 
     Args:
@@ -66,56 +66,58 @@ class Mind:
         self._prompts = prompts
 
     def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Question:
-        """A question for a purpose; see `llm.instructions`."""
+        """A question for a purpose; see `llm.questions`."""
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
-    def is_asked(self, purpose: str, wish: Wish) -> bool:
+    def is_asked(self, purpose: str, options: AskOptions) -> bool:
         """Whether a model is to be asked at all."""
-        if wish.model is not None:
-            return wish.model
-        return wish.endpoint is not None or self.model.available(purpose)
+        if options.model is not None:
+            return options.model
+        return options.endpoint is not None or self.model.available(purpose)
 
-    async def ask(self, asked: Question, kind: type[R], wish: Wish) -> ModelReply[R]:
+    async def ask(self, asked: Question, kind: type[R], options: AskOptions) -> ModelReply[R]:
         """Ask.
 
         Raises:
             ModelUnavailable: no use is to be expected of a model now.
-            InvalidInput: the endpoint that is wished for is no address.
+            InvalidInput: the endpoint is not an address.
         """
-        return await self.model.ask(asked, kind, deadline=wish.seconds, endpoint=wish.endpoint)
+        return await self.model.ask(
+            asked, kind, deadline=options.seconds, endpoint=options.endpoint
+        )
 
     async def think(
         self,
-        wish: Wish,
+        options: AskOptions,
         asked: Question,
         kind: type[R],
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],
-    ) -> Thought[V]:
+    ) -> Derived[V]:
         """Ask, or go by rules.
 
         Args:
-            wish: what the caller wants.
+            options: what the caller wants.
             asked: the question.
             kind: of the reply.
             made: makes the result of a reply; None where that is of no use. Called on a thread.
             by_rules: makes it without a model.
 
         Raises:
-            InvalidInput: the endpoint that is wished for is no address.
+            InvalidInput: the endpoint is not an address.
         """
         why, spent = "", None
-        if self.is_asked(asked.purpose, wish):
+        if self.is_asked(asked.purpose, options):
             try:
-                reply = await self.ask(asked, kind, wish)
+                reply = await self.ask(asked, kind, options)
             except ModelUnavailable as error:
                 why = error.in_full
             else:
                 value, spent = await asyncio.to_thread(made, reply.value), spent_on(reply)
                 if value is not None:
-                    return Thought(value, "llm", "", spent)
+                    return Derived(value, "llm", "", spent)
                 why = _USELESS
-        return Thought(await by_rules(), "rule", why, spent)
+        return Derived(await by_rules(), "rule", why, spent)
 
 
 def spent_on(reply: ModelReply[R]) -> Expense:

@@ -8,14 +8,14 @@ from typing import Final, get_args
 import msgspec
 
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory import distilling as rules
 from ..memory.distilling import Distilled
 from ..memory.distilling.feelings import NEUTRAL
 from ..memory.distilling.speech import role_of
 from ..memory.metadata import extract
 from ..memory.records import Metadata, Outcome
-from .asking import Mind, Thought, Wish
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # Of a longer text a model is given what the rules think worth keeping.
 _LONGEST: Final = 24_000
@@ -43,7 +43,7 @@ class Measure(msgspec.Struct, frozen=True):
     max_bytes: int = 100
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldFact(msgspec.Struct, frozen=True):
     """A model's reply about one fact."""
 
     fact: str
@@ -54,15 +54,17 @@ class Told(msgspec.Struct, frozen=True):
     outcome: str = "ongoing"
 
 
-async def distil(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[Distilled]:
+async def distil(
+    text: str, measure: Measure, model: ModelOrRules, options: AskOptions
+) -> Derived[Distilled]:
     """The one thing that `text` is most worth remembering for."""
-    given = await _given(text, measure, mind, wish)
-    return await mind.think(
-        wish,
-        mind.question("distil", Part("text", given)),
-        Told,
+    given = await _given(text, measure, model, options)
+    return await model.think(
+        options,
+        model.question("distil", Part("text", given)),
+        ToldFact,
         lambda told: _distilled(told, text, extract(text), measure),
-        lambda: mind.rules.run(
+        lambda: model.rules.run(
             len(text),
             rules.distil,
             text,
@@ -72,15 +74,17 @@ async def distil(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought
     )
 
 
-async def facts(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[list[Distilled]]:
+async def facts(
+    text: str, measure: Measure, model: ModelOrRules, options: AskOptions
+) -> Derived[list[Distilled]]:
     """Every statement of `text` worth keeping, in the order of the text."""
-    given = await _given(text, measure, mind, wish)
-    return await mind.think(
-        wish,
-        mind.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
-        list[Told],
+    given = await _given(text, measure, model, options)
+    return await model.think(
+        options,
+        model.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
+        list[ToldFact],
         lambda told: _several(told[:_MOST_FACTS], text, extract(text), measure),
-        lambda: mind.rules.run(
+        lambda: model.rules.run(
             len(text),
             rules.facts,
             text,
@@ -90,22 +94,24 @@ async def facts(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[
     )
 
 
-async def best(found: Sequence[Distilled], text: str, mind: Mind) -> Distilled:
+async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Distilled:
     """The fact of `text` that says most; what the rules say where there is none."""
-    return await mind.rules.run(len(text), rules.best, found, text)
+    return await model.rules.run(len(text), rules.best, found, text)
 
 
-async def _given(text: str, measure: Measure, mind: Mind, wish: Wish) -> str:
+async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskOptions) -> str:
     """What a model is given of a text."""
-    if len(text) <= _LONGEST or not mind.is_asked("distil", wish):
+    if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
-    kept = await mind.rules.run(
+    kept = await model.rules.run(
         len(text), rules.facts, text, aggression=measure.aggression, max_bytes=_REDUCED_BYTES
     )
     return "\n".join(distilled.fact for distilled in kept)[:_LONGEST]
 
 
-def _distilled(told: Told, text: str, references: Metadata, measure: Measure) -> Distilled | None:
+def _distilled(
+    told: ToldFact, text: str, references: Metadata, measure: Measure
+) -> Distilled | None:
     fact = one_line(told.fact)
     if not fact:
         return None
@@ -132,7 +138,7 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _several(
-    told: Sequence[Told], text: str, references: Metadata, measure: Measure
+    told: Sequence[ToldFact], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
     """The facts, each with the references that stand in it; what stands in none is the first's."""
     found = [one for one in told if one_line(one.fact)]
