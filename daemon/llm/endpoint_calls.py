@@ -18,7 +18,6 @@ from .failures import CallFailed, of_status, pause_of, without
 from .wire import LONGEST_REPLY, Answered, Ask
 
 _LONGEST_BODY: Final = 4 << 20
-_EVENTS: Final = "text/event-stream"
 _PLAIN_FIELDS: Final = ("text", "response", "content")
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 # What EvoClaw's tools name; most local servers take it for the model that they have.
@@ -111,8 +110,6 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
         pause = pause_of(response.headers.get("Retry-After"))
         raise of_status(f"the endpoint {url}", response.status, said, pause)
     try:
-        if response.content_type == _EVENTS:
-            return _streamed(ask.number, content)
         return _whole(ask.number, msgspec.json.decode(content))
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
         raise CallFailed("nonsense", f"the endpoint {url} answers with something else") from None
@@ -149,19 +146,6 @@ def _whole(number: int, body: Json) -> Answered:
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
     )
-
-
-def _streamed(number: int, content: bytes) -> Answered:
-    """The answer of a server that streams although it was not asked to."""
-    text, finish = "", "stop"
-    for line in content.splitlines():
-        data = line.removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or data == b"[DONE]":
-            continue
-        for choice in msgspec.json.decode(data).get("choices") or ():
-            text += (choice.get("delta") or {}).get("content") or ""
-            finish = choice.get("finish_reason") or finish
-    return Answered(number, text[:LONGEST_REPLY], finish)
 
 
 class _NotAllowed(OSError):
