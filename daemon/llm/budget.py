@@ -22,10 +22,10 @@ Write = Callable[[Path, bytes], object]
 
 
 class Budget:
-    """Counts what is spent, by the device's own days, and says when it is enough.
+    """What was spent on each day of the device's time zone, and whether the limit is reached.
 
-    What was counted survives a restart once `save` has returned. A clock that is set back finds
-    the count of that day again, so that no day has two budgets.
+    Counts survive a restart once `save` has returned. After the clock is set back, the counts of
+    that day are used again, so that no day has two budgets.
 
     Args:
         path: where the counts are kept.
@@ -48,10 +48,10 @@ class Budget:
         """Read the counts. Blocking.
 
         Returns:
-            Where a damaged file was set aside, in whose place the counts begin anew; else None.
+            The name under which a damaged file was set aside; counting then starts at zero.
 
         Raises:
-            OSError: it cannot be read, or not be set aside; it counts as none all the same.
+            OSError: it cannot be read, or not be set aside; counting starts at zero.
         """
         try:
             content = self._path.read_bytes()
@@ -85,8 +85,8 @@ class Budget:
     def why_spent(self) -> str | None:
         """Which limit is reached, in words; None while there is room.
 
-        Requests under way count with what they may still cost: in dollars by what a token has
-        cost of late, and with nothing before the first price is known.
+        Requests under way count with the tokens they may still cost; in dollars at the latest
+        known price of a token, or not at all before one is known.
         """
         limits, today = self._limits(), self.today
         reserved = self._reserved * self._price()
@@ -99,11 +99,11 @@ class Budget:
         return None
 
     def reserve(self, tokens: int) -> None:
-        """Keep room for a request under way; `settle` gives it back."""
+        """Reserve tokens for a request under way, until `settle`."""
         self._reserved += tokens
 
     def settle(self, reserved: int, tokens: int, cost: float | None) -> None:
-        """Count what a request has really cost; `cost` None where the price is not known."""
+        """Count what a request has cost; `cost` is None where the price is not known."""
         self._reserved -= reserved
         if not tokens and not cost:
             return
@@ -116,21 +116,21 @@ class Budget:
             del self._days[old]
 
     def save(self) -> None:
-        """Write the counts down. Blocking.
+        """Write the counts to disk. Blocking.
 
         Raises:
-            OSError: the disk refused; what was there before is there still.
+            OSError: the disk refused; the file is unchanged.
         """
         self._write(self._path, msgspec.json.encode(self._days))
 
     def _price(self) -> float:
-        """Of a token, in dollars, on the last day that has cost anything."""
+        """Dollars per token on the last day that has cost anything."""
         latest = (self._days[day] for day in sorted(self._days, reverse=True))
         return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
 
 
 def _money(dollars: float) -> str:
-    """Cents, and of less than ten of them two digits: a model's answer may cost a hundredth."""
+    """Two decimals, or two digits below ten cents: an answer may cost a hundredth of a cent."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
 
 
@@ -142,12 +142,12 @@ class UsageCounts:
         self._cleared: Counter[str] = Counter()
 
     def called(self, purpose: str, cleared: dict[str, int]) -> None:
-        """A question was asked, and so many secrets were taken out of it."""
+        """Count a question, and the secrets that were taken out of it."""
         self._of(purpose).calls += 1
         self._cleared.update(cleared)
 
     def answered(self, purpose: str, seconds: float | None, *, repaired: bool) -> None:
-        """A question was answered; `seconds` None from the cache."""
+        """Count an answer; `seconds` is None if it came from the cache."""
         counts = self._of(purpose)
         counts.repaired += repaired
         if seconds is None:
@@ -156,24 +156,24 @@ class UsageCounts:
             counts.seconds.append(seconds)
 
     def failed(self, purpose: str, code: str) -> None:
-        """A question got no usable reply."""
+        """Count a question without a usable reply."""
         counts = self._of(purpose)
         counts.errors += 1
         counts.last_error = code
 
     def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
-        """A request to a model has cost this much."""
+        """Add what a request has cost."""
         counts = self._of(purpose)
         counts.tokens_in += tokens_in
         counts.tokens_out += tokens_out
         counts.cost += cost or 0.0
 
     def purposes(self) -> dict[str, PurposeUsage]:
-        """The numbers of each purpose that was asked for."""
+        """The counts of each purpose."""
         return {name: counts.shown() for name, counts in self._purposes.items()}
 
     def cleared(self) -> dict[str, int]:
-        """How many secrets of each kind were kept from models."""
+        """The number of secrets of each kind that were taken out."""
         return dict(self._cleared)
 
     def _of(self, purpose: str) -> _Counts:
@@ -205,5 +205,5 @@ class _Counts:
 
 
 def _percentile(ranked: list[float], share: float) -> float:
-    """The smallest value that so large a share does not exceed."""
+    """The smallest value that `share` of the values do not exceed."""
     return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4) if ranked else 0.0

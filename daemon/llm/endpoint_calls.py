@@ -58,7 +58,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
 
 
 async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
-    """The answer of any model there is: some servers insist on the name of one that they have."""
+    """The answer of any model: some servers insist on the name of one that they have."""
     try:
         return await _posted(session, url, ask, body)
     except CallFailed as error:
@@ -129,7 +129,7 @@ def _body(ask: Ask, form: str) -> Json:
 
 
 def _whole(number: int, body: Json) -> Answered:
-    """The answer in a body of either style."""
+    """The answer in a body of either protocol."""
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
         return Answered(number, texts[0][:LONGEST_REPLY], "stop")
@@ -153,7 +153,7 @@ class _NotAllowed(OSError):
 
 
 class _Allowed(AbstractResolver):
-    """Finds the addresses of a name, and only those that may be used."""
+    """Resolves a name to those of its addresses that may be used."""
 
     def __init__(self, *, anywhere: bool) -> None:
         self._anywhere = anywhere
@@ -184,4 +184,4 @@ def _literal_allowed(url: str, host: str, *, anywhere: bool) -> str:
 
 
 def _not_allowed(host: str) -> str:
-    return f"may not ask {host}: an endpoint is on this device, or in llm.endpoint_hosts"
+    return f"may not ask {host}: an endpoint must be on this device, or in llm.endpoint_hosts"

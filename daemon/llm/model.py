@@ -1,6 +1,6 @@
-"""The port to a language model, as those who ask it see it.
+"""The port to a language model: questions, replies, and the protocol.
 
-Whoever asks has a way of its own, by rules, and takes it on `ModelUnavailable`.
+Callers fall back to rules on `ModelUnavailable`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ModelReply(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Model(Protocol):
-    """A language model, or the lack of one."""
+    """A language model."""
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
@@ -102,7 +102,7 @@ class Model(Protocol):
             endpoint: a server to ask instead of the configured models, which gets no key.
 
         Raises:
-            ModelUnavailable: no use is to be expected of a model now; the message says why.
-            InvalidInput: the endpoint is no address.
+            ModelUnavailable: no model can answer now; the message says why.
+            InvalidInput: the endpoint is not an address.
         """
         ...

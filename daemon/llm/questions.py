@@ -1,6 +1,6 @@
 """Writing questions for models: instructions from files, and data that cannot pass as instructions.
 
-Whatever was stored or said by anybody stands between two lines with a marker. The marker is made
+Everything that was stored or said is put between two lines with a marker. The marker is made
 of random digits for each request, so that no text written before can hold it. Parts that stay the
 same from request to request get a marker made of the part and a secret of the process: it stays
 the same with them, and cannot be guessed either.

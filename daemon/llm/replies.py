@@ -108,7 +108,7 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
         given: the data of the question; a refusal in its words is a quotation.
 
     Raises:
-        UnreadableReply: there is none, or it is a refusal.
+        UnreadableReply: there is no such value, or it is a refusal.
     """
     why = "there is no JSON in it"
     for found in _values(text):

@@ -1,4 +1,4 @@
-"""A model that says what it was told to say, for the tests of whoever asks one."""
+"""An in-memory model with prepared answers, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ScriptedModel:
-    """Answers from memory, and notes what it was asked.
+    """Gives prepared answers, and records the questions.
 
     Args:
         answers: for each purpose what it says, in order: something that fits the kind that is
@@ -43,7 +43,7 @@ class ScriptedModel:
         """The next answer for the purpose.
 
         Raises:
-            ModelUnavailable: there is none, or none any more.
+            ModelUnavailable: there is none, or none left.
         """
         self.asked.append(question)
         left = self._answers.get(question.purpose)

@@ -1,4 +1,4 @@
-"""What the daemon and the model's process say to each other: a JSON object a line."""
+"""Messages between the daemon and the models' process: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Nobody waits for this request any more; `Failed` with `cancelled` follows."""
+    """Cancel a request; `Failed` with `cancelled` follows."""
 
     number: int
 
@@ -138,7 +138,7 @@ def to_worker(data: bytes) -> ToWorker:
     """The message in a line from the daemon.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        msgspec.MsgspecError: it is not a message.
     """
     message: ToWorker = msgspec.json.decode(data, type=ToWorker)
     return message
@@ -148,7 +148,7 @@ def from_worker(data: bytes) -> FromWorker:
     """The message in a line from the model's process.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        msgspec.MsgspecError: it is not a message.
     """
     message: FromWorker = msgspec.json.decode(data, type=FromWorker)
     return message

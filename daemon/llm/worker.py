@@ -1,7 +1,7 @@
 """The model's process: it alone imports litellm, and it lives no longer than it is needed.
 
 It reads requests from its standard input and writes answers to its standard output, a JSON object
-a line. When the input ends, because the daemon closed it or is no more, the process ends at once,
+a line. When the input ends, because the daemon closed it or has died, the process ends at once,
 whatever it is doing. Keys come with the first message; the environment holds none. Whatever a
 library prints goes to standard error.
 """
@@ -85,7 +85,7 @@ class Worker:
     def _answered(self, number: int, task: asyncio.Task[FromWorker]) -> None:
         del self._tasks[number]
         if task.cancelled():
-            self._say(Failed(number, "cancelled", "nobody waits for it any more"))
+            self._say(Failed(number, "cancelled", "the request was cancelled"))
         else:
             self._say(task.result())
 

@@ -1,4 +1,4 @@
-"""Distilling a text by a model, or by rules; its references survive either way."""
+"""Distilling a text by a model or by rules; its references are kept either way."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def facts(
 
 
 async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Distilled:
-    """The fact of `text` that says most; what the rules say where there is none."""
+    """The fact of `text` that says most; without facts, what the rules distil."""
     return await model.rules.run(len(text), rules.best, found, text)
 
 
@@ -140,7 +140,7 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 def _several(
     told: Sequence[ToldFact], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
-    """The facts, each with the references that stand in it; what stands in none is the first's."""
+    """The facts, each with its own references; those of none go with the first."""
     found = [one for one in told if one_line(one.fact)]
     if not found:
         # No fact at all is an answer, unless a reference would be lost.

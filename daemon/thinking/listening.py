@@ -1,4 +1,4 @@
-"""Conversations as they happen: when their turns are read, and when they are summed up."""
+"""When the turns of a conversation are read, and when it is summed up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TROUBLE: Final = "observe_trouble"
 _FAILED: Final = "read_failed"
 # So many conversations are thought about at once; the others wait.
 _AT_ONCE: Final = 4
-# Who talks without a pause is read all the same, after so many times the pause.
+# Turns without a pause are read after this multiple of the pause.
 _LONGEST_TALK: Final = 10
 # How often a model that fails is worth another try before the rules sum up. A disk that refuses
 # is tried for ever, and no more seldom than this.
@@ -71,7 +71,7 @@ class _Due(msgspec.Struct):
 class Listener:
     """Reads buffered turns once there is a pause, and sums up what is over, in the background.
 
-    What is to be done stands in the buffers: a daemon that starts goes on with all of it.
+    All work is in the buffers on disk: after a restart the daemon continues with it.
 
     Args:
         agents: the memories.
@@ -152,7 +152,7 @@ class Listener:
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
-        """Break off what is under way: it stands in the buffers."""
+        """Cancel what is under way; it is still in the buffers."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -193,7 +193,7 @@ class Listener:
             except ShuttingDown:
                 return
             except (ThermoclineError, OSError):
-                # Whoever opens it tells why it cannot be read.
+                # Opening it reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
         self._ask_at = self._clock() + self._rhythm().retry
@@ -227,7 +227,7 @@ class Listener:
             text = f"cannot read a conversation of '{agent}': {error.message}"
             self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
             left = self._later(due)
-        except Exception as error:  # noqa: BLE001 - the turns wait for whoever mends it
+        except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
             left = self._baffled(agent, subject, error, due)
         else:
             self._problems.clear(_TROUBLE, subject)
@@ -239,7 +239,7 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Tell of what nobody has thought of."""
+        """Report an unexpected error."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"

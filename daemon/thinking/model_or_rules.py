@@ -1,4 +1,4 @@
-"""Asking a model, or going by rules where none is of use; which way it was is always told."""
+"""Asking a model, or using the rules where no model helps; the result says which it was."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Derived(msgspec.Struct, Generic[V], frozen=True):
-    """A result, and which way it was made.
+    """A result, and whether a model or the rules made it.
 
     Attributes:
-        why: why it was made by rules although a model was asked, or "".
+        why: why the rules made it although a model was asked, or "".
         spent: None where no model answered.
     """
 
@@ -50,11 +50,11 @@ class Derived(msgspec.Struct, Generic[V], frozen=True):
 
 
 class ModelOrRules:
-    """A model together with the instructions for each purpose.
+    """Asks a model with the instructions for a purpose, or falls back to the rules.
 
     Args:
-        model: to ask.
-        prompts: what it is told.
+        model: the model.
+        prompts: its instructions.
 
     Attributes:
         rules: runs the rules.
@@ -79,7 +79,7 @@ class ModelOrRules:
         """Ask.
 
         Raises:
-            ModelUnavailable: no use is to be expected of a model now.
+            ModelUnavailable: no model can answer now.
             InvalidInput: the endpoint is not an address.
         """
         return await self.model.ask(
@@ -94,7 +94,7 @@ class ModelOrRules:
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],
     ) -> Derived[V]:
-        """Ask, or go by rules.
+        """Ask a model, or use the rules.
 
         Args:
             options: what the caller wants.

@@ -1,4 +1,4 @@
-"""Having a model read a daily note; its references survive, whatever the model leaves out."""
+"""The facts of a daily note by a model; no reference of the note is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
 from .model_or_rules import AskOptions, ModelOrRules
 
-# So much of a note goes into one question; and so many questions are asked about one note.
+# The size of one question about a note, and the maximum number of questions per note.
 _CHUNK_CHARS: Final = 6_000
 _MOST_CHUNKS: Final = 20
 _MOST_CATEGORIES: Final = 20
@@ -116,7 +116,7 @@ def _fact(told: ToldNoteFact, chunk: str, first: int) -> NoteFact | None:
         text=text,
         category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
         importance=min(1.0, max(0.0, importance)),
-        # What does not stand in the note was made up.
+        # What is not in the note was made up.
         metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),
     )

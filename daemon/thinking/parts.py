@@ -1,4 +1,4 @@
-"""All that thinks, put together."""
+"""The parts that use a model, put together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model.
 
     Attributes:
-        model: asks it, or goes by the rules.
+        model: asks a model, or uses the rules.
         reasoner: searches the tree with it.
         listener: reads conversations, with it or without.
     """
@@ -30,7 +30,7 @@ class Thinking(msgspec.Struct, frozen=True):
     listener: Listener
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
         await self.listener.close()
         await self.reasoner.close()
         await self.model.rules.close()

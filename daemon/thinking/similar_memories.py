@@ -1,4 +1,4 @@
-"""Having a model make one memory of several that say much the same."""
+"""Merging similar memories into one by a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _THRESHOLD: Final = 0.55
 _MOST_CLUSTERS: Final = 20
 _LOOKED_AT: Final = 5_000
 _READ_AT_ONCE: Final = 500
-# The groups that a model would not join, of which so many are kept in model.
+# The groups that a model would not join, and how many of them are remembered.
 _KEY: Final = "left_apart"
 _MOST_LEFT_APART: Final = 1_000
 _LONGEST_TEXT: Final = 4_000
@@ -122,7 +122,7 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
 
 
 def _loses(text: str, cluster: Sequence[Memory]) -> bool:
-    """Whether a number or a reference of the memories does not stand in the text."""
+    """Whether a number or a reference of the memories is missing in the text."""
     numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
     if any(number not in text for number in numbers):
         return True
@@ -171,7 +171,7 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
 
 
 def _digest(cluster: Sequence[Memory]) -> str:
-    """What stands for these memories with these texts."""
+    """A digest of these memories with these texts."""
     said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
     return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
 

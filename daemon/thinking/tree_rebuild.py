@@ -24,7 +24,7 @@ from .model_or_rules import AskOptions, ModelOrRules
 _EXAMPLES: Final = 4
 _EXAMPLE_CHARS: Final = 100
 _MOST_EXAMPLES_CHARS: Final = 8_000
-# Of a category so many of the newest memories are looked at for what belongs below it.
+# How many of the newest memories of a category are checked for what belongs below it.
 _LOOKED_AT: Final = 2_000
 _FITS: Final = 0.99
 _SHORT: Final = 200
@@ -58,7 +58,7 @@ class Proposal(msgspec.Struct, frozen=True):
 async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[Operation]:
     """What a model would do with the tree; whether each makes sense is checked by who does it.
 
-    Where it wants a category below one that holds memories, those which are about that go there.
+    Memories of a category that belong in a new one below it are moved there.
 
     Raises:
         ModelUnavailable: no model answers usefully.

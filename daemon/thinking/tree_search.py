@@ -86,7 +86,7 @@ class Reasoner:
     async def search_within(
         self, tree: Tree, question: str, options: AskOptions, seconds: float
     ) -> Reasoning:
-        """Ask, but wait no longer than so many seconds; the answer may still come behind them.
+        """Ask, but wait at most `seconds`; a later answer goes into the cache.
 
         Raises:
             InvalidInput: the endpoint is not an address.
@@ -98,7 +98,7 @@ class Reasoner:
         return task.result() if done else Reasoning((), "rule", _LATE)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
         tasks = list(self._late)
         for task in tasks:
             task.cancel()
@@ -107,7 +107,7 @@ class Reasoner:
     def _forget(self, task: asyncio.Task[Reasoning]) -> None:
         self._late.discard(task)
         if not task.cancelled():
-            # Nobody may be there any more to be told of a fault.
+            # Nobody may wait for it any more.
             task.exception()
 
 
@@ -120,7 +120,7 @@ def described(tree: Tree) -> str:
 
 
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
-    """The choices that are of use: categories of the tree, each once, above the threshold."""
+    """The choices that are categories of the tree, each once, above the threshold."""
     known = {_key(path): path for path in tree}
     found: dict[str, Reasoned] = {}
     for choice in choices:
