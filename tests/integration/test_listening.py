@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents, Keeping

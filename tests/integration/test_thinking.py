@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import OBSERVED, Memory
 from thermocline.daemon.memory.tree_rebuild import Operation

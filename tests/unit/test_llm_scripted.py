@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.model import Model, Part, Question
-from thermocline.daemon.llm.scripted import ScriptedModel
 
 TREE = Question("tree", "search", (Part("question", "where?"),), 100, 0.0)
 

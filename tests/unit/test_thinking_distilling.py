@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.distilling import best, distilled_size
 from thermocline.daemon.memory.distilling import distil as rules_distil
 from thermocline.daemon.memory.metadata import extract

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
 from thermocline.daemon.memory.tree import TreeLimits, add, fit
 from thermocline.daemon.memory.tree_nodes import Node
 from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
