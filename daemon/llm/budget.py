@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from ..config.settings import Llm
 from ..shapes.status import DayLimits, PurposeUsage, Spent
 
 FILE: Final = "llm-usage.json"
@@ -31,16 +32,16 @@ class Budget:
         path: where the counts are kept.
         write: replaces a file durably.
         now: seconds since the epoch.
-        limits: gives the limits in force.
+        settings: gives the limits in force.
     """
 
     def __init__(
-        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], DayLimits]
+        self, path: Path, write: Write, now: Callable[[], float], settings: Callable[[], Llm]
     ) -> None:
         self._path = path
         self._write = write
         self._now = now
-        self._limits = limits
+        self._settings = settings
         self._days: dict[str, Spent] = {}
         self._reserved = 0
 
@@ -80,7 +81,8 @@ class Budget:
     @property
     def limits(self) -> DayLimits:
         """What today may cost."""
-        return self._limits()
+        settings = self._settings()
+        return DayLimits(settings.daily_tokens, settings.daily_cost)
 
     def why_spent(self) -> str | None:
         """Which limit is reached, in words; None while there is room.
@@ -88,7 +90,7 @@ class Budget:
         Requests under way count with the tokens they may still cost; in dollars at the latest
         known price of a token, or not at all before one is known.
         """
-        limits, today = self._limits(), self.today
+        limits, today = self.limits, self.today
         reserved = self._reserved * self._price()
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             text = f"{today.tokens:,} of {limits.tokens:,} tokens"

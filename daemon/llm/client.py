@@ -12,10 +12,11 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from ..config.settings import Llm
 from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
 from ..memory.secrets import Cleared
 from ..runtime.problems import Problems
-from ..shapes.status import CacheState, DayLimits, ModelState, ModelStatus
+from ..shapes.status import CacheState, ModelState, ModelStatus
 from .addresses import is_named
 from .budget import FILE, Budget, UsageCounts, Write
 from .cache import Cache, Cached, key_of
@@ -23,7 +24,6 @@ from .calls import Cost, Failover, MeteredCalls
 from .failures import CallFailed
 from .keys import Keys, is_open, key_file, read_keys
 from .model import PURPOSES, ModelReply, Question
-from .plan import Plan
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
 from .supervisor import Patience, Supervisor
@@ -71,7 +71,7 @@ class ModelClient:
 
     def __init__(
         self,
-        settings: Callable[[], Plan],
+        settings: Callable[[], Llm],
         calls: MeteredCalls,
         failover: Failover,
         prompts: Prompts,
@@ -92,8 +92,8 @@ class ModelClient:
         self._setup = Setup()
         self._missing_until = 0.0
         # The configurations with which a problem was reported, and with which the last call failed.
-        self._reported: Plan | None = None
-        self._failed: Plan | None = None
+        self._reported: Llm | None = None
+        self._failed: Llm | None = None
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
@@ -155,7 +155,7 @@ class ModelClient:
         """End the process; questions under way fail."""
         await self._calls.supervisor.close()
 
-    def _clear_outdated(self, settings: Plan) -> None:
+    def _clear_outdated(self, settings: Llm) -> None:
         """Clear problems of another day or another configuration; nobody may ask for long."""
         if self._calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
@@ -192,7 +192,7 @@ class ModelClient:
         setup = await self._prepared(endpoint)
         before = self._clock()
         await self._calls.supervisor.ready(setup, load=endpoint is None)
-        seconds = self._settings().seconds_for(purpose)
+        seconds: float = getattr(self._settings().timeouts, purpose)
         until = self._clock() + seconds if deadline is None else before + deadline
         request = _Request(question, form, models, endpoint, setup, cost, until, deadline is None)
         async with asyncio.timeout(until - self._clock()):
@@ -219,7 +219,7 @@ class ModelClient:
             self._failover.forget()
         return setup
 
-    async def _keys(self, settings: Plan) -> Keys:
+    async def _keys(self, settings: Llm) -> Keys:
         def found() -> tuple[Keys, str]:
             path = key_file(settings.key_file, self._env)
             return read_keys(path), str(path) if path is not None and is_open(path) else ""
@@ -309,7 +309,7 @@ class ModelClient:
 
 
 def build_model(
-    settings: Callable[[], Plan],
+    settings: Callable[[], Llm],
     *,
     env: Mapping[str, str],
     state_dir: Path,
@@ -331,11 +331,7 @@ def build_model(
         problems: where faults are reported.
         patience: how long the models' process is waited for.
     """
-
-    def limits() -> DayLimits:
-        return DayLimits(settings().daily_tokens, settings().daily_cost)
-
-    budget = Budget(state_dir / FILE, write, time.time, limits)
+    budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
     supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
     # Jitter needs no chance that cannot be guessed.

@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
+from ..config.settings import StoreSettings
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent, is_agent
 from . import atomic
 from .agent_store import AgentStore
 from .database import translate_os
+from .empty import EmptyStore
 from .engine import Surroundings
 from .opening import Place, has_database
 
@@ -25,22 +25,6 @@ _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
 # Behind the name of a folder that is being removed; no agent can be called so.
 _FORGOTTEN: Final = ".forgotten"
-
-
-class Keeping(msgspec.Struct, frozen=True):
-    """How long agents stay open, and how many."""
-
-    idle_close_seconds: float
-    max_open_agents: int
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """One agent in the list of all."""
-
-    id: str
-    open: bool
-    memories: int | None
-    size_bytes: int
 
 
 class Agents:
@@ -51,7 +35,7 @@ class Agents:
         workspaces: folders elsewhere, by agent.
         cache_kb: the page cache of each database connection.
         around: what the stores share.
-        keeping: gives how long they stay open.
+        settings: gives how long they stay open.
     """
 
     def __init__(
@@ -61,13 +45,13 @@ class Agents:
         workspaces: dict[str, Path],
         cache_kb: int,
         around: Surroundings,
-        keeping: Callable[[], Keeping],
+        settings: Callable[[], StoreSettings],
     ) -> None:
         self._folder = state_dir / "agents"
         self._workspaces = workspaces
         self._cache_kb = cache_kb
         self._around = around
-        self._keeping = keeping
+        self._settings = settings
         self._open: dict[str, AgentStore] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._uses: dict[str, int] = {}
@@ -75,7 +59,7 @@ class Agents:
 
     @contextlib.asynccontextmanager
     async def use(
-        self, agent: str, *, create: bool, quietly: bool = False
+        self, agent: str, *, create: bool, quietly: bool = False, or_empty: bool = False
     ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open as long as the block runs.
 
@@ -83,6 +67,7 @@ class Agents:
             agent: its id.
             create: whether a new memory may be begun. The default agent always may.
             quietly: this use does not keep it from being closed as idle.
+            or_empty: an agent that does not exist is read as one without memories.
 
         Raises:
             InvalidInput: the id is none.
@@ -90,6 +75,9 @@ class Agents:
         """
         check_agent(agent)
         if not create and agent != "default" and not self._exists(agent):
+            if or_empty:
+                yield EmptyStore(self._place_of(agent), self._around)
+                return
             raise NotFound(
                 f"no agent is called '{agent}'",
                 field="agent",
@@ -123,17 +111,16 @@ class Agents:
         names = {path.name for path in self._folder.glob("*") if is_agent(path.name)}
         return sorted({name for name in names if self._is_seen(name)} | self._open.keys())
 
-    def summary(self, agent: str, memories: int | None) -> Summary:
-        """What the list of agents says of one."""
-        folder = self._folder / agent
-        return Summary(agent, agent in self._open, memories, _size(folder))
+    def size_bytes(self, agent: str) -> int:
+        """What an agent's folder takes on the disk. Blocking."""
+        return _size(self._folder / agent)
 
     async def close_idle(self) -> None:
         """Close the agents that nobody uses, and those whose folder was removed."""
         for agent, store in self.open_stores().items():
             if not store.place.folder.exists():
                 await self._close(agent, unless_used=True)
-        await self._close_idle(self._keeping())
+        await self._close_idle(self._settings())
         # Nobody waits for a lock that is free.
         self._opening = {
             agent: lock
@@ -210,7 +197,7 @@ class Agents:
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
             if store is None:
-                await self._close_idle(self._keeping(), room_for=1)
+                await self._close_idle(self._settings(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store
         return store
@@ -229,14 +216,14 @@ class Agents:
             cache_kb=self._cache_kb,
         )
 
-    async def _close_idle(self, keeping: Keeping, room_for: int = 0) -> None:
+    async def _close_idle(self, settings: StoreSettings, room_for: int = 0) -> None:
         now = time.monotonic()
         idle = sorted(
             (store.last_used, agent) for agent, store in self._open.items() if not store.in_use
         )
-        surplus = max(0, len(self._open) + room_for - keeping.max_open_agents)
+        surplus = max(0, len(self._open) + room_for - settings.max_open_agents)
         for number, (used, agent) in enumerate(idle):
-            if number < surplus or now - used > keeping.idle_close_seconds:
+            if number < surplus or now - used > settings.idle_close_seconds:
                 await self._close(agent, unless_used=True)
 
     async def _close(self, agent: str, *, unless_used: bool = False) -> None:

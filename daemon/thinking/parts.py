@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from ..config.settings import Observe
 from ..llm.model import Model
 from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
 from ..store.agents import Agents
-from .listening import Listener, Rhythm
+from .listening import Listener
 from .model_or_rules import ModelOrRules
 from .tree_search import Reasoner
 
@@ -39,10 +40,10 @@ class Thinking(msgspec.Struct, frozen=True):
 def build_thinking(
     model: Model,
     agents: Agents,
-    rhythm: Callable[[], Rhythm],
+    observe: Callable[[], Observe],
     problems: Problems,
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
     asked = ModelOrRules(model, read_prompts())
-    return Thinking(asked, Reasoner(asked), Listener(agents, asked, rhythm, problems, zone))
+    return Thinking(asked, Reasoner(asked), Listener(agents, asked, observe, problems, zone))

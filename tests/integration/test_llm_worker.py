@@ -18,18 +18,17 @@ import pytest
 import pytest_asyncio
 from model_server import Heard, ModelServer, Saying
 
+from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
 from thermocline.daemon.llm.budget import Budget, UsageCounts
 from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
 from thermocline.daemon.llm.client import ModelClient, build_model
 from thermocline.daemon.llm.model import Part, Question
-from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.shapes.status import DayLimits
 from thermocline.daemon.store import atomic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,16 +40,16 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
+from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.client import build_model
 from thermocline.daemon.llm.model import Part, Question
-from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 async def main(url, folder):
     model = build_model(
-        Plan,
+        Llm,
         env=os.environ,
         state_dir=Path(folder),
         write=atomic.write,
@@ -93,7 +92,7 @@ class Rig:
     """
 
     def __init__(self, folder: Path, supervisor: Supervisor, **plan: Any) -> None:
-        self.plan = Plan(**plan)
+        self.plan = Llm(**plan)
         self.now = time.time()
         self.folder = folder
         self.problems = Problems()
@@ -103,12 +102,7 @@ class Rig:
     def made(self) -> ModelClient:
         """The model, as after a restart."""
         file = self.folder / "usage.json"
-        budget = Budget(
-            file,
-            atomic.write,
-            lambda: self.now,
-            lambda: DayLimits(self.plan.daily_tokens, self.plan.daily_cost),
-        )
+        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan)
         budget.load()
         return ModelClient(
             lambda: self.plan,
@@ -194,7 +188,7 @@ def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Ri
         model="openai/some-model",
         api_base=model_server.base,
         key_file=str(tmp_path / "key"),
-        timeouts={"distil": 20.0},
+        timeouts=ModelTimeouts(distil=20.0),
     )
 
 
@@ -203,7 +197,7 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     """`build(plan)` makes a model with a process of its own; all are closed after the test."""
     made: list[ModelClient] = []
 
-    def one(plan: Plan, **around: Any) -> ModelClient:
+    def one(plan: Llm, **around: Any) -> ModelClient:
         given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
             build_model(lambda: plan, state_dir=tmp_path, write=atomic.write, clear=clear, **given)
@@ -475,14 +469,14 @@ async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(r
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
-    rig.plan = Plan(model="openai/gpt-4o-mini")
+    rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
     assert error.in_full == (
         "there is no key for openai; put a valid key into the file of llm.key_file"
     )
     assert [problem.code for problem in rig.problems.standing()] == ["model_failing"]
     # What was wrong with a configuration is over with it, though nobody asks again.
-    rig.plan = Plan()
+    rig.plan = Llm()
     assert rig.model.status().state == "off"
     assert rig.problems.standing() == []
 
@@ -635,19 +629,19 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
 async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -> None:
     (tmp_path / "llm-usage.json").write_text("{")
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     (problem,) = problems.standing()
     assert (problem.code, problem.lasting) == ("model_usage_lost", False)
     assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
     (tmp_path / "llm-usage.json").unlink()
     (tmp_path / "llm-usage.json").mkdir()
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     assert "llm-usage.json: [Errno 21] Is a directory" in problems.standing()[0].message
 
 
 async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
-    model = build(Plan())
+    model = build(Llm())
     assert not model.available("distil")
     with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
         await model.ask(asked("x"), Fact)
@@ -760,7 +754,7 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
     build: Any, model_server: ModelServer
 ) -> None:
     env = dict(os.environ) | {"OPENAI_API_KEY": KEY, "AWS_SECRET_ACCESS_KEY": "x", "TZ": "UTC"}
-    model = build(Plan(), env=env)
+    model = build(Llm(), env=env)
     model_server.says(FACT)
     await model.ask(asked("x"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -808,7 +802,7 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(
 async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(idle_seconds=0.1))
+    model = build(Llm(idle_seconds=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -834,7 +828,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(), patience=Patience(start=30.0, grace=0.1))
+    model = build(Llm(), patience=Patience(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -854,7 +848,9 @@ async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
 async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
     kills: int, through: str, build: Any, model_server: ModelServer
 ) -> None:
-    plan = Plan(model="openai/some-model", api_base=model_server.base, timeouts={"distil": 60.0})
+    plan = Llm(
+        model="openai/some-model", api_base=model_server.base, timeouts=ModelTimeouts(distil=60.0)
+    )
     model = build(plan)
     how = {"endpoint": model_server.plain} if through == "endpoint" else {}
     files = slowest = 0.0
@@ -905,7 +901,7 @@ async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
 async def test_closing_ends_the_process_and_whoever_waits(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan())
+    model = build(Llm())
     model_server.says(Saying(late=True))
     waiting = asyncio.create_task(model.ask(asked("a"), Fact, endpoint=model_server.plain))
     await arrived(model_server, 1)
