@@ -19,7 +19,6 @@ import msgspec
 
 from thermocline.sync import Device, Waiting
 
-from .api.access import Gate
 from .api.bus import Bus
 from .api.calls import Services
 from .api.connections import Server
@@ -33,6 +32,7 @@ from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
 from .llm.client import ModelClient, build_model
 from .memory import secrets
+from .operations.access import Gate
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect

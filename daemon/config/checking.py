@@ -96,10 +96,10 @@ class _Checker:
     def fault(self, path: KeyPath, text: str) -> None:
         self.faults.append(Fault(self.source, dotted(path), text))
 
-    def value(self, kind: Any, value: Json, path: KeyPath) -> Json:
+    def value(self, kind: Any, value: Json, path: KeyPath, *, whole: bool = False) -> Json:
         """The value with its type, UNSET if it has a fault."""
         if is_section(kind):
-            return self.section(kind, value, path)
+            return self.section(kind, value, path, whole=whole)
         if get_origin(kind) is dict:
             return self.entries(kind, value, path)
         if kind is Grant:
@@ -109,10 +109,16 @@ class _Checker:
             self.fault(path, f"expected {allowed(kind)}, got {found(value)}")
         return converted
 
-    def section(self, struct: Any, value: Json, path: KeyPath) -> dict[str, Json]:
-        """The valid keys of a struct; keys may be missing."""
+    def section(
+        self, struct: Any, value: Json, path: KeyPath, *, whole: bool = False
+    ) -> dict[str, Json]:
+        """The valid keys of a struct; unless it has to be `whole`, keys may be missing."""
         fields = _fields(struct)
-        values = {}
+        values: dict[str, Json] = {}
+        if whole and isinstance(value, Pairs):
+            given = {name for name, _ in value}
+            for name in (name for name in fields if name not in given):
+                self.fault((*path, name), f"missing; expected {allowed(fields[name])}")
         for name, inner in self.pairs(value, path):
             if name not in fields:
                 self.fault((*path, name), unknown(name, path))
@@ -130,8 +136,7 @@ class _Checker:
             before = len(self.faults)
             if convert(name, key) is UNSET:
                 self.fault((*path, name), f"the key is not {allowed(key)}")
-            converted = self.value(inner_kind, inner, (*path, name))
-            self.require(inner_kind, inner, (*path, name))
+            converted = self.value(inner_kind, inner, (*path, name), whole=True)
             if len(self.faults) == before:
                 values[name] = converted
         return values
@@ -139,23 +144,12 @@ class _Checker:
     def grant(self, value: Json, path: KeyPath) -> Json:
         """A grant from its short form, a role, or its long one."""
         if isinstance(value, Pairs):
-            before = len(self.faults)
-            fields = self.section(Grant, value, path)
-            whole = len(fields) == len(_fields(Grant)) and len(self.faults) == before
-            return Grant(**fields) if whole else UNSET
+            fields = self.section(Grant, value, path, whole=True)
+            return Grant(**fields) if len(fields) == len(_fields(Grant)) else UNSET
         if value in ROLES:
             return Grant(role=value, agents=(EVERY_AGENT,))
         self.fault(path, f"expected {allowed(Grant)}, got {found(value)}")
         return UNSET
-
-    def require(self, kind: Any, value: Json, path: KeyPath) -> None:
-        """A fault for every key that an entry of a map lacks."""
-        if not isinstance(value, Pairs):
-            return
-        given = {name for name, _ in value}
-        for name, inner in _fields(kind).items():
-            if name not in given:
-                self.fault((*path, name), f"missing; expected {allowed(inner)}")
 
     def pairs(self, value: Json, path: KeyPath) -> Iterator[tuple[str, Json]]:
         """The pairs of an object without comments and duplicate keys."""

@@ -43,6 +43,8 @@ class LiveSettings:
         sets: tuple[str, ...],
     ) -> None:
         self.settings: Settings = loaded.settings
+        # The last valid configuration; what needs a restart may differ in `settings`.
+        self._loaded = loaded
         self._env = env
         self._config_file = config_file
         self._sets = sets
@@ -79,15 +81,10 @@ class LiveSettings:
         self._take_over(loaded, problems)
 
     def page(self) -> ConfigPage:
-        """Every key as the files have it now, with its help and bounds. Blocking.
-
-        Raises:
-            ConfigInvalid: the files have faults.
-        """
-        loaded = load(self._env, self._config_file, self._sets)
+        """Every key of the last valid configuration, with its help and bounds. Blocking."""
         writes = user_file(self._env, self._config_file)
-        files = [str(file) for file in loaded.files]
-        return ConfigPage(keys(loaded), files, None if writes is None else str(writes))
+        files = [str(file) for file in self._loaded.files]
+        return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
 
     async def edit(self, wish: ConfigChange, problems: Problems) -> ConfigChanged:
         """Change the user's layer, durably, and take it over at once.
@@ -106,6 +103,7 @@ class LiveSettings:
 
     def _take_over(self, loaded: Loaded, problems: Problems) -> Changes:
         problems.clear("config_invalid", "/configuration")
+        self._loaded = loaded
         applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
         set_level(self.settings.log.level)

@@ -123,6 +123,17 @@ def test_a_wrong_change_is_refused_as_a_whole(
     assert one.keys()["hot.max_tasks"]["value"] == 3
 
 
+def test_a_file_that_is_broken_by_hand_is_shown_as_it_was_and_not_written(
+    layered: Callable[..., Layered],
+) -> None:
+    one = layered('{"recall": {"limit": 7}}')
+    one.file.write_text("{")
+    assert one.keys()["recall.limit"]["value"] == 7
+    answer = one.call("PUT", "/api/config", {"set": {"recall.limit": 8}})
+    assert answer.refusal() == (400, "invalid", None)
+    assert one.file.read_text() == "{"
+
+
 def test_the_command_line_changes_the_daemons_layer(
     layered: Callable[..., Layered], capsys: pytest.CaptureFixture[str]
 ) -> None:
