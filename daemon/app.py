@@ -30,8 +30,7 @@ from .config.live import LiveSettings
 from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
-from .llm.asking import LiveModel
-from .llm.building import Around, build_model
+from .llm.client import ModelClient, build_model
 from .memory import secrets
 from .operations.access import Gate
 from .operations.scope import Identity
@@ -161,7 +160,7 @@ async def _serve(base: _Base, signals: Signals, started: float) -> None:
         clock=Clock(LocalZone()),
         # Each needs the other, and this one is not called before both are there.
         schedules=lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
-        advisor=Advice(thinking.mind),
+        advisor=Advice(thinking.model),
     )
     services = Services(
         agents=agents,
@@ -222,15 +221,15 @@ def _agents(base: _Base, outgoing: Callable[[str, frozenset[str]], None]) -> Age
     )
 
 
-def _model(base: _Base) -> LiveModel:
-    around = Around(
+def _model(base: _Base) -> ModelClient:
+    return build_model(
+        lambda: base.live.settings.llm,
         env=os.environ,
         state_dir=base.start.state_dir,
         write=atomic.write,
         clear=secrets.clear,
         problems=base.problems,
     )
-    return build_model(lambda: base.live.settings.llm, around)
 
 
 def _replicas(base: _Base, agents: Agents) -> Replicas:

@@ -31,8 +31,8 @@ from ..shapes.recall import (
 )
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from ..thinking.asking import Wish
-from ..thinking.reasoning import Reasoning
+from ..thinking.model_or_rules import AskOptions
+from ..thinking.tree_search import Reasoning
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -186,12 +186,12 @@ async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasonin
     if body.mode not in {"llm", "hybrid"}:
         return None
     tree = await store.read(tree_rows.load)
-    wish = Wish(model=True, endpoint=body.llm_endpoint)
+    options = AskOptions(model=True, endpoint=body.llm_endpoint)
     reasoner = scope.daemon.thinking.reasoner
     if body.mode == "llm":
-        return await reasoner.search(tree, body.query, wish)
+        return await reasoner.search(tree, body.query, options)
     seconds = scope.settings.recall.hybrid_deadline_ms / 1000
-    return await reasoner.search_within(tree, body.query, wish, seconds)
+    return await reasoner.search_within(tree, body.query, options, seconds)
 
 
 def _by_model(reasoning: Reasoning | None) -> ByModel | UnsetType:

@@ -13,7 +13,7 @@ from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
 from ..files.workspaces import Workspaces
-from ..llm.asking import LiveModel
+from ..llm.client import ModelClient
 from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
@@ -40,7 +40,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the daemon that operations use."""
 
     agents: Agents
-    model: LiveModel
+    model: ModelClient
     thinking: Thinking
     replicas: Replicas
     verifier: Verifier

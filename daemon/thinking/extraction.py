@@ -22,10 +22,10 @@ from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Heard
 from ..store.transaction import Transaction
-from .asking import Mind, Wish
 from .filing import category_for
 from .keeping import Kept, keep, memory_from
-from .observing import is_worth_reading, observe
+from .model_or_rules import AskOptions, ModelOrRules
+from .observation import is_worth_reading, observe
 
 # EvoClaw's category for what belongs nowhere else.
 CATEGORY: Final = "conversations"
@@ -55,7 +55,12 @@ class Extracted(msgspec.Struct, frozen=True):
 
 
 async def extract_next(
-    store: AgentStore, key: str, writer: str, mind: Mind, wish: Wish, zone: dt.tzinfo
+    store: AgentStore,
+    key: str,
+    writer: str,
+    model: ModelOrRules,
+    options: AskOptions,
+    zone: dt.tzinfo,
 ) -> Extracted | None:
     """Read the next turns of a conversation, and store what is worth remembering.
 
@@ -66,22 +71,22 @@ async def extract_next(
 
     Raises:
         ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
     """
     turns = await store.read(partial(conversations.unread, key=key, most_chars=_BATCH_CHARS))
     if not turns:
         return None
     now = store.now
     known: list[str] = []
-    if mind.is_asked("observe", wish):
+    if model.is_asked("observe", options):
         known = await store.read(partial(_known, turns=turns, now=now))
     today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
-    thought = await observe(turns, known, mind, wish, today)
+    thought = await observe(turns, known, model, options, today)
     found = [memory_from(one, key, CATEGORY, now=now, writer=writer) for one in thought.value]
-    wished = await store.read(
+    wanted = await store.read(
         partial(_filed, found=_with_references(found, turns), now=now, rules=store.rules)
     )
-    kept = await store.write(partial(_stored, key=key, turns=turns, wished=wished))
+    kept = await store.write(partial(_stored, key=key, turns=turns, wanted=wanted))
     if kept is None:
         return None
     return Extracted(len(turns), kept, thought.way, thought.why, thought.spent)
@@ -141,10 +146,10 @@ def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
 
 
 def _stored(
-    tx: Transaction, key: str, turns: Sequence[Heard], wished: Sequence[Memory]
+    tx: Transaction, key: str, turns: Sequence[Heard], wanted: Sequence[Memory]
 ) -> Kept | None:
     if not conversations.were_read(tx, key, turns):
         return None
-    kept = keep(tx, wished)
+    kept = keep(tx, wanted)
     tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
     return kept

@@ -25,7 +25,7 @@ _LIKE: Final = 0.5
 # A lone word of a description is not enough, two memories alike are.
 _ENOUGH: Final = 0.55
 _NEIGHBOURS: Final = 8
-# A memory is about the same that has so much of the words, and so many of them.
+# The share and the number of words from which a memory counts as about the same.
 _LEAST_SHARE: Final = 0.25
 _LEAST_WORDS: Final = 2
 _KIN_LETTERS: Final = 5
@@ -64,7 +64,7 @@ def category_for(
 
 
 def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
-    """What each category gains by the words that stand in its path and its description."""
+    """What each category gains by words in its path and its description."""
     found: dict[str, float] = {}
     for path, node in tree.items():
         above, _, name = path.rpartition("/")
@@ -109,7 +109,7 @@ def _tells(word: str) -> bool:
 
 
 def _meets(part: str, asked: Collection[str]) -> float:
-    """How well a word of a category is among those of the text; one that begins alike is kin."""
+    """How well a word of a category matches the text; a common beginning counts for less."""
     if part in asked:
         return 1.0
     if len(part) < _KIN_LETTERS or not part.isascii():

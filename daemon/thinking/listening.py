@@ -1,4 +1,4 @@
-"""Conversations as they happen: when their turns are read, and when they are summed up."""
+"""When the turns of a conversation are read, and when it is summed up."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.conversations import Conversation
-from .asking import Mind, Wish
 from .episodes import sum_up, write_entry
 from .extraction import Extracted, extract_next
+from .model_or_rules import AskOptions, ModelOrRules
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
 _FAILED: Final = "read_failed"
 # So many conversations are thought about at once; the others wait.
 _AT_ONCE: Final = 4
-# Who talks without a pause is read all the same, after so many times the pause.
+# Turns without a pause are read after this multiple of the pause.
 _LONGEST_TALK: Final = 10
 # How often a model that fails is worth another try before the rules sum up. A disk that refuses
 # is tried for ever, and no more seldom than this.
@@ -61,11 +61,11 @@ class _Due(msgspec.Struct):
 class Listener:
     """Reads buffered turns once there is a pause, and sums up what is over, in the background.
 
-    What is to be done stands in the buffers: a daemon that starts goes on with all of it.
+    All work is in the buffers on disk: after a restart the daemon continues with it.
 
     Args:
         agents: the memories.
-        mind: what is asked.
+        model: what is asked.
         observe: the configuration in force.
         problems: where it is told what cannot be done.
         zone: whose days are meant.
@@ -76,7 +76,7 @@ class Listener:
     def __init__(
         self,
         agents: Agents,
-        mind: Mind,
+        model: ModelOrRules,
         observe: Callable[[], Observe],
         problems: Problems,
         zone: dt.tzinfo,
@@ -84,7 +84,7 @@ class Listener:
         retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
-        self._mind = mind
+        self._model = model
         self._observe = observe
         self._retry = retry_seconds
         self._problems = problems
@@ -115,16 +115,16 @@ class Listener:
         self._woken.set()
 
     async def read_now(
-        self, agent: str, store: AgentStore, conversation: Conversation, wish: Wish
+        self, agent: str, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         """Read all that is unread, without waiting for a pause.
 
         Raises:
             ThermoclineError: the memory cannot be read or written; what was read is stored.
-            InvalidInput: the endpoint that is wished for is no address.
+            InvalidInput: the endpoint is not an address.
         """
         async with self._lock((agent, conversation.id)):
-            return await self._read(store, conversation, wish)
+            return await self._read(store, conversation, options)
 
     async def run(self) -> None:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
@@ -145,7 +145,7 @@ class Listener:
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
-        """Break off what is under way: it stands in the buffers."""
+        """Cancel what is under way; it is still in the buffers."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -186,7 +186,7 @@ class Listener:
             except ShuttingDown:
                 return
             except (ThermoclineError, OSError):
-                # Whoever opens it tells why it cannot be read.
+                # Opening it reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
         self._ask_at = self._clock() + self._retry
@@ -220,7 +220,7 @@ class Listener:
             text = f"cannot read a conversation of '{agent}': {error.message}"
             self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
             left = self._later(due)
-        except Exception as error:  # noqa: BLE001 - the turns wait for whoever mends it
+        except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
             left = self._baffled(agent, subject, error, due)
         else:
             self._problems.clear(_TROUBLE, subject)
@@ -232,7 +232,7 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Tell of what nobody has thought of."""
+        """Report an unexpected error."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
@@ -256,7 +256,7 @@ class Listener:
         if conversation is None:
             return None
         if over or (due.read_at is not None and due.read_at <= now):
-            await self._read(store, conversation, Wish())
+            await self._read(store, conversation, AskOptions())
         if over and not await self._close(store, name):
             return _Due(None, now, self._clock() + self._retry)
         conversation = await _find(store, name)
@@ -271,12 +271,12 @@ class Listener:
         )
 
     async def _read(
-        self, store: AgentStore, conversation: Conversation, wish: Wish
+        self, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         found: list[Extracted] = []
         while True:
             extracted = await extract_next(
-                store, conversation.id, conversation.writer, self._mind, wish, self._zone
+                store, conversation.id, conversation.writer, self._model, options, self._zone
             )
             if extracted is None:
                 return found
@@ -290,7 +290,7 @@ class Listener:
         if conversation.entry is None:
             patient = conversation.tries < _TRIES
             try:
-                await sum_up(store, conversation, self._mind, patient=patient)
+                await sum_up(store, conversation, self._model, patient=patient)
             except ModelUnavailable:
                 await store.write(partial(conversations.failed, key=name))
                 return False

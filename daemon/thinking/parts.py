@@ -1,4 +1,4 @@
-"""All that thinks, put together."""
+"""The parts that use a model, put together."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from collections.abc import Callable
 import msgspec
 
 from ..config.settings import Observe
-from ..llm.instructions import read_prompts
 from ..llm.model import Model
+from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
 from ..store.agents import Agents
-from .asking import Mind
 from .listening import Listener
-from .reasoning import Reasoner
+from .model_or_rules import ModelOrRules
+from .tree_search import Reasoner
 
 
 class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model.
 
     Attributes:
-        mind: asks it.
+        model: asks a model, or uses the rules.
         reasoner: searches the tree with it.
         listener: reads conversations, with it or without.
     """
 
-    mind: Mind
+    model: ModelOrRules
     reasoner: Reasoner
     listener: Listener
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
         await self.listener.close()
         await self.reasoner.close()
+        await self.model.rules.close()
 
 
 def build_thinking(
@@ -44,5 +45,5 @@ def build_thinking(
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
-    mind = Mind(model, read_prompts())
-    return Thinking(mind, Reasoner(mind), Listener(agents, mind, observe, problems, zone))
+    asked = ModelOrRules(model, read_prompts())
+    return Thinking(asked, Reasoner(asked), Listener(agents, asked, observe, problems, zone))

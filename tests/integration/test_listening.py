@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.config.settings import Observe, Rules, StoreSettings
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.conversations import Said
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
-from thermocline.daemon.thinking.asking import Mind, Wish
 from thermocline.daemon.thinking.listening import Listener
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
 KEPT = "Ada prefers oolong tea in the morning"
@@ -64,9 +64,9 @@ class House:
 
     def fresh(self) -> Listener:
         """A listener as a daemon that starts has it."""
-        mind = Mind(self.model, read_prompts())
+        asked = ModelOrRules(self.model, read_prompts())
         return Listener(
-            self.agents, mind, lambda: self.observe, self.problems, dt.UTC, retry_seconds=0.02
+            self.agents, asked, lambda: self.observe, self.problems, dt.UTC, retry_seconds=0.02
         )
 
     @asynccontextmanager
@@ -270,7 +270,7 @@ async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: 
             async with house.agents.use("default", create=True) as store:
                 found = await store.read(lambda db: conversations.find(db, "c"))
                 assert found is not None
-                await house.listener.read_now("default", store, found, Wish())
+                await house.listener.read_now("default", store, found, AskOptions())
     texts = await house.texts()
     assert len(texts) == len(set(texts)) == 20
 

@@ -20,18 +20,13 @@ from model_server import Heard, ModelServer, Saying
 
 from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
-from thermocline.daemon.llm.asking import LiveModel
-from thermocline.daemon.llm.attempts import Attempts
-from thermocline.daemon.llm.budget import Budget
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.cache import Cache
+from thermocline.daemon.llm.budget import Budget, UsageCounts
+from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.metering import Meter
-from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.resting import Resting
+from thermocline.daemon.llm.client import ModelClient, build_model
+from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
-from thermocline.daemon.llm.usage import Usage
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
@@ -46,16 +41,22 @@ CHILD = """
 import asyncio, os, sys
 from pathlib import Path
 from thermocline.daemon.config.settings import Llm
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.model import Asked, Part
+from thermocline.daemon.llm.client import build_model
+from thermocline.daemon.llm.model import Part, Question
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 async def main(url, folder):
-    around = Around(os.environ, Path(folder), atomic.write, clear, Problems())
-    model = build_model(Llm, around)
-    asked = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
+    model = build_model(
+        Llm,
+        env=os.environ,
+        state_dir=Path(folder),
+        write=atomic.write,
+        clear=clear,
+        problems=Problems(),
+    )
+    asked = Question("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
         await asyncio.sleep(0.01)
@@ -98,19 +99,17 @@ class Rig:
         self.supervisor = supervisor
         self.model = self.made()
 
-    def made(self) -> LiveModel:
+    def made(self) -> ModelClient:
         """The model, as after a restart."""
         file = self.folder / "usage.json"
         budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan)
         budget.load()
-        clock = time.monotonic
-        return LiveModel(
+        return ModelClient(
             lambda: self.plan,
-            {},
+            MeteredCalls(self.supervisor, budget, UsageCounts(), self.problems),
+            Failover(time.monotonic, asyncio.sleep, Random(1)),
             read_prompts(),
-            Meter(self.supervisor, budget, Usage(), self.problems),
-            Attempts(Resting(clock), clock, asyncio.sleep, Random(1)),
-            Cache(lambda: 100),
+            {},
             clear,
             self.problems,
         )
@@ -126,9 +125,9 @@ class Rig:
         return caught.value
 
 
-def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Asked:
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Question:
     parts = tuple(Part("note", text) for text in texts)
-    return Asked(purpose, "Distil it.", parts, max_tokens, 0.0)
+    return Question(purpose, "Distil it.", parts, max_tokens, 0.0)
 
 
 async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
@@ -194,22 +193,14 @@ def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Ri
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
+async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     """`build(plan)` makes a model with a process of its own; all are closed after the test."""
-    made: list[LiveModel] = []
+    made: list[ModelClient] = []
 
-    def one(plan: Llm, **around: Any) -> LiveModel:
+    def one(plan: Llm, **around: Any) -> ModelClient:
         given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
-            build_model(
-                lambda: plan,
-                Around(
-                    state_dir=tmp_path,
-                    write=atomic.write,
-                    clear=clear,
-                    **given,
-                ),
-            )
+            build_model(lambda: plan, state_dir=tmp_path, write=atomic.write, clear=clear, **given)
         )
         return made[-1]
 
@@ -277,9 +268,8 @@ async def test_a_list_is_asked_for_as_an_object_and_read_as_a_list(
         f"<think>hm {{}}</think>Here you are: {FACT}",
         Saying(FACT, thinking="hm"),
         Saying(FACT, tokens=None),
-        Saying(FACT, always_streams=True),
     ],
-    ids=["fenced", "thinking", "thinking apart", "without usage", "as a stream"],
+    ids=["fenced", "thinking", "thinking apart", "without usage"],
 )
 async def test_replies_are_read_however_they_come(
     rig: Rig, model_server: ModelServer, said: Saying | str, request: pytest.FixtureRequest
@@ -510,9 +500,8 @@ async def test_a_key_file_that_everybody_can_read_is_told(
 
 async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
     bases = {"deepseek": model_server.base}
-    rig.plan = msgspec.structs.replace(
-        rig.plan, api_bases=bases, models={"distil": ("deepseek/d",)}
-    )
+    models = {"distil": ("deepseek/d",)}
+    rig.plan = msgspec.structs.replace(rig.plan, api_bases=bases, models=models)
     model_server.says(FACT)
     await rig.ask()
     assert KEY not in str(model_server.heard[0].headers)
@@ -678,13 +667,12 @@ async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(
     assert "Distil it." in heard.prompt
 
 
-@pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("path", ["", "/chat/completions"])
 async def test_openais_style_is_told_by_the_url(
-    rig: Rig, model_server: ModelServer, path: str, streams: bool
+    rig: Rig, model_server: ModelServer, path: str
 ) -> None:
-    model_server.says(Saying(FACT, always_streams=streams))
-    reply = await rig.ask(f"{path}{streams}", endpoint=model_server.base + path)
+    model_server.says(FACT)
+    reply = await rig.ask(path or "x", endpoint=model_server.base + path)
     assert reply.value.fact == "the gate code is 4711"
     (heard,) = model_server.heard
     assert heard.path == "/v1/chat/completions"

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "importers": {"memory", "store"},
     "recall": {"memory", "shapes", "config", "store"},
     "files": {"memory", "store", "runtime"},
-    "llm": {"memory", "config", "runtime"},
+    "llm": {"memory", "config", "runtime", "shapes"},
     "thinking": {"memory", "config", "store", "recall", "llm", "runtime", "shapes"},
     "upkeep": {"memory", "config", "store", "runtime", "shapes"},
     "replication": {"memory", "store", "config", "runtime", "shapes"},

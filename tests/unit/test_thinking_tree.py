@@ -6,26 +6,25 @@ import asyncio
 from typing import Any
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.tree import TreeLimits, add, fit
 from thermocline.daemon.memory.tree_nodes import Node
-from thermocline.daemon.thinking.asking import Mind, Wish
-from thermocline.daemon.thinking.reasoning import Reasoner
-from thermocline.daemon.thinking.tree_search import Choice, chosen, described
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.thinking.tree_search import Choice, Reasoner, chosen, described
 
 TREE = {
     "people": Node("People"),
     "people/ana": Node("Ana, who likes tea", 3, 1, 50.0),
     "projects/Boat": Node("The boat"),
 }
-ASKED = Wish(model=True)
+ASKED = AskOptions(model=True)
 
 
 def reasoner(*answers: object) -> Reasoner:
-    return Reasoner(Mind(ScriptedModel({"tree": list(answers)}), read_prompts()))
+    return Reasoner(ModelOrRules(ScriptedModel({"tree": list(answers)}), read_prompts()))
 
 
 def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first() -> None:
@@ -68,7 +67,7 @@ def test_the_tree_is_told_without_what_changes_daily_and_within_its_own_limit() 
 
 async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() -> None:
     model = ScriptedModel({"tree": [[]]})
-    await Reasoner(Mind(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
+    await Reasoner(ModelOrRules(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
     tree, question = model.asked[0].parts
     assert (tree.stable, tree.quoted) == (True, True)
     assert (question.stable, question.quoted) == (False, True)
@@ -114,7 +113,7 @@ class Slow(ScriptedModel):
 
 async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
     model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
-    late = Reasoner(Mind(model, read_prompts()))
+    late = Reasoner(ModelOrRules(model, read_prompts()))
     reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
     assert (reasoning.found, reasoning.way) == ((), "rule")
     assert "in time" in reasoning.why
@@ -123,6 +122,6 @@ async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
 
 
 async def test_what_is_late_is_given_up_when_the_daemon_leaves() -> None:
-    late = Reasoner(Mind(Slow({"tree": [[]]}), read_prompts()))
+    late = Reasoner(ModelOrRules(Slow({"tree": [[]]}), read_prompts()))
     await late.search_within(TREE, "who?", ASKED, 0.01)
     await asyncio.wait_for(late.close(), 60)
