@@ -7,7 +7,6 @@ from typing import Any, Final
 import msgspec
 
 from ..memory import tree as trees
-from ..memory import tree_text
 from ..memory.checks import check_category
 from ..store import documents, tree_rows
 from ..store.transaction import Transaction
@@ -16,7 +15,7 @@ from .calls import Call, Reply, Route
 
 
 class TreeAnswer(msgspec.Struct):
-    """The tree in EvoClaw's shape, and its measures; `nodes` counts the root."""
+    """The tree in EvoClaw's shape; `nodes` counts the root, `size_bytes` is of its prompt."""
 
     tree: dict[str, Any]
     nodes: int
@@ -81,7 +80,7 @@ async def show(call: Call) -> Reply:
             document,
             len(nodes) + 1,
             limits.max_nodes,
-            trees.size(document),
+            trees.size(nodes, limits),
             limits.max_size_bytes,
             trees.depth(nodes),
         )
@@ -91,9 +90,19 @@ async def show(call: Call) -> Reply:
 async def show_text(call: Call) -> Reply:
     """The tree as a person reads it."""
     async with call.store() as store:
-        document = await store.read(documents.tree_document)
         limits = store.rules.tree
-    return Reply(tree_text.show(document, limits), content_type="text/plain")
+        text = await store.read(
+            lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
+        )
+    return Reply(text, content_type="text/plain")
+
+
+async def show_prompt(call: Call) -> Reply:
+    """The tree as a model reads it, in at most `tree.max_size_bytes`."""
+    async with call.store() as store:
+        nodes = await store.read(tree_rows.load)
+        text = trees.prompt(nodes, store.rules.tree.max_size_bytes)
+    return Reply(text, content_type="text/plain")
 
 
 async def add(call: Call) -> Reply:
@@ -155,6 +164,13 @@ ROUTES: Final = (
         path="/api/tree/text",
         handler=show_text,
         summary="The category tree as text",
+        types=("text/plain",),
+    ),
+    Route(
+        method="GET",
+        path="/api/tree/prompt",
+        handler=show_prompt,
+        summary="The category tree as a model reads it, within its 2 KB",
         types=("text/plain",),
     ),
     Route(

@@ -1,8 +1,7 @@
 """The category tree: the map that a model reads to find where memories are filed.
 
-The functions return new trees and leave theirs as they are. What a node is stands in
-`tree_nodes`, the limits are kept by `tree_fit`, the file's shape is in `tree_document`; their
-public names are given on here.
+The functions return new trees and leave theirs as they are. `tree_nodes` has the nodes, `tree_fit`
+keeps the limits, `tree_text` writes the tree; their public names are given on here.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import msgspec
 from ..errors import Conflict, InvalidInput, NotFound
 from .checks import check_category
 from .scoring import DAY
-from .tree_document import document, size
 from .tree_fit import Fitted, fit, usage
 from .tree_nodes import (
     ROOT,
@@ -30,6 +28,7 @@ from .tree_nodes import (
     title,
     with_parents,
 )
+from .tree_text import document, prompt, show, size
 
 __all__ = [
     "IDLE_DAYS",
@@ -47,8 +46,10 @@ __all__ = [
     "level",
     "one_line",
     "parent",
+    "prompt",
     "prune",
     "remove",
+    "show",
     "size",
     "title",
     "usage",

@@ -9,16 +9,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from .scoring import DAY
-from .tree_document import document, entry
-from .tree_document import size as document_size
 from .tree_nodes import ROOT, Node, Tree, TreeLimits, ancestors, children, level, parent
 from .tree_nodes import with_parents as complete
+from .tree_text import name_bytes
 
 COLD_SHARE: Final = 0.1
 FADING_DAYS: Final = 7.0
-
-# The root's counts are not known here; so much room is kept for each.
-_LARGEST_COUNT: Final = 9_999_999_999
 
 # What decides who is merged first: the lowest goes.
 _Rank: TypeAlias = tuple[bool, float, float, str]
@@ -51,8 +47,8 @@ def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> 
     size are right. `keep` and its parents stay unless nothing else is left to merge; but no
     `keep` may be deeper than the limit.
 
-    Every limit is met afterwards, as long as the size has room for the root alone (about 150
-    bytes). The time grows with n log n.
+    Of the size only the names count: `prompt` shortens descriptions before a category is lost for
+    them. The time grows with n log n.
     """
     work = _Work(tree, now, keep)
     work.cut_depth(limits.max_depth)
@@ -62,7 +58,7 @@ def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> 
 
 
 class _Work:
-    """A tree while it is being merged; keeps the size of the document up to date."""
+    """A tree while it is being merged; keeps the size of its names up to date."""
 
     def __init__(self, tree: Tree, now: float, keep: str | None) -> None:
         self.nodes = complete(tree)
@@ -70,7 +66,7 @@ class _Work:
         self.now = now
         self.kept = frozenset((*ancestors(keep), keep)) if keep else frozenset[str]()
         self.merges: dict[str, str] = {}
-        self.size = document_size(document(self.nodes, _LARGEST_COUNT, _LARGEST_COUNT))
+        self.size = sum(map(name_bytes, self.nodes))
 
     def cut_depth(self, max_depth: int) -> None:
         deep = [path for path in self.nodes if level(path) > max_depth]
@@ -122,25 +118,16 @@ class _Work:
     def merge(self, path: str) -> str:
         """Merge a leaf into its parent, and return the parent."""
         above = parent(path)
-        self.size -= self.cost(path) + self.cost(above)
+        self.size -= name_bytes(path)
         node = self.nodes.pop(path)
         siblings = self.children[above]
         siblings.remove(path)
-        self.size -= _key_size(path) + (1 if siblings else 0)
         if not siblings:
             del self.children[above]
         if above != ROOT:
             self.nodes[above] = _joined(self.nodes[above], node)
-        self.size += self.cost(above)
         self.merges[path] = above
         return above
-
-    def cost(self, path: str) -> int:
-        """The bytes of a node in the document, its children left out."""
-        if path == ROOT:
-            return 0
-        body = len(msgspec.json.encode(entry(self.nodes[path], [])))
-        return _key_size(path) + 1 + body + 1
 
     def result(self) -> Fitted:
         # A later merge is the parent of an earlier one: from the last back, ends are known.
@@ -157,7 +144,3 @@ def _joined(parent_node: Node, child: Node) -> Node:
         cold_count=parent_node.cold_count + child.cold_count,
         last_access=max(parent_node.last_access, child.last_access),
     )
-
-
-def _key_size(path: str) -> int:
-    return len(msgspec.json.encode(path))

@@ -33,7 +33,7 @@ Tree: TypeAlias = Mapping[str, Node]
 
 
 class TreeLimits(msgspec.Struct, frozen=True):
-    """How large a tree may be; `max_nodes` counts the root, the size is of compact JSON."""
+    """How large a tree may be; `max_nodes` counts the root, the size is of `tree_text.prompt`."""
 
     max_nodes: int = 50
     max_depth: int = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ import msgspec
 
 from ..llm.model import Part
 from ..memory.tree_nodes import ROOT, Tree
+from ..memory.tree_text import prompt
 from ..recall.tree_search import Reasoned
 from .asking import Expense, Mind, Wish, spent_on
 from .told import one_line
@@ -47,24 +49,19 @@ async def search(tree: Tree, question: str, mind: Mind, wish: Wish) -> Searched:
     # What does not change comes first, and in the same words: a provider need not read it anew
     # each time.
     parts = (
-        Part("tree", described(tree), stable=True),
+        Part("tree", prompt(tree), stable=True),
         Part("question", question[:_LONGEST_QUESTION]),
     )
     reply = await mind.ask(mind.question("tree", *parts), list[Choice], wish)
     return Searched(chosen(reply.value, tree), spent_on(reply))
 
 
-def described(tree: Tree) -> str:
-    """The tree for a model: a line for each category, in their order, without what changes daily.
-
-    As long as the tree is within its limit of bytes, so is this.
-    """
-    return "\n".join(f"{path} — {tree[path].desc}" for path in sorted(tree))
-
-
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
     """The choices that are of use: categories of the tree, each once, above the threshold."""
-    known = {_key(path): path for path in tree}
+    # A name without what is above it will do where only one category has it.
+    names = Counter(_name(path) for path in tree)
+    known = {_name(path): path for path in tree if names[_name(path)] == 1}
+    known |= {_key(path): path for path in tree}
     found: dict[str, Reasoned] = {}
     for choice in choices:
         path = choice.path if choice.path in tree else known.get(_key(choice.path))
@@ -76,6 +73,10 @@ def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
         if better is None or better.relevance < relevance:
             found[path] = Reasoned(path, min(1.0, relevance), reason)
     return tuple(sorted(found.values(), key=lambda one: -one.relevance)[:_MOST])
+
+
+def _name(path: str) -> str:
+    return _key(path).rpartition("/")[2]
 
 
 def _key(path: str) -> str:

@@ -145,7 +145,6 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     assert content.startswith(b'[{"')
     assert len(content) <= rules.warm_max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
-    assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
 
 
 @pytest.mark.parametrize("archived", [False, True])
