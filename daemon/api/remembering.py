@@ -12,7 +12,14 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
-from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Memory, Metadata, Type
+from ..memory.records import (
+    DEFAULT_CATEGORY,
+    DEFAULT_EVENT,
+    TYPES,
+    GivenType,
+    Memory,
+    Metadata,
+)
 from ..memory.scoring import default_importance
 
 Position = Annotated[int, Meta(ge=0, le=2**53)]
@@ -22,13 +29,15 @@ _SHORT = {"subject": 500, "outcome": 4000, "source": 200, "actor": 200, "group":
 class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
 
-    Importance is 0 to 1; only with `content`, an integer is taken from a scale of 1 to 10.
-    Times are seconds since the epoch or ISO 8601; `expires` may also be a span such as `7d`.
+    Importance is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
+    `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
+    `conversation` as `episodic`. Times are seconds since the epoch or ISO 8601; `expires` may
+    also be a span such as `7d`.
     """
 
     text: str | UnsetType = UNSET
     content: str | UnsetType = UNSET
-    type: Type | UnsetType = UNSET
+    type: GivenType | UnsetType = UNSET
     event: str | UnsetType = UNSET
     subject: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
@@ -124,7 +133,9 @@ def _checked(new: NewMemory, now: float, limits: Limits, at: str) -> dict[str, A
             new.category, limits.max_depth, field=f"{at}category"
         )
     if new.importance is not UNSET:
-        fields["importance"] = _importance(new, new.importance, f"{at}importance")
+        fields["importance"] = checks.check_given_importance(
+            new.importance, beside_content=new.content is not UNSET, field=f"{at}importance"
+        )
     if new.tags is not UNSET:
         fields["tags"] = checks.check_tags(new.tags, field=f"{at}tags")
     return fields | _rest(new, now, at)
@@ -132,9 +143,10 @@ def _checked(new: NewMemory, now: float, limits: Limits, at: str) -> dict[str, A
 
 def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for name in ("type", "position"):
-        if getattr(new, name) is not UNSET:
-            fields[name] = getattr(new, name)
+    if new.type is not UNSET:
+        fields["type"] = TYPES[new.type]
+    if new.position is not UNSET:
+        fields["position"] = new.position
     if new.metadata is not UNSET:
         fields["metadata"] = checks.check_metadata(new.metadata, field=f"{at}metadata")
     if new.data is not UNSET:
@@ -151,17 +163,6 @@ def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
     if first is not UNSET and second is not UNSET:
         raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
     return second if first is UNSET else first
-
-
-def _importance(new: NewMemory, value: float, field: str) -> float:
-    if new.content is not UNSET and isinstance(value, int) and not isinstance(value, bool):
-        if not 1 <= value <= 10:
-            raise InvalidInput(
-                f"give '{field}' an integer from 1 to 10, or a fraction from 0 to 1 (got {value})",
-                field=field,
-            )
-        return value / 10
-    return checks.check_importance(value, field=field)
 
 
 def _without(metadata: Metadata, gone: Metadata) -> Metadata:

@@ -423,7 +423,7 @@ def test_unknown_keys_and_categories_are_not_found(call: Any) -> None:
 def test_a_batch_with_one_bad_memory_stores_none(call: Any) -> None:
     for place in (0, 250, 499):
         memories = [{"text": f"m{n}"} for n in range(500)]
-        memories[place] = {"text": "m", "importance": 2}
+        memories[place] = {"text": "m", "importance": 20}
         refused = call("POST", "/api/memory/batch", {"memories": memories})
         assert refused.refusal() == (400, "invalid", f"memories[{place}].importance")
         assert call.total() == 0
