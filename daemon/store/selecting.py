@@ -15,6 +15,7 @@ from .memory_table import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
 
+_MOST_OF_A_LINK: Final = 20
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),
@@ -56,6 +57,14 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     expired: bool = False
 
 
+class Link(msgspec.Struct, frozen=True):
+    """A stored URL, how many memories carry it, and the best of those by score."""
+
+    url: str
+    count: int
+    memories: tuple[Memory, ...]
+
+
 def page(
     db: sqlite3.Connection,
     filters: Filters,
@@ -77,6 +86,38 @@ def page(
         (*arguments, limit, offset),
     )
     return [from_row(row) for row in rows], total
+
+
+def links(
+    db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
+) -> tuple[list[Link], int]:
+    """A page of the stored URLs, those of the best memories first, and how many URLs there are."""
+    teach_score(db, now, scoring)
+    linked = (
+        "FROM memories, json_each(metadata, '$.urls') AS link"
+        " WHERE metadata <> '{}' AND merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+    )
+    worth = "score(importance, created_at, access_count)"
+    total = db.execute(f"SELECT count(DISTINCT link.value) {linked}", (now,)).fetchone()[0]
+    counts = dict(
+        db.execute(
+            f"SELECT link.value, count(*) {linked} GROUP BY link.value"
+            f" ORDER BY max({worth}) DESC, link.value LIMIT ? OFFSET ?",
+            (now, limit, offset),
+        ).fetchall()
+    )
+    rows = db.execute(
+        f"SELECT url, {', '.join(FIELDS)} FROM ("
+        f"SELECT *, link.value AS url, {worth} AS worth, row_number() OVER ("
+        f" PARTITION BY link.value ORDER BY {worth} DESC, row DESC) AS place {linked}"
+        " AND link.value IN (SELECT value FROM json_each(?)))"
+        " WHERE place <= ? ORDER BY url, place",
+        (now, msgspec.json.encode(list(counts)).decode(), _MOST_OF_A_LINK),
+    )
+    found: dict[str, list[Memory]] = {url: [] for url in counts}
+    for url, *rest in rows:
+        found[url].append(from_row(rest))
+    return [Link(url, counts[url], tuple(memories)) for url, memories in found.items()], total
 
 
 def living_after(

@@ -397,6 +397,20 @@ def test_a_url_is_found_by_any_part_in_any_case(shell: Shell) -> None:
     assert set(got["results"][0]) == RECORD
 
 
+def test_without_an_argument_every_url_is_listed_the_best_first(shell: Shell) -> None:
+    shell.run("store", "Read https://a.example/low", "--importance", "0.2")
+    shell.run("store", "Read https://b.example/high", "--importance", "0.9")
+    lines = shell.out("search-url").splitlines()
+    assert [line for line in lines if line.startswith("http")] == [
+        "https://b.example/high",
+        "https://a.example/low",
+    ]
+    assert "Read https://b.example/high" in lines[1]
+    got = shell.json("search-url", "--limit", "1")
+    assert (got["query"], got["results_count"], got["total"]) == (None, 1, 2)
+    assert set(got["results"][0]["memories"][0]) == RECORD
+
+
 def test_metadata_is_extracted_without_storing(shell: Shell, tmp_path: Path) -> None:
     note = tmp_path / "note.md"
     note.write_text("Run `make test` in /srv/app/src, see https://example.org/x.")

@@ -143,7 +143,6 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["hot", "--rebuild", "--update", "lesson", "{}"], "not allowed with"),
     (["tree", "--add", "a"], "expected 2 arguments"),
     (["extract-metadata"], "required: --file"),
-    (["search-url"], "a text is missing"),
     (["--socket"], "expected one argument"),
 ])  # fmt: skip
 def test_a_mistake_is_explained_and_exits_with_2(
