@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ..memory import hot, markdown
 from ..store import documents, hot_rows
@@ -22,9 +23,10 @@ class HotAnswer(msgspec.Struct):
 
 
 class HotUpdated(msgspec.Struct):
-    """What was updated."""
+    """What was updated; `warnings` name the values that were too long and were shortened."""
 
     updated: str
+    warnings: list[str] | UnsetType = UNSET
 
 
 class RemoveQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,12 +78,9 @@ async def update(call: Call) -> Reply:
     """Merge a value into the hot state, as EvoClaw's `hot --update KEY JSON` does."""
     key, value = call.params["key"], await call.json()
 
-    def apply(tx: Transaction) -> None:
-        hot_rows.save(tx, hot.update(hot_rows.load(tx.db), key, value, tx.now))
-
     async with call.store(create=True) as store:
-        await store.write(apply)
-    return Reply(HotUpdated(key))
+        warnings = await store.write(lambda tx: hot_rows.update(tx, key, value))
+    return Reply(HotUpdated(key, list(warnings) or UNSET))
 
 
 async def remove(call: Call) -> Reply:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
+from ...errors import TooLarge
 from ..records import Json
 from .displaced import Displaced, displaced_entry, displaced_values
 from .document import document, document_size
 from .packing import Packing, Ref, cost
 from .shortening import FLOOR, shortened, texts, water_level
 from .state import HotLimits, HotState, Item, Section, importance_of, is_finished
+from .update import checked
 
 _NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
+# The part of the state that one value may take, by the key of its update; but always so many bytes.
+_SHARES: Final = {
+    "identity": 4, "owner_profile": 4, "project": 4, "lesson": 10, "event": 10, "task": 10,
+}  # fmt: skip
+_ALWAYS: Final = 512
+# Longer texts of what stays give way before a lesson does.
+_LONG: Final = 256
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -25,38 +34,101 @@ class Fitted(msgspec.Struct, frozen=True):
     displaced: tuple[Displaced, ...]
 
 
+class Trimmed(msgspec.Struct, frozen=True):
+    """A value that is short enough for the hot state.
+
+    Attributes:
+        displaced: what was cut, in full.
+        warnings: a line for each value that was shortened.
+    """
+
+    value: Json
+    displaced: tuple[Displaced, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
+    """The value of an `update`, with its longest texts cut so that it leaves room for others.
+
+    A value of the identity or profile, and a project, may take a quarter of `max_bytes`; a
+    lesson, event or task a tenth.
+
+    Raises:
+        InvalidInput: as `update`.
+        TooLarge: cutting its texts is not enough.
+    """
+    if key not in _SHARES:
+        return Trimmed(value)
+    given = checked(key, value)
+    named = key in _NAMED
+    values = dict(given.items()) if named else {"": given}
+    most = max(_ALWAYS, limits.max_bytes // _SHARES[key])
+    displaced: list[Displaced] = []
+    warnings: list[str] = []
+    for name, inner in values.items():
+        ref: Ref = (cast(Section, key), name)
+        taken = cost(ref, inner)
+        if taken <= most:
+            continue
+        values[name] = short = _level({ref: inner}, taken - most, FLOOR).get(ref, inner)
+        whose = f"'{name}'" if named else f"the {key}"
+        if cost(ref, short) > most:
+            raise TooLarge(
+                f"shorten {whose}: it takes {taken:,} bytes, and may take {most:,}",
+                field=key,
+                hint="keep it with `kv set` or as a memory, and name that here",
+            )
+        displaced += _lost(ref, inner, short)
+        left = cost(ref, short)
+        warnings.append(
+            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps it whole"
+        )
+    return Trimmed(values if named else values[""], tuple(displaced), tuple(warnings))
+
+
 def fit(state: HotState, limits: HotLimits) -> Fitted:
     """`state` within `limits`, whatever it holds.
 
     The counts come first: the least important lessons (of equals the oldest), the oldest
     events, finished then oldest tasks. Then, until the document fits `max_bytes`, one after
-    another: the least important lesson, the oldest event, finished then oldest tasks,
-    finished projects; last, the longest texts of the profile, the identity and unknown keys,
-    then of the projects, are cut to one common length. Values that could not stay even alone
-    with the rest so cut leave before all of that, largest first.
+    another: texts of the profile, the identity, projects and unknown keys are cut to no less than
+    256 bytes; the least important lesson, the oldest event, finished then oldest tasks, finished
+    projects leave; last, the longest texts are cut further, those of projects after the others.
+    Values that could not stay even alone with the rest so cut leave before all of that, largest
+    first.
     """
     packing = Packing(state)
-    displaced = [*_remove(packing, _beyond_counts(packing, limits))]
+    whole = dict(packing.items)
+    gone = _remove(packing, _beyond_counts(packing, limits))
     if packing.size > limits.max_bytes:
-        displaced += _remove(packing, _hopeless(packing, limits.max_bytes))
-        displaced += _remove(packing, _giving_way(packing, limits.max_bytes))
-        displaced += _shorten(packing, _NAMED, limits.max_bytes)
-        displaced += _shorten(packing, ("project",), limits.max_bytes)
+        gone += _remove(packing, _hopeless(packing, limits.max_bytes))
+        _shorten(packing, (*_NAMED, "project"), limits.max_bytes, _LONG)
+        gone += _remove(packing, _giving_way(packing, limits.max_bytes))
+        _shorten(packing, _NAMED, limits.max_bytes, FLOOR)
+        _shorten(packing, ("project",), limits.max_bytes, FLOOR)
+    displaced = [*_left(gone, whole)]
+    for ref, value in packing.items.items():
+        if value is not whole[ref]:
+            displaced += _lost(ref, whole[ref], value)
     return Fitted(packing.state(), tuple(displaced)) if displaced else Fitted(state, ())
 
 
-def _remove(packing: Packing, refs: Sequence[Ref] | Iterator[Ref]) -> Iterator[Displaced]:
+def _remove(packing: Packing, refs: Iterable[Ref]) -> list[Ref]:
     """Take out `refs` as they come; one iterator may look at the size left by the last."""
     gone = []
     for ref in refs:
-        gone.append((ref, packing.items[ref]))
         packing.remove(ref)
-    for section, group in groupby(gone, key=lambda removed: removed[0][0]):
+        gone.append(ref)
+    return gone
+
+
+def _left(gone: Sequence[Ref], whole: Mapping[Ref, Json]) -> Iterator[Displaced]:
+    for section, group in groupby(gone, key=lambda ref: ref[0]):
         if section in _NAMED:
-            yield from displaced_values(section, ((str(ref[1]), value) for ref, value in group))
+            yield from displaced_values(section, ((str(ref[1]), whole[ref]) for ref in group))
         else:
-            for _, entry in group:
-                yield from displaced_entry(section, entry)
+            for ref in group:
+                yield from displaced_entry(section, whole[ref])
 
 
 def _beyond_counts(packing: Packing, limits: HotLimits) -> list[Ref]:
@@ -112,19 +184,35 @@ def _staying(packing: Packing) -> Iterator[tuple[Ref, Json]]:
             yield ref, project
 
 
-def _shorten(packing: Packing, sections: Sequence[Section], max_bytes: int) -> Iterator[Displaced]:
+def _shorten(packing: Packing, sections: Sequence[Section], max_bytes: int, floor: int) -> None:
     """Cut the longest texts of `sections` to one length, no further than is needed."""
-    if packing.size <= max_bytes:
+    if packing.size > max_bytes:
+        values = {ref: value for section in sections for ref, value in packing.of(section).items()}
+        for ref, value in _level(values, packing.size - max_bytes, floor).items():
+            packing.replace(ref, value)
+
+
+def _level(values: Mapping[Ref, Json], excess: int, floor: int) -> dict[Ref, Json]:
+    """Those of `values` that lose something when `excess` bytes of texts are cut."""
+    lengths = {ref: [length for *_, length in _texts(ref, values[ref])] for ref in values}
+    level = water_level((length for found in lengths.values() for length in found), excess, floor)
+    return {
+        ref: _cut(ref, values[ref], level)
+        for ref, found in lengths.items()
+        if max(found, default=0) > level
+    }
+
+
+def _lost(ref: Ref, whole: Json, short: Json) -> Iterator[Displaced]:
+    """The statements for what was cut from an entry."""
+    section = ref[0]
+    if section not in _NAMED and section != "project":
+        yield from displaced_entry(section, whole)
         return
-    values = [(ref, value) for section in sections for ref, value in packing.of(section).items()]
-    lengths = [length for ref, value in values for _, _, length in _texts(ref, value)]
-    level = water_level(lengths, packing.size - max_bytes)
-    for ref, value in values:
-        cut = [(path, text) for path, text, length in _texts(ref, value) if length > level]
-        if cut:
-            packing.replace(ref, _cut(ref, value, level))
-            name = value.get("name", "") if ref[0] == "project" else ""
-            yield from displaced_values(ref[0], cut, name)
+    pairs = zip(_texts(ref, whole), _texts(ref, short), strict=True)
+    cut = [(path, text) for (path, text, _), (_, left, _) in pairs if text != left]
+    name = whole.get("name", "") if section == "project" else ""
+    yield from displaced_values(section, cut, name)
 
 
 def _cut(ref: Ref, value: Json, level: int) -> Json:
