@@ -51,6 +51,7 @@ from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
 from .runtime.signals import Signals
 from .runtime.version import version
+from .shapes.upkeep import Schedule
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents, Keeping
@@ -63,7 +64,7 @@ from .thinking.listening import Rhythm
 from .thinking.parts import Thinking, build_thinking
 from .upkeep.cron import LocalZone
 from .upkeep.jobs import jobs_of
-from .upkeep.last_runs import Postponed, Schedule
+from .upkeep.last_runs import Postponed
 from .upkeep.scheduler import Clock, Scheduler
 from .upkeep.upkeep import Upkeep
 from .upkeep_plan import timing, upkeep_plan

@@ -13,8 +13,10 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.distilling import Distilled, stages_of
 from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..shapes.common import Way
+from ..shapes.recall import Expense
 from ..thinking import distilling
-from ..thinking.asking import Expense, Thought, Way, Wish
+from ..thinking.asking import Thought, Wish
 from ..thinking.distilling import Measure
 from ..thinking.filing import category_for
 from ..thinking.keeping import keep, memory_of

@@ -34,7 +34,10 @@ class HistoryQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class VersionView(msgspec.Struct):
-    """A version that was replaced `at`, by whom, on which device and what for."""
+    """A version that was replaced `at`, by whom, on which device and what for.
+
+    `replaced` names the fields that have another value since, `data` is the whole version.
+    """
 
     number: int
     kind: str
@@ -44,6 +47,7 @@ class VersionView(msgspec.Struct):
     device: str
     why: str
     data: dict[str, Any]
+    replaced: list[str]
 
 
 class Versions(msgspec.Struct):
@@ -85,16 +89,18 @@ async def index(call: Call) -> Reply:
     query = call.query(HistoryQuery)
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> list[Version]:
+    def read(db: sqlite3.Connection) -> list[VersionView]:
         if query.id is not None:
             found = history.versions(db, kind, _key(db, kind, query.id), query.limit)
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
-        return [one for one in found if one.why == history.CONFLICT or not query.conflicts]
+        return [
+            _view(db, one) for one in found if one.why == history.CONFLICT or not query.conflicts
+        ]
 
     async with call.store() as store:
         found = await store.read(read)
-    return Reply(Versions([_view(version) for version in found]))
+    return Reply(Versions(found))
 
 
 async def put_back(call: Call) -> Reply:
@@ -144,7 +150,7 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     return key
 
 
-def _view(version: Version) -> VersionView:
+def _view(db: sqlite3.Connection, version: Version) -> VersionView:
     return VersionView(
         number=version.number,
         kind=version.kind,
@@ -154,6 +160,7 @@ def _view(version: Version) -> VersionView:
         device=version.device,
         why=version.why,
         data=version.row.data,
+        replaced=history.replaced(db, KINDS[version.kind], version),
     )
 
 

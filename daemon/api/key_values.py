@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from ..memory import checks
+from ..memory.records import Pair
 from ..store import key_values
-from ..store.key_values import Pair
 from .calls import Call, Reply, Route
 from .memories import Limit, Offset, capped
 

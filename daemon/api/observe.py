@@ -10,10 +10,12 @@ from msgspec import UNSET, UnsetType
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.scoring import Scoring
+from ..shapes.common import Way
+from ..shapes.recall import Expense
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Said
-from ..thinking.asking import Expense, Way, Wish
+from ..thinking.asking import Wish
 from ..thinking.extraction import Extracted
 from .calls import Call, Reply, Route
 from .views import MemoryView, memory_view

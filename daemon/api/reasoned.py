@@ -7,9 +7,11 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
 from ..recall.recall import Mode
+from ..shapes.common import Way
+from ..shapes.recall import Expense
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from ..thinking.asking import Expense, Way, Wish
+from ..thinking.asking import Wish
 from ..thinking.reasoning import Reasoning
 from .calls import Call
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from ..errors import InvalidInput
-from ..restore.verify import Verification
+from ..shapes.restore import Verification
 from .calls import Call, Reply, Route
 
 

@@ -10,11 +10,11 @@ from msgspec import Meta
 
 from ..memory import hot
 from ..memory import tree as trees
+from ..shapes.stats import Day, Trend
 from ..store import documents, hot_rows, tree_rows
 from ..store.settling import warm_bytes
 from ..store.transaction import Rules
 from ..upkeep import history
-from ..upkeep.history import Day, Trend
 from .calls import Call, Reply, Route
 
 _TOP: Final = 5

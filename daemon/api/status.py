@@ -17,13 +17,13 @@ from ..errors import ThermoclineError
 from ..llm.plan import ModelStatus
 from ..memory import hot
 from ..memory import tree as trees
-from ..replication.loop import ReplicationStatus
-from ..runtime.problems import Problem
+from ..shapes.status import Problem
+from ..shapes.sync import ReplicationStatus
+from ..shapes.upkeep import UpkeepBrief
 from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
 from ..store.transaction import Rules
-from ..upkeep.last_runs import Brief
 from ..upkeep.upkeep import Upkeep
 from .calls import Call, Reply, Route
 from .openmetrics import OPENMETRICS, exposition
@@ -46,7 +46,7 @@ class AgentStatus(msgspec.Struct):
     database_bytes: int
     faces_pending: bool
     sync: ReplicationStatus
-    upkeep: Brief
+    upkeep: UpkeepBrief
 
 
 class Status(msgspec.Struct):

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..replication.loop import ReplicationStatus
-from ..restore.verify import Verification, last_verification
+from ..restore.verify import last_verification
+from ..shapes.restore import Verification
+from ..shapes.sync import ReplicationStatus
 from ..store import history
 from .calls import Call, Reply, Route
 from .databases import Database, another

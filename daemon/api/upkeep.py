@@ -7,9 +7,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from ..upkeep.consolidation import Mode, Outcome
-from ..upkeep.ingesting import Ingested
-from ..upkeep.last_runs import Standing
+from ..shapes.upkeep import Consolidated, ConsolidationMode, Ingested, UpkeepStatus
 from .calls import Call, Reply, Route
 
 Endpoint = Annotated[str, Meta(min_length=1, max_length=2_048)]
@@ -21,7 +19,7 @@ class ConsolidateWish(msgspec.Struct, forbid_unknown_fields=True):
     `llm_endpoint` names a model to ask in place of the configured one.
     """
 
-    mode: Mode = "quick"
+    mode: ConsolidationMode = "quick"
     dry_run: bool = False
     llm_endpoint: Endpoint | None = None
 
@@ -69,7 +67,7 @@ ROUTES: Final = (
         path="/api/upkeep",
         handler=show,
         summary="The schedules: when each ran last and how, and when it is due",
-        answer=Standing,
+        answer=UpkeepStatus,
     ),
     Route(
         method="POST",
@@ -78,7 +76,7 @@ ROUTES: Final = (
         summary="Score, archive, take in notes, prune, merge, rebuild: quick to full",
         role="write",
         body=ConsolidateWish,
-        answer=Outcome,
+        answer=Consolidated,
     ),
     Route(
         method="POST",

@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput, NotFound
 from ..memory.checks import shown
-from ..memory.validation import Omission, validate
+from ..memory.records import Omission
+from ..memory.validation import validate
 from .calls import Call, Reply, Route
 
 _FILE_CHARS: Final = 4_096
