@@ -230,6 +230,7 @@ class HotUpdated(TypedDict):
     """The part of the hot state that was changed."""
 
     updated: str
+    warnings: NotRequired[list[str]]
 
 
 class HotRemoved(TypedDict):

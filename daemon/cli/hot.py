@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..client import Client
-from .arguments import json_of, stdin_once, text_of
+from .arguments import json_of, say, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
 from .terminal import show_json, size, visible
 
@@ -43,6 +43,8 @@ def run_hot(args: argparse.Namespace, client: Client) -> None:
     client.timeout = patience(database)
     if args.update:
         updated = client.hot_update(key, value)
+        for warning in updated.get("warnings", ()):
+            say(visible(warning))
         _changed(client, updated, f"updated {key}", database, as_json=args.json)
     elif args.remove:
         removed = client.hot_remove(*args.remove)

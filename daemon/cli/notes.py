@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from ..client import Client
+from ..client import ApiError, Client
 from .arguments import text_in
 from .terminal import show_json, show_rows, visible
 
@@ -23,10 +23,13 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 
 def run_validate(args: argparse.Namespace, client: Client) -> int:
     """Check the note; returns the number of warnings."""
-    body: dict[str, Any] = {}
-    if args.file is not None:
-        body = {"text": text_in(args.file), "file": args.file}
-    found: dict[str, Any] = client.validate(**body)
+    try:
+        body = {} if args.file is None else {"text": text_in(args.file), "file": args.file}
+        found: dict[str, Any] = client.validate(**body)
+    except (FileNotFoundError, ApiError) as error:
+        if not args.json or getattr(error, "field", "file") != "file":
+            raise
+        found = _missing(args.file)
     if args.json:
         show_json({name: value for name, value in found.items() if name != "omissions"})
     else:
@@ -37,6 +40,17 @@ def run_validate(args: argparse.Namespace, client: Client) -> int:
         if "message" in found:
             print(f"{name}: {visible(found['message'])}")
     return min(int(found.get("warnings_count", 0)), _MOST_EXIT)
+
+
+def _missing(file: str | None) -> dict[str, Any]:
+    """EvoClaw's answer where there is no note."""
+    return {
+        "status": "warning",
+        "warnings_count": 1,
+        "warnings": [f"Daily notes file not found: {file or 'the note of today'}"],
+        "file": file,
+        "suggestions": ["name a file with --file, or write memory/YYYY-MM-DD.md"],
+    }
 
 
 def add_extract_metadata(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..client import Client
+from ..client import ApiError, Client
+from .arguments import say
 from .terminal import number_of, show_json, visible
 
 
@@ -20,14 +21,25 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 
 def run_tree(args: argparse.Namespace, client: Client) -> None:
     """Show it, or do what an option says."""
+    try:
+        _run(args, client)
+    except ApiError as error:
+        # EvoClaw answers so where it refuses a path, and ends with success.
+        path, done = (args.add[0], "added") if args.add else (args.remove, "removed")
+        if path is None or error.field != "path":
+            raise
+        say(visible(error.message))
+        _show({"path": path, done: False}, f"not {done}: {path}", args)
+
+
+def _run(args: argparse.Namespace, client: Client) -> None:
     if args.add is not None:
         added = client.tree_add(*args.add)
         told = f"{'added' if added['made'] else 'already there:'} {added['path']}"
         _show({"path": added["path"], "added": added["added"]}, told, args)
     elif args.remove is not None:
         removed = client.tree_remove(args.remove)
-        told = f"{'removed' if removed['removed'] else 'not there:'} {removed['path']}"
-        _show(removed, told, args)
+        _show(removed, f"removed {removed['path']}", args)
     elif args.prune:
         pruned = client.tree_prune()
         _show(pruned, f"pruned {number_of(pruned['pruned'], 'category', 'categories')}", args)
