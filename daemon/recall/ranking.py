@@ -8,8 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.ageing import aged
-from ..memory.scoring import DAY, Scoring, score
+from ..memory.scoring import DAY, Scoring, aged, score
 from .pool import Entry, Pool
 from .presets import scalyclaw, tinyclaw
 from .signals import Signals

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from ..memory.note_categories import CATEGORIES
+from ..memory.daily_notes import CATEGORIES
 from ..runtime.problems import Problems
 from ..shapes.upkeep import (
     Consolidated,

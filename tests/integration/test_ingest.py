@@ -13,7 +13,7 @@ import pytest
 from msgspec import UNSET
 
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
-from thermocline.daemon.memory.note_categories import CATEGORIES
+from thermocline.daemon.memory.daily_notes import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, Tuning, recall

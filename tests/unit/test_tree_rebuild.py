@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_fit import fit
+from thermocline.daemon.memory.tree import fit
 from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
 from thermocline.daemon.memory.tree_proposals import Member, propose
 from thermocline.daemon.memory.tree_rebuild import (
