@@ -18,11 +18,11 @@ from typing import Final
 
 from thermocline.sync import Device, Waiting
 
-from .api import server
 from .api.access import Gate
 from .api.bus import Bus
-from .api.calls import Identity, Services
+from .api.calls import Services
 from .api.connections import Server
+from .api.dispatch import Dispatcher
 from .api.routes import all_routes
 from .api.serving import Start, serve
 from .config import Settings, load
@@ -34,6 +34,7 @@ from .llm.asking import LiveModel
 from .llm.building import Around, build_model
 from .memory import secrets
 from .model_plan import model_plan
+from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
 from .replication.local import AgentLocal
@@ -175,7 +176,7 @@ async def run(start: Start, live: LiveSettings) -> None:
             ready=asyncio.Event(),
             stopping=signals.stopping,
         )
-        edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
+        edge = Server(Dispatcher(services, all_routes()), lambda: live.settings)
         scheduler = _scheduler(live, services, device.id)
         tasks = _tasks(live, services, scheduler, signals)
         await serve(start, lambda: live.settings, services, edge, signals, tasks)

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
-_LIMIT: Final = "x-limit"
+SETTING: Final = "x-setting"
 
 
 def limited_by(setting: str, **meta: Any) -> Meta:
     """The constraint of a field whose maximum is a setting, such as `limits.max_list`."""
-    return Meta(extra_json_schema={_LIMIT: setting}, **meta)
+    return Meta(extra_json_schema={SETTING: setting}, **meta)
 
 
 Json: TypeAlias = Any

@@ -161,6 +161,11 @@ class Health(Struct, omit_defaults=True):
     status: Literal["ok", "degraded"]
     problems: list[Problem] = []
 
+    @property
+    def ok(self) -> bool:
+        """Whether nothing lasting is wrong."""
+        return self.status == "ok"
+
 
 class Metrics(Struct, kw_only=True):
     """An agent's counters and sizes under EvoClaw's names, and under `daemon` the daemon's."""

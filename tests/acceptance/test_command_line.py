@@ -321,7 +321,7 @@ def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None
     assert "add --yes" in shown.stderr
     assert shell.json("--agent", "old", "list")["total"] == 1
     assert shell.out("forget", "--agent", "old", "--yes") == f"forgot {what}"
-    assert "no agent is called 'old'" in shell.run("--agent", "old", "list", code=1).stderr
+    assert shell.json("--agent", "old", "list")["total"] == 0
     assert "no agent" in shell.run("forget", "--agent", "old", "--yes", code=1).stderr
     assert shell.json("get", kept)["id"] == kept
 
@@ -380,6 +380,12 @@ def test_a_hot_value_that_is_too_long_is_shortened_with_a_warning(shell: Shell) 
     answer = shell.json("hot", "--update", "owner_profile", value)
     assert answer["updated"] == "owner_profile"
     assert len(answer["warnings"]) == 1
+
+
+def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(daemon: str) -> None:
+    metrics = Shell(daemon, "nobody-yet").json("metrics")
+    assert (metrics["warm_memory_count"], metrics["retrieval_count"]) == (0, 0)
+    assert metrics["tree_node_count"] == 1
 
 
 def test_the_archive_is_searched(shell: Shell) -> None:

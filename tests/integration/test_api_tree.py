@@ -59,6 +59,7 @@ def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any)
 
 
 def test_an_empty_tree_is_an_empty_text_for_a_model(call: Any) -> None:
+    assert prompt(call) == []
     call.store("x", category="root")
     assert prompt(call) == []
 

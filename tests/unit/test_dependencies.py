@@ -37,10 +37,11 @@ MAY_IMPORT = {
     "restore": {
         *("memory", "store", "files", "replication", "config", "runtime", "rules", "shapes"),
     },
-    "api": {
+    "operations": {
         *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
-        *("importers", "restore", "config", "runtime", "client", "shapes"),
+        *("importers", "restore", "config", "runtime", "shapes"),
     },
+    "api": {"operations", "shapes", "memory", "store", "config", "runtime", "client"},
 }
 
 

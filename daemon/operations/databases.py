@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
-
-import msgspec
-from msgspec import Meta
+from typing import Final
 
 from thermocline.sync import SyncError
 from thermocline.sync.address import address
 
 from ..errors import InvalidInput, NotFound, ThermoclineError
 from ..replication.account import OF_A_CALL, Account, Secret, plain
-from .calls import Call
+from ..shapes.cold import DatabaseBody
+from .scope import Scope
 
-Url = Annotated[str, Meta(max_length=2048)]
-Token = Annotated[str, Meta(max_length=16_384)]
 # In EvoClaw's words, whose programs look for them.
 _BOTH: Final = "db-url and auth-token required"
 
 
-class Database(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A database; left out: the agent's own replica.
-
-    The `token` of that one need not be given with its `url`. Any other database is opened for
-    this call alone, and naming one needs the role `admin`, since the daemon goes there itself.
-    """
-
-    url: Url | None = None
-    token: Token | None = None
-
-
-async def another(call: Call, named: Database) -> Account | None:
+async def another(scope: Scope, named: DatabaseBody) -> Account | None:
     """The database that a call names; None: the agent's own replica.
 
     Raises:
@@ -42,9 +27,9 @@ async def another(call: Call, named: Database) -> Account | None:
         if named.token:
             raise InvalidInput(_BOTH, field="url", hint="name the database that the token opens")
         return None
-    if await _is_own(call, named):
+    if await _is_own(scope, named):
         return None
-    call.services.gate.require(call.peer, call.agent, "admin")
+    scope.require("admin")
     try:
         place = address(named.url)
     except SyncError as error:
@@ -56,22 +41,24 @@ async def another(call: Call, named: Database) -> Account | None:
     return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
 
 
-async def account_of(call: Call, named: Database) -> Account:
+async def account_of(scope: Scope, named: DatabaseBody) -> Account:
     """The database that a call means, the agent's own replica included.
 
     Raises:
         NotFound: it names none, and the agent has no replica.
         ThermoclineError: as for `another`.
     """
-    account = await another(call, named) or await call.services.replicas.account(call.agent)
+    account = await another(scope, named) or await scope.daemon.replicas.account(scope.agent)
     if account is None:
-        raise NotFound(f"'{call.agent}' is not replicated", hint="name a database, or set sync.url")
+        raise NotFound(
+            f"'{scope.agent}' is not replicated", hint="name a database, or set sync.url"
+        )
     return account
 
 
-async def _is_own(call: Call, named: Database) -> bool:
+async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
     try:
-        own = await call.services.replicas.account(call.agent)
+        own = await scope.daemon.replicas.account(scope.agent)
     except ThermoclineError:
         if not named.token:
             raise

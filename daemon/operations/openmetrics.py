@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-OPENMETRICS: Final = "application/openmetrics-text"
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"
 _COUNTERS: Final = {
     "retrieval_count": "retrievals",
     "consolidation_count": "consolidations",

@@ -3,90 +3,54 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated, Any
+from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
-from ..memory.records import (
-    DEFAULT_CATEGORY,
-    DEFAULT_EVENT,
-    TYPES,
-    GivenType,
-    Memory,
-    Metadata,
-)
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, Memory, Metadata
 from ..memory.scoring import default_importance
+from ..shapes.memory import MemoryChanges, NewMemory
+from .scope import Scope
 
-Position = Annotated[int, Meta(ge=0, le=2**53)]
-_SHORT = {"subject": 500, "outcome": 4000, "source": 200, "actor": 200, "group": 200, "event": 64}
-
-
-class NewMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
-
-    Importance is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
-    `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
-    `conversation` as `episodic`. Times are seconds since the epoch or ISO 8601; `expires` may
-    also be a span such as `7d`.
-    """
-
-    text: str | UnsetType = UNSET
-    content: str | UnsetType = UNSET
-    type: GivenType | UnsetType = UNSET
-    event: str | UnsetType = UNSET
-    subject: str | UnsetType = UNSET
-    outcome: str | UnsetType = UNSET
-    category: str | UnsetType = UNSET
-    tags: list[str] | UnsetType = UNSET
-    importance: float | int | UnsetType = UNSET
-    source: str | UnsetType = UNSET
-    actor: str | UnsetType = UNSET
-    group: str | UnsetType = UNSET
-    position: Position | UnsetType | None = UNSET
-    metadata: Metadata | UnsetType = UNSET
-    data: Any | UnsetType = UNSET
-    expires: str | float | int | UnsetType | None = UNSET
-    ttl: str | float | int | UnsetType | None = UNSET
-    created_at: str | float | int | UnsetType = UNSET
+_SHORT: Final = {
+    "subject": 500,
+    "outcome": 4000,
+    "source": 200,
+    "actor": 200,
+    "group": 200,
+    "event": 64,
+}
 
 
-class Changes(NewMemory, kw_only=True, forbid_unknown_fields=True):
-    """What to change of a memory; what is left out stays. `merged_into` points to its successor."""
-
-    merged_into: str | UnsetType | None = UNSET
-
-
-def remembered(new: NewMemory, *, now: float, limits: Limits, writer: str, at: str = "") -> Memory:
+def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     """The memory that `new` asks for.
 
     Args:
+        scope: who sent it, and when.
         new: what was sent.
-        now: the time.
-        limits: of texts and categories.
-        writer: who sent it.
         at: where `new` stands in the body, as a prefix for the field named in an error.
 
     Raises:
         InvalidInput: a field is missing or not what it must be.
     """
-    fields = _checked(new, now, limits, at)
+    fields = _checked(scope, new, at)
     if "text" not in fields:
         raise InvalidInput("give the memory a 'text' (or 'content')", field=f"{at}text")
     event = fields.setdefault("event", DEFAULT_EVENT)
     fields.setdefault("importance", default_importance(event))
     fields.setdefault("category", DEFAULT_CATEGORY)
-    fields.setdefault("created_at", now)
+    fields.setdefault("created_at", scope.now)
     given = fields.get("metadata", Metadata())
     fields["metadata"] = merge(given, extract(fields["text"]))
-    return Memory(id=secrets.token_hex(8), updated_at=now, writer=writer, **fields)
+    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.caller.name, **fields)
 
 
-def changed(old: Memory, changes: Changes, *, now: float, limits: Limits) -> Memory:
+def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
     """`old` with the changes, but for `merged_into`: joining memories is an operation of its own.
 
     References that a new text carries are added, those of the old text go with it unless the
@@ -95,7 +59,7 @@ def changed(old: Memory, changes: Changes, *, now: float, limits: Limits) -> Mem
     Raises:
         InvalidInput: nothing is to be changed, or a field is not what it must be.
     """
-    fields = _checked(changes, now, limits, "")
+    fields = _checked(scope, changes, "")
     if changes.merged_into is not UNSET:
         if changes.merged_into == old.id:
             raise InvalidInput("cannot merge a memory into itself", field="merged_into")
@@ -107,38 +71,31 @@ def changed(old: Memory, changes: Changes, *, now: float, limits: Limits) -> Mem
         found = extract(old.text)
         kept = fields.get("metadata", _without(old.metadata, found))
         fields["metadata"] = merge(kept, extract(fields["text"]))
-    return msgspec.structs.replace(old, **fields, updated_at=now)
+    return msgspec.structs.replace(old, **fields, updated_at=scope.now)
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """What the configuration allows of one memory."""
-
-    max_text_bytes: int
-    max_depth: int
-
-
-def _checked(new: NewMemory, now: float, limits: Limits, at: str) -> dict[str, Any]:
+def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
     if text is not UNSET:
-        fields["text"] = checks.check_text(text, limits.max_text_bytes, field=f"{at}text")
-    for name, most in _SHORT.items():
+        most = scope.settings.limits.max_text_bytes
+        fields["text"] = checks.check_text(text, most, field=f"{at}text")
+    for name, chars in _SHORT.items():
         value = getattr(new, name)
         if value is not UNSET:
-            fields[name] = checks.check_short(value, f"{at}{name}", most)
+            fields[name] = checks.check_short(value, f"{at}{name}", chars)
     if fields.get("event") == "":
         raise InvalidInput("give 'event' a word, or leave it out", field=f"{at}event")
     if new.category is not UNSET:
-        fields["category"] = checks.check_category(
-            new.category, limits.max_depth, field=f"{at}category"
-        )
+        depth = scope.settings.tree.max_depth
+        fields["category"] = checks.check_category(new.category, depth, field=f"{at}category")
     if new.importance is not UNSET:
         fields["importance"] = checks.check_given_importance(
             new.importance, beside_content=new.content is not UNSET, field=f"{at}importance"
         )
     if new.tags is not UNSET:
         fields["tags"] = checks.check_tags(new.tags, field=f"{at}tags")
-    return fields | _rest(new, now, at)
+    return fields | _rest(new, scope.now, at)
 
 
 def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:

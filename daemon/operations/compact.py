@@ -1,66 +1,25 @@
-"""`/api/compact`: a conversation made to fit into a model's window again, as profClaw does it."""
+"""A conversation made to fit into a model's window again, as profClaw does it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from ..errors import InvalidInput
-from ..memory.compaction import LIMITS, WINDOW, Compacted, Limits, compact, needs_compaction
+from ..memory.compaction import Compacted, Limits, compact, needs_compaction
 from ..memory.messages import Message, conversation_tokens
-from .calls import Call, Reply, Route
+from ..shapes.compact import CompactBody, CompactedMessages
+from .operation import operation
+from .scope import Scope
 
 _MOST: Final = 10_000
 
-Share = Annotated[float, Meta(gt=0, le=1)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 
-
-class CompactBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The messages, the oldest first, each with a `role` and a `content` and whatever else.
-
-    `window` is what the model can read, in tokens (four characters each, or two thirds of one of
-    a script without blanks). Beyond `threshold` of it the messages are brought down to `target`;
-    fewer than `min_messages` never are, the last `preserve_recent` always stay, and results of
-    tools are cut to `max_tool_result_tokens`. `check` only tells whether it is time.
-    """
-
-    messages: tuple[dict[str, Any], ...]
-    window: Annotated[int, Meta(ge=100, le=100_000_000)] = WINDOW
-    threshold: Share = LIMITS.threshold
-    target: Share = LIMITS.target
-    preserve_recent: Count = LIMITS.recent
-    min_messages: Count = LIMITS.least
-    max_tool_result_tokens: Annotated[int, Meta(ge=50, le=1_000_000)] = LIMITS.tool_tokens
-    check: bool = False
-
-
-class CompactAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """The messages as they should go on, under profClaw's names.
-
-    `needs_compaction`, which is spelt so, tells how it was before; `tokens` is how many there
-    were, `summary` what is said of the messages that are gone.
-    """
-
-    messages: list[dict[str, Any]] | UnsetType = UNSET
-    summary: str | UnsetType = UNSET
-    original_count: int
-    compacted_count: int
-    tokens_reduced: int
-    was_compacted: bool
-    tool_results_truncated: int | UnsetType = UNSET
-    needs_compaction: bool = msgspec.field(name="needs_compaction")
-    tokens: int
-    window: int
-
-
-async def shorten(call: Call) -> Reply:
-    """Compact a conversation, if it needs it. Nothing is stored."""
-    body = await call.body(CompactBody)
+async def shorten(_scope: Scope, body: CompactBody) -> CompactedMessages:
+    """Make a conversation fit into a model's window again. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
         raise InvalidInput(
             f"give 1 to {_MOST} messages (got {len(body.messages)})", field="messages"
@@ -68,10 +27,10 @@ async def shorten(call: Call) -> Reply:
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
     read = [_read(message, number) for number, message in enumerate(body.messages)]
-    return Reply(await asyncio.to_thread(_answer, body, read))
+    return await asyncio.to_thread(_answer, body, read)
 
 
-def _answer(body: CompactBody, read: Sequence[Message]) -> CompactAnswer:
+def _answer(body: CompactBody, read: Sequence[Message]) -> CompactedMessages:
     limits = Limits(
         threshold=body.threshold,
         target=body.target,
@@ -80,7 +39,7 @@ def _answer(body: CompactBody, read: Sequence[Message]) -> CompactAnswer:
         tool_tokens=body.max_tool_result_tokens,
     )
     needed = needs_compaction(read, body.window, limits)
-    answer = CompactAnswer(
+    answer = CompactedMessages(
         original_count=len(read),
         compacted_count=len(read),
         tokens_reduced=0,
@@ -137,14 +96,4 @@ def _text(content: Any, number: int) -> str:
     )
 
 
-ROUTES: Final = (
-    Route(
-        method="POST",
-        path="/api/compact",
-        handler=shorten,
-        summary="Make a conversation fit into a model's window again",
-        body=CompactBody,
-        answer=CompactAnswer,
-        agent=False,
-    ),
-)
+OPERATIONS: Final = (operation("POST", "/api/compact", shorten, agent=False),)

@@ -1,4 +1,4 @@
-"""`/api/import`: what other tools, or other hands, have written, taken into a memory."""
+"""What other tools, or other hands, have written, taken into a memory."""
 
 from __future__ import annotations
 
@@ -8,104 +8,84 @@ import shutil
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 import msgspec
-from msgspec import Meta
 
 from thermocline.sync import Row
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..importers import evoclaw_database, state_files, takeover
 from ..importers.intake import Intake, Report
-from ..importers.state_files import Format
 from ..memory.records import Memory
 from ..restore.staging import temporary_folder
+from ..shapes.imports import ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
-from .calls import Call, Reply, Route
-from .databases import Database, account_of
+from .databases import account_of
+from .operation import operation
+from .scope import Scope
 
 # What one commit takes: it holds up the callers of the same memory for a quarter of a second.
 _AT_ONCE: Final = 1000
 _GZIP: Final = b"\x1f\x8b"
 
 
-class ImportWish(Database, kw_only=True, forbid_unknown_fields=True):
-    """What to take in: a `text`, a `path`, or the database at `url`.
-
-    Attributes:
-        path: a file or folder that the daemon reads, for root and its own user alone.
-        text: the content of a file, which is called `name` and was `written_at`.
-        format: what the file is, where neither its name nor its content tells.
-        dry_run: only tell what would be stored.
-    """
-
-    path: str | None = None
-    text: str | None = None
-    name: Annotated[str, Meta(max_length=1024)] = ""
-    written_at: Annotated[float, Meta(ge=0)] | None = None
-    format: Format | None = None
-    dry_run: bool = False
-
-
-class OtherAgent(msgspec.Struct):
-    """Another agent whose memory is there too."""
-
-    agent: str
-    path: str
-
-
-class Imported(Report):
-    """What was taken in: a second time it stores nothing."""
-
-    others: list[OtherAgent] = msgspec.field(default_factory=list)
-    dry_run: bool = False
-
-
 class _DryRun(Exception):
     """Undoes a transaction that only showed what it would do."""
 
 
-async def take_in(call: Call) -> Reply:
-    """Take in what the body names."""
-    wish = await call.body(ImportWish)
-    given = [value for value in (wish.path, wish.text, wish.url) if value]
+async def take_in(scope: Scope, body: ImportBody) -> Imported:
+    """Take in a state file, a folder, MEMORY.md, or a database that EvoClaw filled."""
+    given = [value for value in (body.path, body.text, body.url) if value]
     if len(given) != 1:
         raise InvalidInput("give one of 'path', 'text' and 'url'", field="path")
-    importing = _Import(call, wish)
-    if wish.text:
-        await importing.text(wish.text)
-    elif wish.path:
-        if not call.services.gate.is_own(call.peer):
+    importing = _Import(scope, body)
+    if body.text:
+        await importing.text(body.text)
+    elif body.path:
+        if not scope.caller.is_own:
             raise Forbidden(
-                f"user {call.peer.uid} may not have the daemon read files",
+                f"{scope.caller.name} may not have the daemon read files",
                 hint="send the content as 'text', or ask root or the daemon's user",
             )
-        await importing.path(Path(wish.path))
+        await importing.path(Path(body.path))
     else:
         await importing.database()
-    return Reply(importing.done)
+    return importing.answer()
 
 
 class _Import:
     """One import on its way."""
 
-    def __init__(self, call: Call, wish: ImportWish) -> None:
-        self._call = call
+    def __init__(self, scope: Scope, wish: ImportBody) -> None:
+        self._scope = scope
         self._wish = wish
-        self.done = Imported(dry_run=wish.dry_run)
+        self._others: list[OtherAgent] = []
+        self.done = Report()
+
+    def answer(self) -> Imported:
+        """What was taken in so far."""
+        done = self.done
+        return Imported(
+            read=[ReadPart(**part) for part in done.read],
+            stored=done.stored,
+            skipped=done.skipped,
+            left_out=done.left_out,
+            others=self._others,
+            dry_run=self._wish.dry_run,
+        )
 
     async def text(self, text: str) -> None:
-        """Take in a file whose content came with the call."""
+        """Take in a file whose content came with the scope."""
         written_at = self._wish.written_at
-        at = self._call.now if written_at is None else written_at
+        at = self._scope.now if written_at is None else written_at
         content = text.encode(errors="surrogatepass")
         name = self._wish.name or "text"
-        writer: str | None = self._call.peer.name
+        writer: str | None = self._scope.caller.name
         if state_files.format_of(content, name, self._wish.format) == "rows":
             # They say themselves who wrote them, and when.
-            self._call.services.gate.require(self._call.peer, self._call.agent, "admin")
+            self._scope.require("admin")
             writer = None
 
         def take(intake: Intake) -> None:
@@ -119,10 +99,10 @@ class _Import:
             raise InvalidInput(f"give the whole path (got '{path}')", field="path")
         found = await asyncio.to_thread(_look, path)
         if found.what == "folder":
-            agent = self._call.agent
+            agent = self._scope.agent
             roots = await asyncio.to_thread(takeover.roots_of, path, agent)
             others = await asyncio.to_thread(lambda: [*takeover.others(path, agent)])
-            self.done.others = [OtherAgent(name, str(place)) for name, place in others]
+            self._others = [OtherAgent(name, str(place)) for name, place in others]
 
             def take_all(intake: Intake) -> None:
                 for root in roots:
@@ -144,11 +124,11 @@ class _Import:
 
     async def database(self) -> None:
         """Take in what EvoClaw's tables in a database hold of the agent."""
-        account = await account_of(self._call, self._wish)
-        agent = self._call.agent
-        found = await self._call.services.databases.evoclaw(account, agent)
-        self.done.others = [OtherAgent(n, account.url) for n in found.agents if n != agent]
-        memories = evoclaw_database.memories(found.memories, self._call.now, self.done)
+        account = await account_of(self._scope, self._wish)
+        agent = self._scope.agent
+        found = await self._scope.daemon.databases.evoclaw(account, agent)
+        self._others = [OtherAgent(n, account.url) for n in found.agents if n != agent]
+        memories = evoclaw_database.memories(found.memories, self._scope.now, self.done)
         parts: list[Callable[[Intake], None]] = []
         if (critical := found.critical) is not None:
             parts.append(lambda intake: evoclaw_database.take_critical(intake, critical))
@@ -165,7 +145,7 @@ class _Import:
         """Take in the rows of a backup; the files of its workspace are left out."""
         from ..restore import archive  # noqa: PLC0415 - the daemon holds it only when it is used
 
-        state_dir = Path(self._call.services.identity.state_dir)
+        state_dir = Path(self._scope.daemon.identity.state_dir)
         folder = await asyncio.to_thread(temporary_folder, state_dir)
         try:
             room = shutil.disk_usage(state_dir).free // 2
@@ -198,7 +178,7 @@ class _Import:
         edited_at: float | None,
         writer: str | None = None,
     ) -> None:
-        async with self._call.store(create=not self._wish.dry_run) as store:
+        async with self._scope.store(create=not self._wish.dry_run) as store:
             for part in parts:
                 self.done.add(await self._commit(store, part, edited_at, writer))
 
@@ -249,14 +229,4 @@ def _look(path: Path) -> _Look:
     return _Look("rows" if is_rows else "file", found.st_mtime)
 
 
-ROUTES: Final = (
-    Route(
-        method="POST",
-        path="/api/import",
-        handler=take_in,
-        summary="Take in a state file, a folder, MEMORY.md, or a database that EvoClaw filled",
-        role="write",
-        body=ImportWish,
-        answer=Imported,
-    ),
-)
+OPERATIONS: Final = (operation("POST", "/api/import", take_in, role="write"),)
