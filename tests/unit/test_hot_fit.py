@@ -4,6 +4,7 @@ import re
 
 import msgspec
 import pytest
+from hot_states import hot_states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from thermocline.daemon.memory.hot import (
     fit,
     trim,
 )
-from thermocline.daemon.memory.hot.document import CONTEXT_KEYS, TOP_KEYS
 
 LIMITS = HotLimits()
 ROOMY = HotLimits(max_bytes=10**9)
@@ -275,17 +275,7 @@ items = st.builds(
     st.text(max_size=200), statuses, st.floats(0, 1), objects,
 )  # fmt: skip
 lists = st.lists(items, max_size=6).map(tuple)
-states = st.builds(
-    HotState,
-    identity=objects,
-    owner_profile=objects,
-    projects=lists,
-    events=lists,
-    tasks=lists,
-    lessons=lists,
-    extra=objects.filter(TOP_KEYS.isdisjoint),
-    context=objects.filter(CONTEXT_KEYS.isdisjoint),
-)
+states = hot_states(objects, lists)
 
 
 @settings(max_examples=50)
