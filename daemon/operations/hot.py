@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from ..memory import hot, markdown
 from ..shapes.common import Json
-from ..shapes.hot import HotEntryQuery, HotRebuilt, HotRemoved, HotUpdated, HotView
+from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
 from ..store import documents, hot_rows
 from ..store.transaction import Transaction
 from .operation import operation
@@ -40,14 +40,18 @@ async def show_markdown(scope: Scope) -> str:
     return text
 
 
-async def update(scope: Scope, key: str, body: Json) -> HotUpdated:
-    """Update identity, owner_profile, lesson, event, task or project."""
+async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
+    """Update identity, owner_profile, lesson, event, task or project.
+
+    An `identity` and an `owner_profile` are objects of any keys, a `lesson`, `event` or `task` is
+    one with a `text`, a `project` one with a `name`. What is too long is shortened.
+    """
     async with scope.store(create=True) as store:
         warnings = await store.write(lambda tx: hot_rows.update(tx, key, body))
     return HotUpdated(key, list(warnings) or UNSET)
 
 
-async def remove(scope: Scope, key: str, query: HotEntryQuery) -> HotRemoved:
+async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
     """Remove an entry of the hot state."""
 
     def apply(tx: Transaction) -> None:

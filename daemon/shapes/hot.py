@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, Struct, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Json
+
+HotKey = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": ["identity", "owner_profile", "lesson", "event", "task", "project"]
+        }
+    ),
+]
 
 
 class HotView(Struct):

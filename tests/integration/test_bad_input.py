@@ -403,7 +403,6 @@ def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
     assert found["results"] == []
     assert "yet" in found["why"]
     assert call.agent in found["why"]
-    assert call("GET", "/api/export").body in (b"", "", None)
     assert not shared_daemon.folder(call.agent).exists()
 
 
