@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from ..client import ApiError, Client
 from .arguments import say
-from .terminal import number_of, show_json, visible
+from .terminal import number_of, show_answer, show_json, visible
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
@@ -29,33 +30,38 @@ def run_tree(args: argparse.Namespace, client: Client) -> None:
         if path is None or error.field != "path":
             raise
         say(visible(error.message))
-        _show({"path": path, done: False}, f"not {done}: {path}", args)
+        if args.json:
+            show_json({"path": path, done: False})
+        else:
+            print(visible(f"not {done}: {path}"))
 
 
 def _run(args: argparse.Namespace, client: Client) -> None:
     if args.add is not None:
         added = client.tree_add(*args.add)
-        told = f"{'added' if added['made'] else 'already there:'} {added['path']}"
-        _show({"path": added["path"], "added": added["added"]}, told, args)
+        told = f"{'added' if added.made else 'already there:'} {added.path}"
+        _show(client, told, args, only=("path", "added"))
     elif args.remove is not None:
         removed = client.tree_remove(args.remove)
-        _show(removed, f"removed {removed['path']}", args)
+        _show(client, f"removed {removed.path}", args)
     elif args.prune:
         pruned = client.tree_prune()
-        _show(pruned, f"pruned {number_of(pruned['pruned'], 'category', 'categories')}", args)
+        _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)
     elif args.undo:
         undone = client.tree_undo()
-        changes = number_of(len(undone["changes"]), "change", "changes")
-        told = f"undid {changes} of the tree; memories filed as before: {undone['memories']:,}"
-        _show(undone, told, args)
+        changes = number_of(len(undone.changes), "change", "changes")
+        told = f"undid {changes} of the tree; memories filed as before: {undone.memories:,}"
+        _show(client, told, args)
     elif args.json:
-        show_json(client.tree())
+        client.tree()
+        show_answer(client.answered)
     else:
         print(visible(client.tree_text(), keep="\n").rstrip("\n"))
 
 
-def _show(answer: object, told: str, args: argparse.Namespace) -> None:
+def _show(client: Client, told: str, args: argparse.Namespace, only: tuple[str, ...] = ()) -> None:
     if args.json:
-        show_json(answer)
+        answer = json.loads(client.answered)
+        show_json({name: answer[name] for name in only or answer})
     else:
         print(visible(told))

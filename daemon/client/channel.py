@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from .wire import Answer, BadAnswer, Broken, Connection
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
-
-    Scalar: TypeAlias = str | int | float | bool
-    Query: TypeAlias = Mapping[str, Scalar | Sequence[Scalar] | None]
+Query: TypeAlias = Mapping[str, Any]
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
@@ -81,6 +77,14 @@ class AnswerLost(DaemonUnreachable):
         self.args = (f"the daemon at {path} did not answer: {reason}",)
 
 
+class AnswerUnreadable(AnswerLost):
+    """The daemon acted, but this release cannot read its answer: it is of another release."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.args = (f"cannot read the answer of the daemon at {path}: {reason}",)
+
+
 class Channel:
     """Calls over one connection that is kept alive, and made anew when it must be.
 
@@ -103,8 +107,8 @@ class Channel:
             self._connection.close()
             self._connection = None
 
-    def call(self, method: str, path: str, query: Query | None, body: Any) -> tuple[int, Any]:
-        """Make one call; gives the status and the JSON, or the text, of its answer.
+    def call(self, method: str, path: str, query: Query | None, body: Any) -> Answer:
+        """Make one call.
 
         Raises:
             DaemonUnreachable: nothing answers, or not as the daemon does.
@@ -112,8 +116,7 @@ class Channel:
         """
         target = path + self._query_text(query or {})
         request = _request(method, target, {}, body)
-        answer = self._exchange(request, reads_only=method == "GET")
-        return answer.status, self._parsed(answer)
+        return self._exchange(request, reads_only=method == "GET")
 
     def stream(
         self, path: str, query: Query, last_id: str | None
@@ -146,7 +149,7 @@ class Channel:
             status, answered = connection.open_stream(request)
             if status >= 400:
                 whole = Answer(status, answered, connection.body(status, answered))
-                raise refusal(status, self._parsed(whole))
+                raise refusal(status, parsed(self._path, whole))
             yield from connection.chunks(answered)
         except BadAnswer as error:
             raise DaemonUnreachable(self._path, str(error)) from error
@@ -206,13 +209,19 @@ class Channel:
         text = "&".join(f"{quoted(name)}={quoted(value)}" for name, value in pairs)
         return f"?{text}" if text else ""
 
-    def _parsed(self, answer: Answer) -> Any:
-        if answer.media_type != "application/json":
-            return answer.body.decode("utf-8", "replace")
-        try:
-            return json.loads(answer.body)
-        except (ValueError, RecursionError) as error:
-            raise DaemonUnreachable(self._path, "its answer is not JSON") from error
+
+def parsed(path: str, answer: Answer) -> Any:
+    """The JSON of an answer from the daemon at `path`, or its text where it is text.
+
+    Raises:
+        DaemonUnreachable: it is not JSON.
+    """
+    if answer.media_type != "application/json":
+        return answer.body.decode("utf-8", "replace")
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise DaemonUnreachable(path, "its answer is not JSON") from error
 
 
 def quoted(text: str) -> str:
@@ -236,7 +245,7 @@ def _pairs(query: Query) -> Iterator[tuple[str, str]]:
         if value is None:
             continue
         many = isinstance(value, (list, tuple, set, frozenset))
-        for one in value if many else (value,):  # type: ignore[union-attr]
+        for one in value if many else (value,):
             yield name, str(one).lower() if isinstance(one, bool) else str(one)
 
 

@@ -35,9 +35,8 @@ async def index(scope: Scope, query: HistoryQuery) -> VersionList:
             found = history.versions(db, kind, _key(db, kind, query.id), query.limit)
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
-        return [
-            _view(db, one) for one in found if one.why == history.CONFLICT or not query.conflicts
-        ]
+        wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
+        return [_view(db, version) for version in wanted]
 
     async with scope.store() as store:
         return VersionList(await store.read(read))

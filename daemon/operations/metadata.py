@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ..memory.metadata import extract
-from ..shapes.metadata import (
-    LinkPage,
-    LinksQuery,
-    LinkView,
-    MetadataCounts,
-    MetadataFound,
-    TextBody,
-)
-from ..store import selecting
+from ..shapes.metadata import MetadataCounts, MetadataFound, TextBody, UrlPage, UrlQuery, UrlView
+from ..store.selecting import urls
 from .operation import operation
 from .scope import Scope
 from .views import memory_view
@@ -26,25 +19,24 @@ async def find(_scope: Scope, body: TextBody) -> MetadataFound:
     return MetadataFound(found, counts)
 
 
-async def links(scope: Scope, query: LinksQuery) -> LinkPage:
-    """Every stored URL with its memories, best first."""
-    limit = scope.page_limit(query.limit)
+async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
+    """List the URLs that memories mention, with those memories, best first."""
+    limit, now = scope.page_limit(query.limit), scope.now
     async with scope.store() as store:
         scoring = store.rules.scoring
         found, total = await store.read(
-            lambda db: selecting.links(
-                db, limit=limit, offset=query.offset, now=scope.now, scoring=scoring
-            )
+            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring)
         )
-
-    def view(link: selecting.Link) -> LinkView:
-        memories = [memory_view(memory, scope.now, scoring) for memory in link.memories]
-        return LinkView(link.url, link.count, memories)
-
-    return LinkPage([view(link) for link in found], total)
+    return UrlPage(
+        [
+            UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
+            for url, count, memories in found
+        ],
+        total,
+    )
 
 
 OPERATIONS: Final = (
-    operation("GET", "/api/metadata/urls", links),
     operation("POST", "/api/metadata", find, agent=False),
+    operation("GET", "/api/metadata/urls", list_urls),
 )

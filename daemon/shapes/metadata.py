@@ -1,4 +1,4 @@
-"""The references of a text, and the URLs of all memories."""
+"""The references of a text, and those of all memories."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class MetadataFound(Struct):
     summary: MetadataCounts
 
 
-class LinksQuery(Struct, forbid_unknown_fields=True):
-    """Which page of the URLs."""
+class UrlQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs to list."""
 
     limit: Limit = 50
     offset: Offset = 0
 
 
-class LinkView(Struct):
-    """A stored URL, how many memories carry it, and the best 20 of those, the best first."""
+class UrlView(Struct):
+    """A URL, the number of memories that mention it, and the first ten of them by score."""
 
     url: str
     count: int
     memories: list[MemoryView]
 
 
-class LinkPage(Struct):
-    """A page of the stored URLs, those of the best memories first, and how many there are."""
+class UrlPage(Struct):
+    """A page of URLs, those of the memories with the highest scores first."""
 
-    results: list[LinkView]
+    results: list[UrlView]
     total: int

@@ -15,7 +15,8 @@ from .memory_table import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
 
-_MOST_OF_A_LINK: Final = 20
+# A URL that thousands of memories mention is shown with the first of them.
+_OF_A_URL: Final = 10
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),
@@ -57,14 +58,6 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     expired: bool = False
 
 
-class Link(msgspec.Struct, frozen=True):
-    """A stored URL, how many memories carry it, and the best of those by score."""
-
-    url: str
-    count: int
-    memories: tuple[Memory, ...]
-
-
 def page(
     db: sqlite3.Connection,
     filters: Filters,
@@ -88,38 +81,6 @@ def page(
     return [from_row(row) for row in rows], total
 
 
-def links(
-    db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
-) -> tuple[list[Link], int]:
-    """A page of the stored URLs, those of the best memories first, and how many URLs there are."""
-    teach_score(db, now, scoring)
-    linked = (
-        "FROM memories, json_each(metadata, '$.urls') AS link"
-        " WHERE metadata <> '{}' AND merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
-    )
-    worth = "score(importance, created_at, access_count)"
-    total = db.execute(f"SELECT count(DISTINCT link.value) {linked}", (now,)).fetchone()[0]
-    counts = dict(
-        db.execute(
-            f"SELECT link.value, count(*) {linked} GROUP BY link.value"
-            f" ORDER BY max({worth}) DESC, link.value LIMIT ? OFFSET ?",
-            (now, limit, offset),
-        ).fetchall()
-    )
-    rows = db.execute(
-        f"SELECT url, {', '.join(FIELDS)} FROM ("
-        f"SELECT *, link.value AS url, {worth} AS worth, row_number() OVER ("
-        f" PARTITION BY link.value ORDER BY {worth} DESC, row DESC) AS place {linked}"
-        " AND link.value IN (SELECT value FROM json_each(?)))"
-        " WHERE place <= ? ORDER BY url, place",
-        (now, msgspec.json.encode(list(counts)).decode(), _MOST_OF_A_LINK),
-    )
-    found: dict[str, list[Memory]] = {url: [] for url in counts}
-    for url, *rest in rows:
-        found[url].append(from_row(rest))
-    return [Link(url, counts[url], tuple(memories)) for url, memories in found.items()], total
-
-
 def living_after(
     db: sqlite3.Connection, row: int, *, now: float, limit: int
 ) -> list[tuple[int, Memory]]:
@@ -140,6 +101,35 @@ def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> lis
         (msgspec.json.encode(rows).decode(), now),
     )
     return [from_row(row) for row in found]
+
+
+def urls(
+    db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
+) -> tuple[list[tuple[str, int, list[Memory]]], int]:
+    """A page of the URLs that live memories mention, best score first, and how many there are.
+
+    Each comes with the number of those memories, and with the first of them.
+    """
+    teach_score(db, now, scoring)
+    rows: dict[str, list[int]] = {}
+    for url, row in db.execute(
+        "SELECT url.value, row FROM memories, json_each(metadata, '$.urls') AS url"
+        " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+        f" ORDER BY {_ORDER['score']}",
+        (now,),
+    ):
+        rows.setdefault(url, []).append(row)
+    some = [*rows.items()][offset : offset + limit]
+    wanted = [row for _, of_url in some for row in of_url[:_OF_A_URL]]
+    loaded = db.execute(
+        f"SELECT row, {', '.join(FIELDS)} FROM memories"
+        " WHERE row IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(wanted).decode(),),
+    )
+    memories = {number: from_row(rest) for number, *rest in loaded}
+    return [
+        (url, len(of_url), [memories[row] for row in of_url[:_OF_A_URL]]) for url, of_url in some
+    ], len(rows)
 
 
 def _total(

@@ -38,11 +38,11 @@ def test_a_forgotten_expired_or_merged_memory_lends_no_url(call: Any, eventually
     eventually(lambda: urls(call) == left, "only the live memory lends its URL")
 
 
-def test_of_a_url_with_many_memories_the_best_twenty_are_listed(call: Any) -> None:
+def test_of_a_url_with_many_memories_the_best_ten_are_listed(call: Any) -> None:
     memories = [{"text": f"m{n} https://a.example", "importance": n / 30} for n in range(30)]
     call.ok("POST", "/api/memory/batch", {"memories": memories})
     ((_, count, texts),) = urls(call)
-    assert (count, len(texts), texts[:2]) == (30, 20, ["m29", "m28"])
+    assert (count, len(texts), texts[:2]) == (30, 10, ["m29", "m28"])
 
 
 def test_one_page_has_no_more_than_the_configuration_allows(call: Any) -> None:
