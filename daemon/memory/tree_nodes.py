@@ -36,7 +36,7 @@ Tree: TypeAlias = Mapping[str, Node]
 class TreeLimits(msgspec.Struct, frozen=True):
     """How large a tree may be, and how long an empty branch stays; section `tree`.
 
-    `max_nodes` counts the root, the size is of compact JSON.
+    `max_nodes` counts the root, the size is of `tree_text.prompt`.
     """
 
     max_nodes: Annotated[int, Meta(ge=1, le=10_000)] = 50

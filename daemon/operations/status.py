@@ -164,9 +164,9 @@ def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     found = documents.metrics_document(db, now)
     del found["_schema_version"]
     warm, cold = tree_rows.totals(db)
-    tree = documents.tree_document(db)
-    found["tree_index_size_bytes"] = trees.size(tree)
-    found["tree_node_count"] = _count(db, "tree") + 1
+    tree = tree_rows.load(db)
+    found["tree_index_size_bytes"] = trees.size(tree, rules.tree)
+    found["tree_node_count"] = len(tree) + 1
     found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
     found["warm_memory_count"] = warm
     found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)

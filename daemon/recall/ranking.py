@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from ..config.settings import Weights
-from ..memory.ageing import aged
-from ..memory.scoring import DAY, Scoring, score
+from ..memory.scoring import DAY, Scoring, aged, score
 from ..shapes.recall import Preset
 from .pool import Entry, Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw

@@ -8,7 +8,7 @@ from .common import CategoryPath, Json
 
 
 class TreeView(Struct):
-    """The tree in EvoClaw's shape, and its measures; `nodes` counts the root."""
+    """The tree in EvoClaw's shape; `nodes` counts the root, `size_bytes` is of its prompt."""
 
     tree: dict[str, Json]
     nodes: int

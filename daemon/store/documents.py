@@ -53,7 +53,7 @@ def render(
         elif face == "warm":
             files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm.max_bytes)
         elif face == "tree":
-            files[TREE_FILE] = _json(tree_document(db), rules.tree.max_size_bytes)
+            files[TREE_FILE] = _json(tree_document(db), None)
         elif face == "metrics":
             files[METRICS_FILE] = _json(metrics_document(db, now), None)
     return files

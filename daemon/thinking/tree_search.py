@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ from ..errors import ModelUnavailable
 from ..llm.model import Part
 from ..llm.replies import one_line
 from ..memory.tree_nodes import ROOT, Tree
+from ..memory.tree_text import prompt
 from ..recall.tree_search import Reasoned
 from ..shapes.common import Way
 from ..shapes.recall import Expense
@@ -73,7 +75,7 @@ class Reasoner:
             return Reasoning((), "rule", "there is no question")
         # What does not change comes first, and in the same words: a provider reads it once.
         parts = (
-            Part("tree", described(tree), stable=True),
+            Part("tree", prompt(tree), stable=True),
             Part("question", question[:_LONGEST_QUESTION]),
         )
         asked = self._model.question("tree", *parts)
@@ -111,17 +113,12 @@ class Reasoner:
             task.exception()
 
 
-def described(tree: Tree) -> str:
-    """The tree for a model: a line for each category, in their order, without what changes daily.
-
-    As long as the tree is within its limit of bytes, so is this.
-    """
-    return "\n".join(f"{path} — {tree[path].desc}" for path in sorted(tree))
-
-
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
-    """The choices that are categories of the tree, each once, above the threshold."""
-    known = {_key(path): path for path in tree}
+    """The choices that are of use: categories of the tree, each once, above the threshold."""
+    # A name without what is above it will do where only one category has it.
+    names = Counter(_name(path) for path in tree)
+    known = {_name(path): path for path in tree if names[_name(path)] == 1}
+    known |= {_key(path): path for path in tree}
     found: dict[str, Reasoned] = {}
     for choice in choices:
         path = choice.path if choice.path in tree else known.get(_key(choice.path))
@@ -133,6 +130,10 @@ def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
         if better is None or better.relevance < relevance:
             found[path] = Reasoned(path, min(1.0, relevance), reason)
     return tuple(sorted(found.values(), key=lambda one: -one.relevance)[:_MOST])
+
+
+def _name(path: str) -> str:
+    return _key(path).rpartition("/")[2]
 
 
 def _key(path: str) -> str:

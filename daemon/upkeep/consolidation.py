@@ -20,11 +20,10 @@ from msgspec import UNSET
 
 from ..config.settings import Rules
 from ..errors import ModelUnavailable
-from ..memory import ageing
 from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
-from ..memory.scoring import DAY, score, tier_of
+from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score, tier_of
 from ..memory.tree_rebuild import Operation
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, noted, settling, tree_rows
@@ -228,7 +227,7 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
         "SELECT count(*) FILTER (WHERE expires_at <= ?1), count(*) FILTER (WHERE"
         " merged_into IS NULL AND coalesce(expires_at > ?1, 1) AND importance > ?2"
         " AND max(created_at, coalesce(last_accessed_at, 0)) < ?3) FROM memories",
-        (now, ageing.FLOOR, now - ageing.GRACE_DAYS * DAY),
+        (now, AGED_FLOOR, now - GRACE_DAYS * DAY),
     ).fetchone()
     return {"expired": expired, "decayed": decayed}
 

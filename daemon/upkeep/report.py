@@ -15,7 +15,7 @@ from ..config.settings import Rules
 from ..memory.hot import document_size
 from ..memory.records import Memory
 from ..memory.scoring import DAY
-from ..memory.tree_fit import usage
+from ..memory.tree import usage
 from ..memory.tree_nodes import Node
 from ..store import atomic, hot_rows, memory_rows, settling, tree_rows
 from ..store.agent_store import AgentStore

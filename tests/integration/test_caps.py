@@ -128,7 +128,7 @@ async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_n
     document = await store.read(documents.tree_document)
     nodes = await store.read(tree_rows.load)
     assert len(nodes) + 1 <= limits.max_nodes
-    assert trees.size(document) <= limits.max_size_bytes
+    assert trees.size(nodes, limits) <= limits.max_size_bytes
     assert max(map(len, trees.children(nodes).values())) <= limits.max_children
     assert document["root"]["warm_count"] + document["root"]["cold_count"] == 200
     for number, name in names.items():
@@ -144,7 +144,7 @@ async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_n
 
 SMALL = Rules(
     warm=WarmLimits(max_kb=2),
-    tree=TreeLimits(max_nodes=6, max_depth=3, max_children=3, max_size_bytes=1_000),
+    tree=TreeLimits(max_nodes=6, max_depth=3, max_children=3, max_size_bytes=20),
 )
 NUMBERS = st.integers(min_value=0, max_value=30)
 CATEGORIES = st.sampled_from(
@@ -286,7 +286,7 @@ class Operations(RuleBasedStateMachine):
         filed = {row[0] for row in self.db.execute(living)}
         assert filed - {"root"} <= nodes.keys()
         assert len(nodes) + 1 <= SMALL.tree.max_nodes
-        assert trees.size(documents.tree_document(self.db)) <= SMALL.tree.max_size_bytes
+        assert trees.size(nodes, SMALL.tree) <= SMALL.tree.max_size_bytes
         assert trees.with_parents(nodes).keys() == nodes.keys()
 
     @invariant()

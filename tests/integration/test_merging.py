@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 import pytest
+from agent_files import files_holding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -350,15 +351,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     await store.write(lambda tx: memories.delete(tx, get(tx, OLD)))
     await store.tend()
     await store.close()
-    db = sqlite3.connect(store.place.database)
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
-    holding = [
-        path.name
-        for path in store.place.folder.rglob("*")
-        if path.is_file() and b"xylophone" in path.read_bytes()
-    ]
-    assert holding == []
+    assert files_holding(store.place, b"xylophone") == []
     again = await open_store(store.place, rules=CROWDED)
     for key in ("m00003", "m00004", NEW, "m00008"):
         await unmerged(again, key)

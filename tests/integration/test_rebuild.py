@@ -62,6 +62,14 @@ async def filled(
     await store.close()
 
 
+async def reopened(open_store: OpenStore, make_memory: MakeMemory, place: Place) -> AgentStore:
+    """The memory that `filled` leaves, of 60, open again and at rest."""
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=ROOMY)
+    await settled()
+    return store
+
+
 async def held(store: AgentStore) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
     """The texts, the pairs and the identity that the store knows."""
 
@@ -225,9 +233,7 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     await store.flush_faces()
     with place.database.open("r+b") as file:
         size = place.database.stat().st_size
@@ -252,9 +258,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     with place.database.open("r+b") as file:
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
@@ -449,9 +453,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     await store.flush_faces()
     with place.database.open("r+b") as file:
         file.seek(PAGE)

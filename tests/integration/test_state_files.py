@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from agent_files import files_holding
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
@@ -147,7 +147,6 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     assert content.startswith(b'[{"')
     assert len(content) <= rules.warm.max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
-    assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -166,15 +165,7 @@ async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
     await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m00007")))
     await store.tend()
     await store.close()
-    db = sqlite3.connect(store.place.database)
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
-    holding = [
-        path.name
-        for path in store.place.folder.rglob("*")
-        if path.is_file() and b"xylophone" in path.read_bytes()
-    ]
-    assert holding == []
+    assert files_holding(store.place, b"xylophone") == []
 
 
 async def test_nothing_is_written_when_nothing_changed(

@@ -10,10 +10,10 @@ from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.memory.tree import TreeLimits, add, fit
 from thermocline.daemon.memory.tree_nodes import Node
+from thermocline.daemon.memory.tree_text import prompt
 from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
-from thermocline.daemon.thinking.tree_search import Choice, Reasoner, chosen, described
+from thermocline.daemon.thinking.tree_search import Choice, Reasoner, chosen
 
 TREE = {
     "people": Node("People"),
@@ -55,14 +55,10 @@ def test_at_most_five_are_kept() -> None:
     assert len(chosen([Choice(path, 0.9) for path in tree], tree)) == 5
 
 
-def test_the_tree_is_told_without_what_changes_daily_and_within_its_own_limit() -> None:
-    assert "Ana, who likes tea" in described(TREE)
-    busier = {path: Node(node.desc, 99, 99, 1e9) for path, node in TREE.items()}
-    assert described(busier) == described(TREE)
-    limits, full = TreeLimits(), {}
-    for number in range(80):
-        full = dict(fit(add(full, f"a{number % 7}/b{number}", "x" * 90, 1, limits), limits, 1).tree)
-    assert 1_000 < len(described(full).encode()) <= limits.max_size_bytes
+def test_a_name_without_its_path_will_do_where_only_one_category_has_it() -> None:
+    tree = {**TREE, "projects/ana": Node("Ana, the ship")}
+    found = chosen([Choice("boat", 0.9), Choice("Ana", 0.8), Choice("projects/ana", 0.7)], tree)
+    assert [one.path for one in found] == ["projects/Boat", "projects/ana"]
 
 
 async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() -> None:
@@ -72,6 +68,7 @@ async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() ->
     assert (tree.stable, tree.quoted) == (True, True)
     assert (question.stable, question.quoted) == (False, True)
     assert question.text == "what does Ana drink?"
+    assert tree.text == prompt(TREE)
 
 
 async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
