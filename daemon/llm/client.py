@@ -23,7 +23,7 @@ from .cache import Cache, Cached, key_of
 from .calls import Cost, Failover, MeteredCalls
 from .failures import CallFailed
 from .keys import Keys, is_open, key_file, read_keys
-from .model import PURPOSES, ModelReply, Question
+from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
 from .supervisor import Patience, Supervisor
@@ -46,7 +46,7 @@ _PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
 class _Request(msgspec.Struct, frozen=True):
     """A question under way: who is asked, how the reply looks, in which time, at whose expense."""
 
-    question: Question
+    question: ModelQuestion
     form: ReplyForm
     models: tuple[str, ...]
     endpoint: str | None
@@ -101,7 +101,7 @@ class ModelClient:
 
     async def ask(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         *,
         deadline: float | None = None,
@@ -175,7 +175,7 @@ class ModelClient:
 
     async def _reply(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         deadline: float | None,
         endpoint: str | None,
@@ -284,7 +284,7 @@ class ModelClient:
             self._problems.clear("model_failing", "/llm")
         return answer
 
-    def _cleared(self, question: Question) -> tuple[Question, dict[str, int]]:
+    def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
         """The question without secrets, and how many there were."""
         counts: dict[str, int] = {}
         parts = []

@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True):
     stable: bool = False
 
 
-class Question(msgspec.Struct, frozen=True):
+class ModelQuestion(msgspec.Struct, frozen=True):
     """One question to a model.
 
     Attributes:
@@ -85,7 +85,7 @@ class Model(Protocol):
 
     async def ask(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         *,
         deadline: float | None = None,

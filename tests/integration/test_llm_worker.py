@@ -24,7 +24,7 @@ from thermocline.daemon.llm.budget import Budget, UsageCounts
 from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
 from thermocline.daemon.llm.client import ModelClient, build_model
-from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.model import ModelQuestion, Part
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
 from thermocline.daemon.memory.secrets import clear
@@ -42,7 +42,7 @@ import asyncio, os, sys
 from pathlib import Path
 from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.client import build_model
-from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
@@ -56,7 +56,7 @@ async def main(url, folder):
         clear=clear,
         problems=Problems(),
     )
-    asked = Question("distil", "do", (Part("note", "x"),), 100, 0.0)
+    asked = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
         await asyncio.sleep(0.01)
@@ -125,9 +125,9 @@ class Rig:
         return caught.value
 
 
-def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Question:
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> ModelQuestion:
     parts = tuple(Part("note", text) for text in texts)
-    return Question(purpose, "Distil it.", parts, max_tokens, 0.0)
+    return ModelQuestion(purpose, "Distil it.", parts, max_tokens, 0.0)
 
 
 async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
