@@ -59,7 +59,8 @@ async def _newest(call: Call, store: AgentStore, query: ColdQuery, limit: int) -
 
 
 async def _matching(call: Call, store: AgentStore, query: ColdQuery, limit: int) -> Page:
-    scoring, tuning = store.rules.scoring, Tuning()
+    scoring, settings = store.rules.scoring, call.settings.recall
+    tuning = Tuning(settings.candidates, settings.common_word_share)
     request = Request(
         text=query.query,
         filters=_ARCHIVED,

@@ -278,6 +278,7 @@ def _request(call: Call, body: RecallBody, scoring: Scoring) -> Request:
         scoring=scoring,
         now=call.now if body.now is None else checks.check_time(body.now, field="now"),
         local=local,
+        explain=body.explain,
     )
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from ..memory.scoring import DAY
 from .dates import Span
-from .pool import Entry, Pool
+from .pool import Pool
 from .postings import Posting, Postings
 from .query import Query
 from .question import (
@@ -28,6 +28,7 @@ from .question import (
     names_time,
     proper_names,
 )
+from .sources import Candidate
 
 _K1: Final = 1.2
 _B: Final = 0.3
@@ -118,7 +119,7 @@ def measure(
         postings: where its words stand.
         pool: the candidates.
         categories: those that the query names, with how well, 0 to 1.
-        read: gives the texts of rows.
+        read: gives the texts of candidates by their keys.
         reasoned: those that a model names for it, likewise.
     """
     work = _Work(postings, pool)
@@ -127,7 +128,7 @@ def measure(
     entries = pool.entries
     columns = work.columns(several=question.asks_several)
     if postings.phrased:
-        columns["phrase"] = [float(entry.row in postings.phrased) for entry in entries]
+        columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
     if categories:
         columns["category"] = [_filed(entry.category, categories) for entry in entries]
     if reasoned:
@@ -135,7 +136,7 @@ def measure(
     if question.one:
         # What nobody in particular said is about a person whom it names.
         columns["actor"] = [
-            float(entry.actor == question.one if entry.actor else entry.row in postings.naming)
+            float(entry.actor == question.one if entry.actor else entry.key in postings.naming)
             for entry in entries
         ]
     if question.subject:
@@ -177,16 +178,16 @@ def _read(
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
     before = {at: pool.beside(at, -1) for at in best}
     needed = {*best, *(near for near in before.values() if near >= 0)}
-    texts = read(pool.entries[at].row for at in needed)
-    asking = {at: is_question(texts.get(pool.entries[at].row, "")) for at in needed}
+    texts = read(pool.entries[at].key for at in needed)
+    asking = {at: is_question(texts.get(pool.entries[at].key, "")) for at in needed}
     for at in best:
-        entry, text = pool.entries[at], texts.get(pool.entries[at].row, "")
+        entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
         names = proper_names(text, people)
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
         columns["number"][at] = float(question.asks_number and names_number(text))
-        if entry.position is None:
-            # Of a lone fact its form says nothing; of a turn, whether it was more than a nod.
+        if not entry.is_turn:
+            # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue
         if before[at] >= 0 and asking[before[at]]:
             columns["answer"][at] = work.share(before[at])
@@ -196,7 +197,7 @@ def _read(
         columns["asks"][at] = float(asking[at])
         columns["names"][at] = names
         columns["details"][at] = enumerates(text)
-        columns["opens"][at] = float(entry.position < 2)
+        columns["opens"][at] = float(entry.position is not None and entry.position < 2)
     return columns
 
 
@@ -205,16 +206,16 @@ class _Work:
 
     def __init__(self, postings: Postings, pool: Pool) -> None:
         self._pool = pool
-        self._index = {entry.row: at for at, entry in enumerate(pool.entries)}
+        self._index = {entry.key: at for at, entry in enumerate(pool.entries)}
         mean = sum(entry.length for entry in pool.entries) / (len(pool.entries) or 1) or 1.0
         self._norm = [_K1 * (1 - _B + _B * entry.length / mean) for entry in pool.entries]
-        self._groups = [entry.group or f"\0{entry.row}" for entry in pool.entries]
+        self._groups = [entry.group or f"\0{entry.key}" for entry in pool.entries]
         size = len(pool.entries)
         self._own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
         self._kin = [0.0] * size
         self._around, self._context = [0.0] * size, [0.0] * size
         self._group: dict[str, float] = {}
-        weights = [posting.weight for posting in postings.rare if posting.rows]
+        weights = [posting.weight for posting in postings.rare if posting.keys]
         self._total = sum(weights) or 1.0
         self._roots = sum(map(math.sqrt, weights)) or 1.0
         self._asked = sum(weights) + postings.unmet * len(postings.unknown) or 1.0
@@ -225,7 +226,7 @@ class _Work:
         best: dict[int, float] = {}
         shared: dict[int, float] = {}
         in_group: dict[str, int] = {}
-        for at in self._members(posting.rows):
+        for at in self._members(posting.keys):
             score = weight * (_K1 + 1) / (1 + self._norm[at])
             self._own[at] += score
             self._cover[at] += weight
@@ -242,10 +243,10 @@ class _Work:
         for at in self._members(posting.kin):
             self._kin[at] += posting.kin_weight
 
-    def _members(self, rows: frozenset[int]) -> list[int]:
-        if len(rows) < len(self._index):
-            return [self._index[row] for row in rows if row in self._index]
-        return [at for row, at in self._index.items() if row in rows]
+    def _members(self, keys: frozenset[int]) -> list[int]:
+        if len(keys) < len(self._index):
+            return [self._index[key] for key in keys if key in self._index]
+        return [at for key, at in self._index.items() if key in keys]
 
     def _lend(
         self, at: int, score: float, best: dict[int, float], shared: dict[int, float]
@@ -315,7 +316,7 @@ def _filed(category: str, categories: Mapping[str, float]) -> float:
     return max(fits, default=0.0)
 
 
-def _day(entry: Entry, spans: Sequence[Span]) -> float:
+def _day(entry: Candidate, spans: Sequence[Span]) -> float:
     """How near an entry is to a day that the question names; it fades slower behind the day."""
     best = 0.0
     for span in spans:
@@ -330,7 +331,7 @@ def _day(entry: Entry, spans: Sequence[Span]) -> float:
     return best
 
 
-def _date(entry: Entry, spans: Sequence[Span]) -> float:
+def _date(entry: Candidate, spans: Sequence[Span]) -> float:
     """Whether an entry is of a month or year that the question names; a year says less."""
     best = 0.0
     for span in spans:
@@ -342,7 +343,7 @@ def _date(entry: Entry, spans: Sequence[Span]) -> float:
     return best
 
 
-def _same_year(entry: Entry, span: Span) -> tuple[float, float]:
+def _same_year(entry: Candidate, span: Span) -> tuple[float, float]:
     """The span; if its year was guessed, that of the years which is nearest to the entry."""
     if span.exact or span.end - span.start > _YEAR / 2:
         return span.start, span.end

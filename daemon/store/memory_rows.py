@@ -22,7 +22,7 @@ from ..memory.checks import (
 from ..memory.records import Memory
 from . import rows, tree_rows, uses
 from .kind import Kind
-from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, said
+from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
 from .transaction import Transaction
 
 # What a merge gave to the memory that was kept, in the row of the other.
@@ -178,4 +178,5 @@ KIND: Final = Kind(
     check=_check,
     applied=_applied,
     table=MemoryTable(),
+    reindex=reindex,
 )

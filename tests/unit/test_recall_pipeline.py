@@ -125,7 +125,7 @@ def test_what_is_excluded_comes_back_by_no_way(db: sqlite3.Connection, mode: Mod
 
 
 def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Connection) -> None:
-    answer = ask(db, "who saw the otter?", limit=10)
+    answer = ask(db, "who saw the otter?", limit=10, explain=True)
     [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
     assert reply.words == ()
     assert reply.signals["around"] > 0
