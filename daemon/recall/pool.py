@@ -105,7 +105,8 @@ def _by_weight(postings: Postings) -> list[int]:
             weights[key] = weights.get(key, 0.0) + posting.weight
         for key in posting.kin:
             weights[key] = weights.get(key, 0.0) + _KIN_SHARE * posting.kin_weight
-    return sorted(weights, key=lambda key: (-weights[key], -key))
+    newest_first = sorted(weights, reverse=True)
+    return sorted(newest_first, key=weights.__getitem__, reverse=True)
 
 
 def _passing(

@@ -322,7 +322,7 @@ def _why(
     tuning: Tuning,
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not any(searched.values()):
+    if not searched[MEMORIES.name]:
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

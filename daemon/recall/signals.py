@@ -176,13 +176,17 @@ def _read(
 ) -> dict[str, list[float]]:
     """The signals that need the text, for the entries in `best`."""
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    before = {at: pool.beside(at, -1) for at in best}
+    if not (question.asks_when or question.asks_name or question.asks_number):
+        best = [at for at in best if pool.entries[at].is_turn]
+    if not best:
+        return columns
+    before = {at: pool.beside(at, -1) for at in best if pool.entries[at].is_turn}
     needed = {*best, *(near for near in before.values() if near >= 0)}
     texts = read(pool.entries[at].key for at in needed)
     asking = {at: is_question(texts.get(pool.entries[at].key, "")) for at in needed}
     for at in best:
         entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
-        names = proper_names(text, people)
+        names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
         columns["number"][at] = float(question.asks_number and names_number(text))
