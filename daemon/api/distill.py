@@ -13,6 +13,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.distilling import Distilled, stages_of
 from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..recall.recall import Tuning
 from ..thinking import distilling
 from ..thinking.asking import Expense, Thought, Way, Wish
 from ..thinking.distilling import Measure
@@ -198,12 +199,14 @@ def _view(text: str, best: Distilled, thought: Thought[Any]) -> DistilledView:
 
 async def _store(call: Call, found: list[Distilled], wanted: _Wanted) -> list[StoredFact]:
     """Keep what was distilled, in one commit."""
+    settings = call.settings.recall
+    tuning = Tuning(settings.candidates, settings.common_word_share)
 
     def filed(db: sqlite3.Connection) -> list[Memory]:
         return [
             memory_of(
                 one,
-                category_for(db, one.fact, call.now) or wanted.category,
+                category_for(db, one.fact, call.now, tuning) or wanted.category,
                 now=call.now,
                 writer=call.peer.name,
             )

@@ -49,7 +49,7 @@ class Pool(msgspec.Struct, frozen=True):
         ]
 
 
-def gather(
+def gather(  # noqa: PLR0913 - what is searched, and how wide
     db: sqlite3.Connection,
     postings: Postings,
     extra: Iterable[int],
@@ -58,6 +58,7 @@ def gather(
     *,
     now: float,
     limit: int,
+    least: int = 1,
     neighbours: bool,
 ) -> Pool:
     """The best `limit` of each source by the weight of their words that pass the filters.
@@ -70,6 +71,7 @@ def gather(
         sources: of what.
         now: the time.
         limit: how many memories the words may name, and of other sources by their weight.
+        least: how many of any source.
         neighbours: whether those next to the best take part though they have none of the words.
     """
     ordered = _by_weight(postings)
@@ -80,7 +82,7 @@ def gather(
         if condition is None:
             continue
         rows = source.rows(ordered)
-        entries = _passing(db, source, rows, condition, max(1, int(limit * source.weight)))
+        entries = _passing(db, source, rows, condition, max(least, int(limit * source.weight)))
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one

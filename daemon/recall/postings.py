@@ -41,9 +41,9 @@ class Postings(msgspec.Struct, frozen=True):
 
     Attributes:
         rare: the words that tell candidates apart.
-        common: those that stand in too much of a source to decide anything there.
+        common: those that stand in too many to decide anything.
         unknown: those that stand nowhere.
-        newest: of a source without a rare word, the newest keys with a common one.
+        newest: if there is no rare word, the newest keys with a common one.
         phrased: the keys with a phrase that is quoted beside other words.
         naming: the keys whose text has the name of a person in question.
         unmet: the weight that a word would have which stands nowhere.
@@ -67,8 +67,8 @@ class _Index:
         newest = db.execute(f"SELECT coalesce(max(row), 0) FROM {source.table}").fetchone()
         self.size = int(newest[0])
         self.most = max(_ALWAYS_RARE, int(self.size * common_share))
-        self.common: list[str] = []
-        self.has_rare = False
+        # In a lesser source a word may be common without being so for memories.
+        self.decides = source.weight == MEMORIES.weight
 
     def keys(self, expression: str, limit: int, *, latest: bool = False) -> list[int]:
         """The keys that match, or the latest of them."""
@@ -84,10 +84,7 @@ class _Index:
     def few(self, expression: str) -> list[int] | None:
         """The keys that match; None if they are so many that they tell nothing."""
         found = self.keys(expression, self.most + 1)
-        if len(found) > self.most:
-            return None
-        self.has_rare = self.has_rare or bool(found)
-        return found
+        return None if len(found) > self.most else found
 
 
 def look_up(
@@ -126,20 +123,19 @@ def look_up(
             key for index in indexes for key in index.keys(expression, index.most, latest=True)
         )
     for word in dict.fromkeys((*query.words, *query.date_words)):
-        posting, is_common = _posting(query, word, indexes, size)
-        if is_common:
+        posting = _posting(query, word, indexes, size)
+        if posting is None:
             common.append(word)
-        elif not posting.keys and word in query.words:
-            # That no text says "May" tells nothing against one that was stored in May.
-            unknown.append(word)
+            continue
         if posting.keys or posting.kin:
             rare.append(posting)
-    latest = [
-        key
-        for index in indexes
-        if index.common and not index.has_rare
-        for key in index.keys(_demanded(query, tuple(index.common)), newest, latest=True)
-    ]
+        # That no text says "May" tells nothing against one that was stored in May.
+        if not posting.keys and word in query.words:
+            unknown.append(word)
+    latest: list[int] = []
+    if common and not rare:
+        expression = _demanded(query, tuple(common))
+        latest = [key for index in indexes for key in index.keys(expression, newest, latest=True)]
     return Postings(
         tuple(rare),
         tuple(common),
@@ -179,23 +175,24 @@ def _among(db: sqlite3.Connection, source: Source, phrase: Phrase, rows: Sequenc
     return {row for (row,) in found}
 
 
-def _posting(query: Query, word: str, indexes: Iterable[_Index], size: int) -> tuple[Posting, bool]:
-    """The word in the indexes where it is not common, and whether it is so in any."""
+def _posting(query: Query, word: str, indexes: Iterable[_Index], size: int) -> Posting | None:
+    """The word in all indexes; None if it is common."""
     keys: list[int] = []
-    count = 0
+    left_out = 0
     searched: list[_Index] = []
-    is_common = False
     expression = _demanded(query, (word, *variants(word)))
     for index in indexes:
         found = index.few(expression)
-        if found is None:
-            index.common.append(word)
-            is_common = True
-            count += index.most
-        else:
+        if found is not None:
             searched.append(index)
             keys += found
-    count += len(keys)
+        elif index.decides:
+            return None
+        else:
+            left_out += index.most
+    if left_out and not keys:
+        return None
+    count = len(keys) + left_out
     kin: frozenset[int] = frozenset()
     if count < _FEW and len(word) >= _KIN_AT_LEAST and word.isascii() and word.isalpha():
         prefix = _within(query, f'"{word[:_KIN_LETTERS]}"*')
@@ -206,7 +203,7 @@ def _posting(query: Query, word: str, indexes: Iterable[_Index], size: int) -> t
         weight=weight_of(count, size) if keys else 0.0,
         kin=kin,
         kin_weight=math.log1p(size / (len(kin) + 0.5)) if kin else 0.0,
-    ), is_common
+    )
 
 
 def weight_of(count: int, size: int) -> float:

@@ -200,7 +200,8 @@ def _pool(
         request.filters,
         sources,
         now=request.now,
-        limit=max(request.limit, tuning.candidates),
+        limit=tuning.candidates,
+        least=request.limit,
         neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
     )
 

@@ -117,8 +117,11 @@ async def start_engine(
         committed=committed,
         loop=loop,
     )
-    # Before any other write: those take words out of the index.
-    indexing = None if opened.indexed else loop.create_task(writer.submit(rebuild_indexes))
+    indexing: asyncio.Task[None] | None = None
+    if not opened.indexed:
+        indexing = loop.create_task(writer.submit(rebuild_indexes))
+        # Queued before any other write, which would take words out that are not in the index.
+        await asyncio.sleep(0)
     readers = readers_of(place, around, connect_reader)
     files = StateFiles(
         place.agent,

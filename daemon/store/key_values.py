@@ -112,7 +112,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         "INSERT INTO pairs (key, created_at, updated_at, length) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET created_at = excluded.created_at,"
         " updated_at = excluded.updated_at, length = excluded.length RETURNING row",
-        (new.key, new.created_at, new.updated_at, len(new.key) + len(new.value)),
+        (new.key, new.created_at, new.updated_at, len(new.key) + 1 + len(new.value)),
     ).fetchone()[0]
     if old is not None and old.value == new.value:
         return

@@ -147,13 +147,15 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     A use is no edit: each device counts its own, so that two devices' uses never conflict.
     """
     given = Counter(ids)
-    known: dict[str, int] = {}
-    for key, times in given.items():
-        found = tx.db.execute("SELECT category FROM memories WHERE id = ?", (key,)).fetchone()
-        if found is not None:
-            known[key] = times
-            tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, found[0]))
-    uses.count(tx, known)
+    found = tx.db.execute(
+        "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(given)).decode(),),
+    ).fetchall()
+    tx.db.executemany(
+        "UPDATE tree SET last_access = ? WHERE path = ?",
+        [(tx.now, category) for category in {category for _, category in found}],
+    )
+    uses.count(tx, {key: given[key] for key, _ in found})
     tx.count("reinforcements_today", given.total())
 
 

@@ -113,10 +113,7 @@ def _was_used(tx: Transaction, key: str) -> bool:
     """Whether a memory that comes has uses other than those it brings along."""
     if uses.counted(tx, key)[0]:
         return True
-    if tx.are_merged is None:
-        found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
-        tx.are_merged = found.fetchone() is not None
-    if not tx.are_merged:
+    if not uses.are_merged(tx):
         return False
     found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ? LIMIT 1", (key,))
     return found.fetchone() is not None

@@ -27,7 +27,7 @@ def named_in(db: sqlite3.Connection, text: str) -> list[str]:
     last, so that the caller can tell whether that word is the name of one person alone.
     """
     # No name has half of a surrogate pair, which SQLite would refuse.
-    plain = unicodedata.normalize("NFKC", text.encode(errors="ignore").decode())
+    plain = unicodedata.normalize("NFKC", text.encode(errors="replace").decode())
     words = [fold(word) for word in NAME_WORD.findall(plain)]
     calls = set(words)
     if not plain.isascii():

@@ -29,17 +29,21 @@ _LEAST_SHARE: Final = 0.25
 _LEAST_WORDS: Final = 2
 _KIN_LETTERS: Final = 5
 _LONGEST: Final = 1_000
+_AS_IT_COMES: Final = Tuning()
 # They hold what belongs nowhere else.
 _CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
 
 
-def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
+def category_for(
+    db: sqlite3.Connection, text: str, now: float, tuning: Tuning = _AS_IT_COMES
+) -> str | None:
     """The category whose name, description and memories fit `text` best.
 
     Args:
         db: a reader.
         text: what is to be filed.
         now: the time.
+        tuning: how wide to search for memories that are about the same.
 
     Returns:
         A category of the tree; None if none fits.
@@ -49,7 +53,7 @@ def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
     if not tree or not asked:
         return None
     worth = by_name(tree, asked)
-    for category, gained in _by_likeness(db, text[:_LONGEST], now).items():
+    for category, gained in _by_likeness(db, text[:_LONGEST], now, tuning).items():
         if category in tree:
             worth[category] = worth.get(category, 0.0) + gained
     fitting = [path for path, value in worth.items() if value >= _ENOUGH]
@@ -71,9 +75,11 @@ def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
     return found
 
 
-def _by_likeness(db: sqlite3.Connection, text: str, now: float) -> Mapping[str, float]:
+def _by_likeness(
+    db: sqlite3.Connection, text: str, now: float, tuning: Tuning
+) -> Mapping[str, float]:
     request = Request(text=text, limit=_NEIGHBOURS, now=now, local=dt.UTC)
-    answer = recall(db, request, Tuning())
+    answer = recall(db, request, tuning)
     asked = len(answer.query.words) or 1
     found: dict[str, float] = {}
     for hit in answer.hits:
