@@ -70,7 +70,7 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         filters: which are meant.
         sources: of what.
         now: the time.
-        limit: how many memories the words may name, and of other sources by their weight.
+        limit: how many memories the words may name, and of other sources by their depth.
         least: how many of any source.
         neighbours: whether those next to the best take part though they have none of the words.
     """
@@ -82,7 +82,7 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         if condition is None:
             continue
         rows = source.rows(ordered)
-        entries = _passing(db, source, rows, condition, max(least, int(limit * source.weight)))
+        entries = _passing(db, source, rows, condition, max(least, int(limit * source.depth)))
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one

@@ -18,6 +18,7 @@ from ..memory.scoring import DAY
 from .dates import Span
 from .pool import Pool
 from .postings import Posting, Postings
+from .presets import shares_of_best
 from .query import Query
 from .question import (
     Question,
@@ -144,20 +145,20 @@ def measure(
     if query.dates:
         columns["day"] = [_day(entry, query.dates) for entry in entries]
         columns["date"] = [_date(entry, query.dates) for entry in entries]
-    scores = _sums(columns, len(entries))
+    scores = _added(columns, [0.0] * len(entries))
     best = nlargest(_READ, range(len(entries)), key=scores.__getitem__)
     people = {word.lower() for name in query.people for word in name.split()}
-    columns.update(_read(work, question, pool, best, read, people))
+    of_text = _read(work, question, pool, best, read, people)
     return Signals(
-        columns,
-        tuple(_sums(columns, len(entries))),
+        columns | of_text,
+        tuple(_added(of_text, scores)),
         tuple(work.coverage()),
-        tuple(work.shares_of_best()),
+        tuple(shares_of_best(work.own)),
     )
 
 
-def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
-    sums = [0.0] * size
+def _added(columns: Mapping[str, Sequence[float]], sums: list[float]) -> list[float]:
+    """What each entry has with the weighted columns on top."""
     for name, column in columns.items():
         if not any(column):
             continue
@@ -210,12 +211,14 @@ class _Work:
 
     def __init__(self, postings: Postings, pool: Pool) -> None:
         self._pool = pool
+        # Of each entry that lends, once for all words: what lies around it.
+        self._near: dict[int, list[tuple[int, int]]] = {}
         self._index = {entry.key: at for at, entry in enumerate(pool.entries)}
         mean = sum(entry.length for entry in pool.entries) / (len(pool.entries) or 1) or 1.0
         self._norm = [_K1 * (1 - _B + _B * entry.length / mean) for entry in pool.entries]
         self._groups = [entry.group or f"\0{entry.key}" for entry in pool.entries]
         size = len(pool.entries)
-        self._own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
+        self.own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
         self._kin = [0.0] * size
         self._around, self._context = [0.0] * size, [0.0] * size
         self._group: dict[str, float] = {}
@@ -232,7 +235,7 @@ class _Work:
         in_group: dict[str, int] = {}
         for at in self._members(posting.keys):
             score = weight * (_K1 + 1) / (1 + self._norm[at])
-            self._own[at] += score
+            self.own[at] += score
             self._cover[at] += weight
             self._rare[at] += root
             in_group[self._groups[at]] = in_group.get(self._groups[at], 0) + 1
@@ -258,7 +261,10 @@ class _Work:
         if score > best.get(at, 0.0):
             best[at] = score
         shared[at] = shared.get(at, 0.0) + 1.0
-        for distance, near in self._pool.around(at):
+        around = self._near.get(at)
+        if around is None:
+            around = self._near[at] = self._pool.around(at)
+        for distance, near in around:
             lent = score * _LENDS[abs(distance)]
             if lent > best.get(near, 0.0):
                 best[near] = lent
@@ -294,20 +300,15 @@ class _Work:
 
     def _behind(self) -> list[float]:
         """The words of what the same speaker most likely said before: two places ahead."""
-        found = [0.0] * len(self._own)
-        for at, own in enumerate(self._own):
+        found = [0.0] * len(self.own)
+        for at, own in enumerate(self.own):
             if own and (behind := self._pool.beside(at, 2)) >= 0:
                 found[behind] = own / self._total
         return found
 
     def share(self, at: int) -> float:
         """How much of the query's words an entry has itself."""
-        return self._own[at] / self._total
-
-    def shares_of_best(self) -> list[float]:
-        """Each entry's own words as BM25 scores them, in parts of the best."""
-        best = max(self._own, default=0.0) or 1.0
-        return [own / best for own in self._own]
+        return self.own[at] / self._total
 
 
 def _filed(category: str, categories: Mapping[str, float]) -> float:

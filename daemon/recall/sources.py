@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -72,6 +73,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         show: the things in some rows, by row.
         count: how many there are.
         weight: what an equal match is worth, in parts of a memory's.
+        depth: how many candidates are ranked, in parts of the memories'.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
     weight: float = 1.0
+    depth: float = 1.0
 
     @property
     def number(self) -> int:
@@ -117,7 +120,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             f" WHERE row IN ({rows}) AND {condition[0]}",
             (msgspec.json.encode(argument).decode(), *condition[1]),
         )
-        return [Candidate(*row) for row in found]
+        return list(starmap(Candidate, found))
 
 
 def _columns(**given: str) -> str:
@@ -188,6 +191,8 @@ PAIRS: Final = Source(
     count=_pairs,
     # Tiny Claw's share of a pair.
     weight=0.5,
+    # Nothing but its words speaks for a pair, so that the first by these are the best.
+    depth=0.25,
 )
 SOURCES: Final = (MEMORIES, PAIRS)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

@@ -33,12 +33,14 @@ def named_in(db: sqlite3.Connection, text: str) -> list[str]:
     if not plain.isascii():
         calls |= {plain[at : at + _BEGINNING] for at in range(len(plain) - 1)}
     found = db.execute(
-        "SELECT name FROM json_each(?1) JOIN people ON called = value WHERE instr(?2, words)"
-        " UNION SELECT (SELECT min(name) FROM people WHERE called = value) FROM json_each(?1)"
-        " UNION SELECT (SELECT max(name) FROM people WHERE called = value) FROM json_each(?1)",
+        "WITH asked(call) AS MATERIALIZED (SELECT DISTINCT called FROM people"
+        " WHERE called IN (SELECT value FROM json_each(?1)))"
+        " SELECT name FROM asked JOIN people ON called = call WHERE instr(?2, words)"
+        " UNION SELECT (SELECT min(name) FROM people WHERE called = call) FROM asked"
+        " UNION SELECT (SELECT max(name) FROM people WHERE called = call) FROM asked",
         (msgspec.json.encode(sorted(calls)).decode(), f" {' '.join(words)} \n{plain}"),
     )
-    return [name for (name,) in found if name is not None]
+    return [name for (name,) in found]
 
 
 def add(tx: Transaction, name: str) -> None:
