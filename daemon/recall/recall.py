@@ -241,7 +241,7 @@ def _hits(
         best = _best(pool, source, ranked, request)
         rows = [pool.entries[one.at].row for one in best]
         items = source.show(db, rows) if rows else {}
-        lenders = _lenders(db, pool, signals, best) if request.explain else {}
+        lenders = _lenders(db, source, pool, signals, best) if request.explain else {}
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
@@ -298,7 +298,7 @@ def _parts(signals: Signals, at: int) -> dict[str, float]:
 
 
 def _lenders(
-    db: sqlite3.Connection, pool: Pool, signals: Signals, best: Sequence[Ranked]
+    db: sqlite3.Connection, source: Source, pool: Pool, signals: Signals, best: Sequence[Ranked]
 ) -> dict[int, tuple[str, ...]]:
     """The ids of the neighbours that lend their words to each hit."""
     near = {
@@ -308,7 +308,7 @@ def _lenders(
     rows = {pool.entries[place].row for places in near.values() for place in places}
     if not rows:
         return {}
-    ids = {row: memory.id for row, memory in MEMORIES.show(db, sorted(rows)).items()}
+    ids = {row: item.id for row, item in source.show(db, sorted(rows)).items()}
     return {
         at: tuple(ids[pool.entries[place].row] for place in places) for at, places in near.items()
     }

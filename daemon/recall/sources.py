@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         key: which it is, among all sources.
         is_turn: whether it is what somebody said in a conversation, and no statement of its own.
-        group, position: what it is a part of, and its place there.
+        group, position: what it is a part of, and its place there; no two sources share a group.
         length: that of its text in characters.
     """
 
@@ -70,7 +70,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         beside: SQL of the rows between places of groups, from the JSON [[group, first, last], …];
             "" where nothing stands beside another.
         passes: the condition for filters at a time; None where they let nothing of it pass.
-        show: the things in some rows, by row.
+        show: the things in some rows, by row; those that stand beside others have an `id`.
         count: how many there are.
         weight: what an equal match is worth, in parts of a memory's.
         depth: how many candidates are ranked, in parts of the memories'.
