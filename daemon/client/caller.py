@@ -1,26 +1,25 @@
-"""What every part of the client calls the daemon with: one kept connection, and its way out."""
+"""What every part of the client calls the daemon with: one kept connection."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, TypeAlias, TypeVar
+
+import msgspec
 
 from ..runtime.places import socket_places
-from .channel import ApiError, Channel, quoted, refusal
+from .channel import AnswerUnreadable, ApiError, Channel, Query, parsed, quoted, refusal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
-
-    from ..answers import Json
-    from .channel import Query
+Json: TypeAlias = Any
+T = TypeVar("T")
 
 
 def default_socket(env: Mapping[str, str]) -> str:
     """The daemon's socket for a program with the environment `env`.
 
     `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the places where a
-    daemon offers it; where none does, the one that a daemon of this user would make.
+    daemon creates it; else the one that a daemon of this user would create.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
@@ -32,30 +31,46 @@ def default_socket(env: Mapping[str, str]) -> str:
 
 
 def place(collection: str, name: str) -> str:
-    """The path of one thing of a collection, whatever characters its name has."""
+    """The path of one element of a collection, whatever characters its name has."""
     if not name:
         raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
     return f"{collection}/{quoted(name)}"
 
 
 class Caller:
-    """A connection to the daemon, kept alive between calls and made anew when it must be.
+    """A connection to the daemon, kept alive between calls and reopened when necessary.
 
     A call is sent a second time only when that can do nothing twice: when the daemon had not
     received all of it, or when it only reads. One client serves one thread, and a forked
     process needs its own. Calls raise `ApiError` and `DaemonUnreachable`.
 
     Args:
-        socket_path: the daemon's socket; `default_socket` finds it when left out.
-        agent: whose memory; the daemon's `default` when left out.
+        socket_path: the daemon's socket; default: `default_socket`.
+        agent: whose memory; default: the daemon's `default`.
         timeout: seconds to wait for the daemon at a time.
+
+    Attributes:
+        answered: the JSON of the last answer, as it came; it may have fields that this release
+            does not know.
     """
 
     def __init__(
         self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
     ) -> None:
         self.socket_path = socket_path or default_socket(os.environ)
+        self.answered = b""
         self._channel = Channel(self.socket_path, agent, timeout)
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for the daemon at a time; a change closes the connection."""
+        return self._channel.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if seconds != self._channel.timeout:
+            self._channel.close()
+            self._channel.timeout = seconds
 
     def __enter__(self) -> Self:
         return self
@@ -81,15 +96,32 @@ class Caller:
         Returns:
             The JSON of the answer, or its text where it is text.
         """
-        status, parsed = self._channel.call(method, path, query, body)
-        if status >= 400:
-            raise refusal(status, parsed)
-        return parsed
+        answer = self._channel.call(method, path, query, body)
+        found = parsed(self.socket_path, answer)
+        if answer.status >= 400:
+            raise refusal(answer.status, found)
+        return found
+
+    def ask(
+        self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> T:
+        """The same for an answer of a known shape, one of those in `shapes`."""
+        answer = self._channel.call(method, path, query, body)
+        if answer.status >= 400:
+            raise refusal(answer.status, parsed(self.socket_path, answer))
+        return self._decoded(answer.body, kind)
+
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
+        self.answered = body
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            raise AnswerUnreadable(self.socket_path, str(error)) from error
 
     def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
         """The bytes of an answer of any length, in pieces as they come.
 
-        Takes a connection of its own, from the first piece to the last.
+        Uses a connection of its own, from the first piece to the last.
 
         Raises:
             AnswerLost: it broke off.

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from .wire import Answer, BadAnswer, Broken, Connection
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
-
-    Scalar: TypeAlias = str | int | float | bool
-    Query: TypeAlias = Mapping[str, Scalar | Sequence[Scalar] | None]
+Query: TypeAlias = Mapping[str, Any]
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
@@ -53,6 +49,11 @@ class ApiError(ClientError):
         self.hint = hint
         self.status = status
 
+    def as_dict(self) -> dict[str, str]:
+        """The inner object of the API's `{"error": …}`."""
+        told = {name: getattr(self, name) for name in ("code", "message", "field", "hint")}
+        return {name: value for name, value in told.items() if value is not None}
+
 
 class DaemonUnreachable(ClientError):
     """No daemon answers at the socket; the call had no effect.
@@ -76,19 +77,28 @@ class AnswerLost(DaemonUnreachable):
         self.args = (f"the daemon at {path} did not answer: {reason}",)
 
 
+class AnswerUnreadable(AnswerLost):
+    """The daemon acted, but this release cannot read its answer: it is of another release."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.args = (f"cannot read the answer of the daemon at {path}: {reason}",)
+
+
 class Channel:
     """Calls over one connection that is kept alive, and made anew when it must be.
 
     Args:
         path: the socket's file.
         agent: whose memory each call is about; None leaves it to the daemon.
-        timeout: seconds that each single wait for the daemon may take.
+        timeout: seconds that each single wait for the daemon may take; a change holds for
+            connections that are opened later.
     """
 
     def __init__(self, path: str, agent: str | None, timeout: float) -> None:
         self._path = path
         self._agent = agent
-        self._timeout = timeout
+        self.timeout = timeout
         self._connection: Connection | None = None
 
     def close(self) -> None:
@@ -97,8 +107,8 @@ class Channel:
             self._connection.close()
             self._connection = None
 
-    def call(self, method: str, path: str, query: Query | None, body: Any) -> tuple[int, Any]:
-        """Make one call; gives the status and the JSON, or the text, of its answer.
+    def call(self, method: str, path: str, query: Query | None, body: Any) -> Answer:
+        """Make one call.
 
         Raises:
             DaemonUnreachable: nothing answers, or not as the daemon does.
@@ -106,8 +116,7 @@ class Channel:
         """
         target = path + self._query_text(query or {})
         request = _request(method, target, {}, body)
-        answer = self._exchange(request, reads_only=method == "GET")
-        return answer.status, self._parsed(answer)
+        return self._exchange(request, reads_only=method == "GET")
 
     def stream(
         self, path: str, query: Query, last_id: str | None
@@ -122,7 +131,7 @@ class Channel:
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         request = _request("GET", path + self._query_text(query), headers, None)
-        yield from _events(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+        yield from _events(self._pieces(request, max(self.timeout, _SILENCE_SECONDS)))
 
     def download(self, path: str, query: Query) -> Iterator[bytes]:
         """The body of an answer of any length, in pieces, over a connection of its own.
@@ -132,7 +141,7 @@ class Channel:
             AnswerLost: it broke off or fell silent.
         """
         request = _request("GET", path + self._query_text(query), {}, None)
-        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+        return self._pieces(request, max(self.timeout, _PREPARING_SECONDS))
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
         connection = self._open(timeout)
@@ -140,7 +149,7 @@ class Channel:
             status, answered = connection.open_stream(request)
             if status >= 400:
                 whole = Answer(status, answered, connection.body(status, answered))
-                raise refusal(status, self._parsed(whole))
+                raise refusal(status, parsed(self._path, whole))
             yield from connection.chunks(answered)
         except BadAnswer as error:
             raise DaemonUnreachable(self._path, str(error)) from error
@@ -171,7 +180,7 @@ class Channel:
         except BadAnswer as error:
             raise DaemonUnreachable(self._path, str(error)) from error
         except TimeoutError as error:
-            reason = f"nothing came for {self._timeout:g} seconds"
+            reason = f"nothing came for {self.timeout:g} seconds"
             raise AnswerLost(self._path, reason) from error
         finally:
             # Whatever happened on the way, the rest of an answer must not meet the next call.
@@ -183,7 +192,7 @@ class Channel:
         if self._connection is not None and self._connection.stale():
             self.close()
         if self._connection is None:
-            self._connection = self._open(self._timeout)
+            self._connection = self._open(self.timeout)
         return self._connection
 
     def _open(self, timeout: float) -> Connection:
@@ -200,13 +209,19 @@ class Channel:
         text = "&".join(f"{quoted(name)}={quoted(value)}" for name, value in pairs)
         return f"?{text}" if text else ""
 
-    def _parsed(self, answer: Answer) -> Any:
-        if answer.media_type != "application/json":
-            return answer.body.decode("utf-8", "replace")
-        try:
-            return json.loads(answer.body)
-        except (ValueError, RecursionError) as error:
-            raise DaemonUnreachable(self._path, "its answer is not JSON") from error
+
+def parsed(path: str, answer: Answer) -> Any:
+    """The JSON of an answer from the daemon at `path`, or its text where it is text.
+
+    Raises:
+        DaemonUnreachable: it is not JSON.
+    """
+    if answer.media_type != "application/json":
+        return answer.body.decode("utf-8", "replace")
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise DaemonUnreachable(path, "its answer is not JSON") from error
 
 
 def quoted(text: str) -> str:
@@ -230,7 +245,7 @@ def _pairs(query: Query) -> Iterator[tuple[str, str]]:
         if value is None:
             continue
         many = isinstance(value, (list, tuple, set, frozenset))
-        for one in value if many else (value,):  # type: ignore[union-attr]
+        for one in value if many else (value,):
             yield name, str(one).lower() if isinstance(one, bool) else str(one)
 
 

@@ -7,11 +7,8 @@ half of what a whole command may take.
 from __future__ import annotations
 
 import socket
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
+from collections.abc import Iterator
+from typing import Final
 
 _HEAD_LIMIT: Final = 65_536
 _READ_SIZE: Final = 65_536

@@ -9,10 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import Memory
+from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
 from ..store import people, tree_rows
-from ..store.key_values import Pair
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .pool import Pool, gather, texts

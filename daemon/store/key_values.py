@@ -13,21 +13,13 @@ from thermocline.sync import Fields, Row
 from ..errors import NotFound
 from ..memory.checks import check_text, check_time
 from ..memory.indexing import index_text
+from ..memory.records import Pair
 from . import full_text, rows
 from .kind import Kind
 from .transaction import Transaction
 
 # The full-text index of keys and values; its rows are those of the table `pairs`.
 INDEX: Final = "pair_fts"
-
-
-class Pair(msgspec.Struct, frozen=True):
-    """One pair; times in seconds since the epoch."""
-
-    key: str
-    value: str
-    created_at: float = 0.0
-    updated_at: float = 0.0
 
 
 def get(db: sqlite3.Connection, key: str) -> Pair:
