@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from inspect import getdoc
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +16,10 @@ from ..operations.operation import JSON, operation
 from ..operations.scope import Scope
 from ..shapes.common import SETTING
 
+_ABOUT: Final = """A memory for AI agents, over a Unix socket.
+
+Text is Unicode without NUL characters. Whole numbers are written without a fraction. Bodies, texts
+and lists have the limits of the configuration; what is beyond them is refused with 413 or 400."""
 _REFERENCE: Final = "#/components/schemas/{name}"
 # What a type calls its largest size.
 _LARGEST: Final = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
@@ -43,7 +48,7 @@ def describe(operations: Sequence[Operation], settings: Settings, version: str) 
         "info": {
             "title": "Thermocline",
             "version": version,
-            "description": "A memory for AI agents, over a Unix socket.",
+            "description": _ABOUT,
         },
         "paths": paths,
         "components": {"schemas": components},
@@ -60,12 +65,17 @@ def _operation(one: Operation, by_kind: dict[Any, Any]) -> dict[str, Any]:
         **{kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in one.others},
     }
     error = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Error")}}}
+    given = getdoc(one.query) if one.query is not None else None
+    about = (f"Needs the role `{one.role}`.", one.details, given)
     described: dict[str, Any] = {
         "summary": one.summary,
-        "description": f"Needs the role `{one.role}`.",
+        "description": " ".join(filter(None, about)),
         "operationId": f"{one.method.lower()}_{_NO_WORD.sub('_', one.path[5:]).strip('_')}",
         "parameters": [
-            *(_PART | {"name": name} for name in one.parts),
+            *(
+                {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(kind)}
+                for name, kind in one.parts.items()
+            ),
             *([] if one.query is None else _parameters(one.query)),
             *([_AGENT] if one.agent else []),
         ],
@@ -84,14 +94,17 @@ def _parameters(query: type[Any]) -> Iterable[dict[str, Any]]:
     _, components = msgspec.json.schema_components([query], ref_template=_REFERENCE)
     schema = components[query.__name__]
     for name, field in schema["properties"].items():
-        # What is not given is left out of a URL: there is no null.
-        kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
-        yield {
-            "name": name,
-            "in": "query",
-            "required": name in schema.get("required", []),
-            "schema": (kinds[0] if len(kinds) == 1 else {"anyOf": kinds}) if kinds else field,
-        }
+        required = name in schema.get("required", [])
+        yield {"name": name, "in": "query", "required": required, "schema": _without_null(field)}
+
+
+def _without_null(field: dict[str, Any]) -> dict[str, Any]:
+    """What is not given is left out of a URL: there is no null."""
+    kinds = [kind for kind in field.get("anyOf", ()) if kind != _NULL]
+    if _NULL not in field.get("anyOf", ()):
+        return field
+    found: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    return found
 
 
 def _require(components: dict[str, Any], answered: list[Any], taken: list[Any]) -> None:
@@ -154,7 +167,7 @@ def operation_for(operations: Sequence[Operation]) -> Operation:
     return own
 
 
-_PART: Final = {"in": "path", "required": True, "schema": {"type": "string"}}
+_NULL: Final = {"type": "null"}
 _NO_WORD: Final = re.compile(r"[^a-z]+")
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",

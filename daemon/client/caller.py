@@ -1,18 +1,26 @@
-"""What every part of the client calls the daemon with: one kept connection."""
+"""Calls to the daemon over one kept connection, and when a call may be sent again."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import msgspec
 
 from ..runtime.places import socket_places
-from .channel import AnswerUnreadable, ApiError, Channel, Query, parsed, quoted, refusal
+from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
+from .wire import Answer, BadAnswer, Broken, Connection, events_of, quoted, request_of
 
 Json: TypeAlias = Any
+Query: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
+
+# The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
+_SILENCE_SECONDS: Final = 45.0
+# Before the first piece of a backup the daemon copies and checks its whole database.
+_PREPARING_SECONDS: Final = 600.0
 
 
 def default_socket(env: Mapping[str, str]) -> str:
@@ -59,18 +67,20 @@ class Caller:
     ) -> None:
         self.socket_path = socket_path or default_socket(os.environ)
         self.answered = b""
-        self._channel = Channel(self.socket_path, agent, timeout)
+        self._agent = agent
+        self._timeout = timeout
+        self._connection: Connection | None = None
 
     @property
     def timeout(self) -> float:
         """Seconds to wait for the daemon at a time; a change closes the connection."""
-        return self._channel.timeout
+        return self._timeout
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        if seconds != self._channel.timeout:
-            self._channel.close()
-            self._channel.timeout = seconds
+        if seconds != self._timeout:
+            self.close()
+            self._timeout = seconds
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +90,9 @@ class Caller:
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        self._channel.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -96,8 +108,8 @@ class Caller:
         Returns:
             The JSON of the answer, or its text where it is text.
         """
-        answer = self._channel.call(method, path, query, body)
-        found = parsed(self.socket_path, answer)
+        answer = self._call(method, path, query, body)
+        found = self._parsed(answer)
         if answer.status >= 400:
             raise refusal(answer.status, found)
         return found
@@ -106,10 +118,59 @@ class Caller:
         self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
     ) -> T:
         """The same for an answer of a known shape, one of those in `shapes`."""
-        answer = self._channel.call(method, path, query, body)
+        answer = self._call(method, path, query, body)
         if answer.status >= 400:
-            raise refusal(answer.status, parsed(self.socket_path, answer))
+            raise refusal(answer.status, self._parsed(answer))
         return self._decoded(answer.body, kind)
+
+    def stream(
+        self, path: str, query: Query, last_id: str | None
+    ) -> Iterator[tuple[str, str, Json]]:
+        """The server-sent events of `path` as (id, type, data), until the daemon ends them.
+
+        Raises:
+            AnswerLost: the stream broke off or fell silent.
+        """
+        headers = {"Accept": "text/event-stream"}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        request = request_of("GET", path, self._query(query), headers)
+        yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+
+    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+        """The bytes of an answer of any length, in pieces, over a connection of its own.
+
+        Raises:
+            AnswerLost: it broke off or fell silent.
+        """
+        request = request_of("GET", path, self._query(query), {})
+        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+
+    def _call(
+        self, method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> Answer:
+        request = request_of(method, path, self._query(query), {}, body)
+        try:
+            return self._once(request)
+        except Broken as broken:
+            if not (broken.unsent or (method == "GET" and not broken.begun)):
+                raise AnswerLost(self.socket_path, str(broken)) from broken
+        try:
+            return self._once(request)
+        except Broken as broken:
+            raise AnswerLost(self.socket_path, str(broken)) from broken
+
+    def _query(self, query: Query | None) -> Query:
+        return {**(query or {}), "agent": self._agent}
+
+    def _parsed(self, answer: Answer) -> Json:
+        """The JSON of an answer, or its text where it is text."""
+        if answer.media_type != "application/json":
+            return answer.body.decode("utf-8", "replace")
+        try:
+            return json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
         self.answered = body
@@ -118,12 +179,45 @@ class Caller:
         except msgspec.DecodeError as error:
             raise AnswerUnreadable(self.socket_path, str(error)) from error
 
-    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces as they come.
+    def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
+        connection = self._open(timeout)
+        try:
+            status, answered = connection.open_stream(request)
+            if status >= 400:
+                whole = Answer(status, answered, connection.body(status, answered))
+                raise refusal(status, self._parsed(whole))
+            yield from connection.chunks(answered)
+        except BadAnswer as error:
+            raise DaemonUnreachable(self.socket_path, str(error)) from error
+        except Broken as error:
+            raise AnswerLost(self.socket_path, str(error)) from error
+        except TimeoutError as error:
+            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+        finally:
+            connection.close()
 
-        Uses a connection of its own, from the first piece to the last.
+    def _once(self, request: bytes) -> Answer:
+        if self._connection is not None and self._connection.stale():
+            self.close()
+        connection = self._connection = self._connection or self._open(self._timeout)
+        answered = False
+        try:
+            answer = connection.converse(request)
+            answered = answer.headers.get("connection", "").lower() != "close"
+        except BadAnswer as error:
+            raise DaemonUnreachable(self.socket_path, str(error)) from error
+        except TimeoutError as error:
+            reason = f"nothing came for {self._timeout:g} seconds"
+            raise AnswerLost(self.socket_path, reason) from error
+        finally:
+            # Whatever happened, the rest of an answer must not meet the next call.
+            if not answered:
+                self.close()
+        return answer
 
-        Raises:
-            AnswerLost: it broke off.
-        """
-        return self._channel.download(path, query or {})
+    def _open(self, timeout: float) -> Connection:
+        try:
+            return Connection(self.socket_path, timeout)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error

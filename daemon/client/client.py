@@ -13,18 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .. import shapes
-from .caller import Caller, Json, default_socket, place
-from .channel import (
-    AnswerLost,
-    ApiError,
-    ClientError,
-    DaemonUnreachable,
-    lines_of,
-    parsed,
-    refusal,
-)
-
-__all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
+from .caller import Caller, Json, place
+from .errors import refusal
+from .wire import lines_of
 
 Memories: TypeAlias = "Sequence[shapes.memory.MemoryView]"
 
@@ -317,8 +308,8 @@ class Client(Caller):
 
     def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
-        answer = self._channel.call("GET", "/api/health", None, None)
-        found = parsed(self.socket_path, answer)
+        answer = self._call("GET", "/api/health")
+        found = self._parsed(answer)
         if not isinstance(found, dict) or "status" not in found:
             raise refusal(answer.status, found)
         return self._decoded(answer.body, shapes.status.Health)
@@ -364,4 +355,4 @@ class Client(Caller):
             AnswerLost: the stream broke off, or was silent longer than the daemon ever is.
         """
         wanted = {"types": ",".join(types) or None}
-        return self._channel.stream("/api/events", wanted, last_id)
+        return self.stream("/api/events", wanted, last_id)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..errors import NotFound, ThermoclineError
 from ..memory.checks import check_agent
-from ..shapes.agents import AgentForgotten, AgentList, AgentView, ForgetAgentQuery
+from ..shapes.agents import AgentForgotten, AgentId, AgentList, AgentView, ForgetAgentQuery
 from ..store import key_values
 from ..store.agent_store import AgentStore
 from ..store.tree_rows import totals
@@ -30,7 +30,7 @@ async def index(scope: Scope) -> AgentList:
     return AgentList(results)
 
 
-async def forget(scope: Scope, id: str, query: ForgetAgentQuery) -> AgentForgotten:  # noqa: A002
+async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentForgotten:  # noqa: A002
     """Forget an agent: all its memories, and its folder; its replica is told."""
     agent = check_agent(id)
     scope.caller.require(agent, "admin")

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..memory import hot, markdown
 from ..shapes.common import Json
-from ..shapes.hot import HotEntryQuery, HotRebuilt, HotRemoved, HotUpdated, HotView
+from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
 from ..store import documents, hot_rows
 from ..store.transaction import Transaction
 from .operation import operation
@@ -38,8 +38,12 @@ async def show_markdown(scope: Scope) -> str:
     return text
 
 
-async def update(scope: Scope, key: str, body: Json) -> HotUpdated:
-    """Update identity, owner_profile, lesson, event, task or project."""
+async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
+    """Update identity, owner_profile, lesson, event, task or project.
+
+    An `identity` and an `owner_profile` are objects of any keys. A `task` is an object with a
+    `text`, a `project` one with a `name`; a `lesson` and an `event` are a text, or an object too.
+    """
 
     def apply(tx: Transaction) -> None:
         hot_rows.save(tx, hot.update(hot_rows.load(tx.db), key, body, tx.now))
@@ -49,7 +53,7 @@ async def update(scope: Scope, key: str, body: Json) -> HotUpdated:
     return HotUpdated(key)
 
 
-async def remove(scope: Scope, key: str, query: HotEntryQuery) -> HotRemoved:
+async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
     """Remove an entry of the hot state."""
 
     def apply(tx: Transaction) -> None:

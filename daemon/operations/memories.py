@@ -9,6 +9,7 @@ import msgspec
 from ..errors import InvalidInput
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
+from ..shapes.common import MemoryId
 from ..shapes.memory import (
     Batch,
     Deleted,
@@ -83,14 +84,14 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
     return [memory_view(memory, scope.now, scoring) for memory in stored]
 
 
-async def get(scope: Scope, id: str) -> MemoryView:  # noqa: A002 - the part of the path
+async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
     """Read a memory."""
     async with scope.store() as store:
         memory = await store.read(lambda db: memories.find_living(db, id, scope.now))
         return memory_view(memory, scope.now, store.rules.scoring)
 
 
-async def update(scope: Scope, id: str, body: MemoryChanges) -> Updated:  # noqa: A002
+async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  # noqa: A002
     """Change what is named of a memory."""
 
     def apply(tx: Transaction) -> Memory:
@@ -107,7 +108,7 @@ async def update(scope: Scope, id: str, body: MemoryChanges) -> Updated:  # noqa
         return Updated(**memory_fields(memory, scope.now, store.rules.scoring))
 
 
-async def remove(scope: Scope, id: str) -> Deleted:  # noqa: A002
+async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
     """Forget a memory for good."""
 
     def apply(tx: Transaction) -> Deleted:
@@ -118,7 +119,7 @@ async def remove(scope: Scope, id: str) -> Deleted:  # noqa: A002
         return await store.write(apply)
 
 
-async def reinforce(scope: Scope, id: str) -> Reinforced:  # noqa: A002
+async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
     """Count one use of a memory."""
 
     def apply(tx: Transaction) -> Reinforced:

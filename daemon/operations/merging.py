@@ -6,6 +6,7 @@ from typing import Final
 
 from ..errors import Conflict
 from ..memory.records import Memory
+from ..shapes.common import MemoryId
 from ..shapes.merging import MergeBody, Merged, Tidied, TidyBody, TidyPair, Unmerged
 from ..store import memories, merging
 from ..store.memory_rows import fetch
@@ -27,7 +28,7 @@ async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
     return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
 
 
-async def merge(scope: Scope, id: str, body: MergeBody) -> Merged:  # noqa: A002
+async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
     """Retire a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
@@ -40,7 +41,7 @@ async def merge(scope: Scope, id: str, body: MergeBody) -> Merged:  # noqa: A002
     return Merged(*(memory_view(memory, scope.now, scoring) for memory in (kept, retired)))
 
 
-async def unmerge(scope: Scope, id: str) -> Unmerged:  # noqa: A002
+async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
     """Bring a merged memory back."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory | None]:

@@ -35,10 +35,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be asked. HTTP, OpenAPI and tools for models are loops over these.
 
     Attributes:
-        path: with `{name}` for a part that varies; `parts` are those names.
+        path: with `{name}` for a part that varies; `parts` are those names and their types.
         run: does it.
         role: what the caller must be allowed.
-        summary: the first line of the function's docstring.
+        summary, details: the first line of the function's docstring, and the rest.
         query, body: the structs of what goes in; None: it takes none.
         needs_body: whether the body may not be left out.
         answers: the structs of what comes out, of which each answer is one.
@@ -55,7 +55,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     run: Run
     role: Role
     summary: str
-    parts: tuple[str, ...]
+    details: str
+    parts: Mapping[str, Any]
     query: Any
     body: Any
     needs_body: bool
@@ -86,14 +87,16 @@ def operation(  # noqa: PLR0913 - a declaration
     A body that may be left out is annotated with `| None`.
     """
     hints = get_type_hints(run, include_extras=True)
+    summary, _, details = (getdoc(run) or "").partition("\n")
     bodies = _alternatives(hints.get("body"))
     return Operation(
         method=method,
         path=path,
         run=run,
         role=role,
-        summary=(getdoc(run) or "").partition("\n")[0].removesuffix("."),
-        parts=tuple(re.findall(r"\{(\w+)\}", path)),
+        summary=summary.removesuffix("."),
+        details=details.strip(),
+        parts={name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", path)},
         query=hints.get("query"),
         body=next((one for one in bodies if one is not NoneType), None),
         needs_body="body" in hints and NoneType not in bodies,

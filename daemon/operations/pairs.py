@@ -6,7 +6,7 @@ from typing import Final
 
 from ..memory import checks
 from ..memory.records import Pair
-from ..shapes.pairs import PairBody, PairDeleted, PairPage, PairQuery, PairStored
+from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
 from ..store import key_values
 from .operation import operation
 from .scope import Scope
@@ -29,7 +29,7 @@ async def get(scope: Scope, key: str) -> Pair:
         return await store.read(lambda db: key_values.get(db, key))
 
 
-async def put(scope: Scope, key: str, body: PairBody) -> PairStored:
+async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
     """Store a value under a key, new or not."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
     if body.value:

@@ -9,6 +9,11 @@ from msgspec import Meta, Struct
 from .common import Limit, Offset, RecallLimit, Words
 from .recall import HitView
 
+Url = Annotated[
+    str, Meta(max_length=2048, description="libsql:// or https://, a host and nothing else")
+]
+Token = Annotated[str, Meta(max_length=16_384, description="what opens the database at the url")]
+
 
 class ColdQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """Words to look for, or none for the newest.
@@ -29,8 +34,8 @@ class DatabaseBody(Struct, kw_only=True, forbid_unknown_fields=True):
     this call alone, and naming one needs the role `admin`, since the daemon goes there itself.
     """
 
-    url: Annotated[str, Meta(max_length=2048)] | None = None
-    token: Annotated[str, Meta(max_length=16_384)] | None = None
+    url: Url | None = None
+    token: Token | None = None
 
 
 class Initialized(Struct):

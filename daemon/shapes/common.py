@@ -13,9 +13,10 @@ from msgspec import Meta
 SETTING: Final = "x-setting"
 
 
-def limited_by(setting: str, **meta: Any) -> Meta:
+def limited_by(setting: str, *, least: int | None = None, ge: int | None = None) -> Meta:
     """The constraint of a field whose maximum is a setting, such as `limits.max_list`."""
-    return Meta(extra_json_schema={SETTING: setting}, **meta)
+    more = {} if least is None else {"minItems": least}
+    return Meta(extra_json_schema={SETTING: setting, **more}, ge=ge)
 
 
 Json: TypeAlias = Any
@@ -24,10 +25,24 @@ Offset = Annotated[int, Meta(ge=0, le=10_000_000)]
 RecallLimit = Annotated[int, Meta(ge=1, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Position = Annotated[int, Meta(ge=0, le=2**53)]
-# Seconds since the epoch, or ISO 8601.
-Time: TypeAlias = str | float | int
+Time = Annotated[
+    str | float | int,
+    Meta(description="seconds since the epoch, or ISO 8601; in the years 1970 to 9999"),
+]
+CategoryPath = Annotated[
+    str,
+    Meta(description="a path in the tree such as `a/b`: no empty level, no control character"),
+]
+MemoryId = Annotated[str, Meta(description="an id, or the beginning of one: 4 characters or more")]
 Words = Annotated[str, Meta(max_length=8192)]
-Endpoint = Annotated[str, Meta(min_length=1, max_length=2_048)]
+Endpoint = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2_048,
+        description="the URL of a server to ask in place of the configured model",
+    ),
+]
 Included = Literal["merged", "expired"]
 Order = Literal["newest", "oldest", "importance", "score"]
 # Whether a model made a result, or the rules.

@@ -13,10 +13,11 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class CompactBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The messages, the oldest first, each with a `role` and a `content` and whatever else.
+    """The messages, the oldest first, each with a `role`, a text as `content`, and whatever else.
 
     `window` is what the model can read, in tokens (four characters each, or two thirds of one of
-    a script without blanks). Beyond `threshold` of it the messages are brought down to `target`;
+    a script without blanks). Beyond `threshold` of it the messages are brought down to `target`,
+    which is no more than that;
     fewer than `min_messages` never are, the last `preserve_recent` always stay, and results of
     tools are cut to `max_tool_result_tokens`. `check` only tells whether it is time.
     """

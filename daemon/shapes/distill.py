@@ -7,17 +7,18 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Distilled as Distilled  # noqa: PLC0414 - part of an answer as it is
-from .common import Share, Way
+from .common import CategoryPath, Endpoint, Share, Way
 from .recall import Expense
 
 
 class DistilBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """One `text`, or several `texts`.
+    """One `text`, or 1 to 100 `texts`; none is blank.
 
     `llm` true asks the configured model, false goes by rules; left out, `distillation.mode` of
     the configuration decides. `llm_endpoint` is the URL of a server to ask instead. `facts`
     gives every statement worth keeping. `store` keeps what was distilled (all the facts, if
-    they were asked for) in the fitting category of the tree, or else in `category`.
+    they were asked for) in the fitting category of the tree, or else in `category`, which goes
+    with `store` alone.
     `max_bytes` and `aggression` replace those of the configuration.
     """
 
@@ -26,9 +27,9 @@ class DistilBody(Struct, kw_only=True, forbid_unknown_fields=True):
     core_summary: bool = False
     facts: bool = False
     store: bool = False
-    category: str | None = None
+    category: CategoryPath | None = None
     llm: bool | None = None
-    llm_endpoint: str | None = None
+    llm_endpoint: Endpoint | None = None
     max_bytes: Annotated[int, Meta(ge=16, le=65_536)] | None = None
     aggression: Share | None = None
 

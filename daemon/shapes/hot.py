@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from .common import Json
+
+HotKey = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": ["identity", "owner_profile", "lesson", "event", "task", "project"]
+        }
+    ),
+]
 
 
 class HotView(Struct):

@@ -12,12 +12,12 @@ Format = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
 
 class ImportBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
-    """What to take in: a `text`, a `path`, or the database at `url`.
+    """What to take in: one of a `text`, a `path`, or the database at `url`.
 
     Attributes:
-        path: a file or folder that the daemon reads, for root and its own user alone.
+        path: a whole path of what the daemon reads, for root and its own user alone.
         text: the content of a file, which is called `name` and was `written_at`.
-        format: what the file is, where neither its name nor its content tells.
+        `format`: what the file is, where neither its name nor its content tells.
         dry_run: only tell what would be stored.
     """
 

@@ -7,7 +7,19 @@ from typing import Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from ..memory.records import Metadata, Tier, Type
-from .common import Included, Json, Limit, Offset, Order, Position, Share, Time, Words, limited_by
+from .common import (
+    CategoryPath,
+    Included,
+    Json,
+    Limit,
+    Offset,
+    Order,
+    Position,
+    Share,
+    Time,
+    Words,
+    limited_by,
+)
 
 Text = Annotated[str, limited_by("limits.max_text_bytes")]
 
@@ -15,8 +27,8 @@ Text = Annotated[str, limited_by("limits.max_text_bytes")]
 class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
 
-    Importance is 0 to 1; only with `content`, an integer is taken from a scale of 1 to 10.
-    Times are seconds since the epoch or ISO 8601; `expires` may also be a span such as `7d`.
+    `importance` is 0 to 1; only with `content`, an integer is taken from a scale of 1 to 10.
+    `expires` may also be a span such as `7d`. `event` is not blank.
     """
 
     text: Text | UnsetType = UNSET
@@ -25,7 +37,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     event: str | UnsetType = UNSET
     subject: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
-    category: str | UnsetType = UNSET
+    category: CategoryPath | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
     importance: float | int | UnsetType = UNSET
     source: str | UnsetType = UNSET
@@ -40,7 +52,10 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
-    """What to change of a memory; what is left out stays. `merged_into` points to its successor."""
+    """What to change of a memory; what is left out stays. `merged_into` points to its successor.
+
+    The fields are those of a new memory, and have its limits; one at least is given.
+    """
 
     merged_into: str | UnsetType | None = UNSET
 
@@ -48,13 +63,13 @@ class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
 class Batch(Struct, forbid_unknown_fields=True):
     """Several memories that are stored together or not at all."""
 
-    memories: Annotated[list[NewMemory], limited_by("limits.max_batch", min_length=1)]
+    memories: Annotated[list[NewMemory], limited_by("limits.max_batch", least=1)]
 
 
 class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
     """What memories must fit; `include` adds merged and expired ones."""
 
-    category: str | None = None
+    category: CategoryPath | None = None
     tier: Tier | None = None
     source: str | None = None
     actor: str | None = None
@@ -163,7 +178,7 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
     `dry_run` only counts, and shows the newest.
     """
 
-    category: str | None = None
+    category: CategoryPath | None = None
     query: Words | None = None
     dry_run: bool = False
 

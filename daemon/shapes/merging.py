@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .common import MemoryId
 from .memory import MemoryView
 
 
@@ -39,7 +40,7 @@ class Tidied(Struct):
 class MergeBody(Struct, forbid_unknown_fields=True):
     """The memory to merge into, by its id or the beginning of it."""
 
-    into: str
+    into: MemoryId
 
 
 class Merged(Struct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .common import Json, Time, Way
+from .common import Endpoint, Json, Time, Way
 from .memory import MemoryView
 from .recall import Expense
 
@@ -12,7 +12,7 @@ Tools = tuple[str | dict[str, Json], ...]
 
 
 class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """One turn: `text` or `content`, who speaks, and when (seconds or ISO 8601; left out: now).
+    """One turn: `text` or `content`, who speaks (`role`, not blank), and when; left out: now.
 
     `toolsUsed`, or `tools_used`, names what an agent used.
     """
@@ -27,7 +27,9 @@ class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Some turns of a conversation, in their order; profClaw's names are understood as well.
+    """Up to 500 `turns` or `messages` of a conversation, in their order.
+
+    It is named by `conversation` or `conversationId`, once.
 
     They are on the disk when the answer comes, and read after a pause (`observe` in the
     configuration). `end` says that the conversation is over. `wait` has them read at once, and
@@ -42,7 +44,7 @@ class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
     end: bool = False
     wait: bool = False
     llm: bool | None = None
-    llm_endpoint: str | None = None
+    llm_endpoint: Endpoint | None = None
 
 
 class Observed(Struct, kw_only=True):

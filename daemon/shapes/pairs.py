@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ..memory.records import Pair as Pair  # noqa: PLC0414 - an answer as it is
 from .common import Limit, Offset, limited_by
+
+Key = Annotated[str, Meta(max_length=256, description="not blank")]
 
 
 class PairQuery(Struct, kw_only=True, forbid_unknown_fields=True):

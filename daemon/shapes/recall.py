@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Type
-from .common import RecallLimit, Way, Words
+from .common import Endpoint, RecallLimit, Time, Way, Words
 from .memory import MemoryView, Narrowing
 
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
@@ -35,6 +35,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     `preset` ranks by a published formula in place of the weights. `now`, seconds or ISO 8601, is
     the time that "last week" is told from and by which memories have aged. `max_tokens` counts
     four characters of text as one. `reinforce` false leaves no trace of the question.
+    `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 
     query: Words
@@ -45,20 +46,20 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     tags: tuple[str, ...] = ()
     preset: Preset | None = None
     mode: Mode = "keyword"
-    llm_endpoint: str | None = None
-    now: str | float | int | None = None
+    llm_endpoint: Endpoint | None = None
+    now: Time | None = None
     explain: bool = False
     reinforce: bool = True
 
 
 class RecallBody(RecallQuery, kw_only=True, forbid_unknown_fields=True):
-    """The same with weights for this call."""
+    """A question as in the URL, with `weights` for this call, of which one at least is above 0."""
 
     weights: GivenWeights = GivenWeights()
 
 
 class SearchQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """ScalyClaw's parameters beside ours: `q` is the query, `topK` the limit."""
+    """ScalyClaw's parameters beside ours: `q` or `query` is given, `topK` is the limit."""
 
     q: Words | None = None
     query: Words | None = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 
 class RestoreBody(Struct, forbid_unknown_fields=True):
     """What to do: `verify`, the only thing that a running daemon can."""
 
-    verify: bool
+    verify: Annotated[bool, Meta(extra_json_schema={"const": True})]
 
 
 class Verification(Struct, frozen=True, kw_only=True):

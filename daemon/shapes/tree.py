@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .common import Json
+from .common import CategoryPath, Json
 
 
 class TreeView(Struct):
@@ -21,7 +21,7 @@ class TreeView(Struct):
 class CategoryBody(Struct, forbid_unknown_fields=True):
     """A category to make; its parents come with it."""
 
-    path: str
+    path: CategoryPath
     desc: str = ""
 
 
@@ -36,7 +36,7 @@ class CategoryAdded(Struct):
 class CategoryQuery(Struct, forbid_unknown_fields=True):
     """The category that is meant."""
 
-    path: str
+    path: CategoryPath
 
 
 class CategoryRemoved(Struct):

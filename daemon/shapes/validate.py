@@ -10,7 +10,7 @@ from ..memory.records import Omission
 
 
 class ValidateBody(Struct, forbid_unknown_fields=True):
-    """A text, and the name of the file that it is from; without a text, today's note is read."""
+    """A `text`, and the name of the file that it is from; without both, today's note is read."""
 
     text: str | None = None
     file: Annotated[str, Meta(max_length=4_096)] | None = None

@@ -20,7 +20,7 @@ from thermocline.daemon.client import (
     DaemonUnreachable,
     default_socket,
 )
-from thermocline.daemon.client.channel import quoted
+from thermocline.daemon.client.wire import quoted
 from thermocline.daemon.runtime.places import socket_places
 
 if TYPE_CHECKING:
