@@ -18,7 +18,6 @@ from typing import Final
 
 from thermocline.sync import Device, Waiting
 
-from .api.access import Gate
 from .api.bus import Bus
 from .api.calls import Services
 from .api.connections import Server
@@ -34,6 +33,7 @@ from .llm.asking import LiveModel
 from .llm.building import Around, build_model
 from .memory import secrets
 from .model_plan import model_plan
+from .operations.access import Gate
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect

@@ -126,7 +126,7 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
                 one,
                 category_for(db, one.fact, scope.now) or wanted.category,
                 now=scope.now,
-                writer=scope.caller.name,
+                writer=scope.peer.name,
             )
             for one in found
             if one.fact

@@ -34,7 +34,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
     async with scope.store(create=True) as store:
         heard = await store.write(
-            lambda tx: conversations.hear(tx, name, said, ended=body.end, writer=scope.caller.name)
+            lambda tx: conversations.hear(tx, name, said, ended=body.end, writer=scope.peer.name)
         )
         read: list[Extracted] | None = None
         left = heard

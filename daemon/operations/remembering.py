@@ -47,7 +47,7 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     fields.setdefault("created_at", scope.now)
     given = fields.get("metadata", Metadata())
     fields["metadata"] = merge(given, extract(fields["text"]))
-    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.caller.name, **fields)
+    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
 
 
 def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import msgspec
 
@@ -23,6 +22,7 @@ from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
+from .access import Gate, Peer
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -48,40 +48,24 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     upkeep: Upkeep
     settings: Callable[[], Settings]
     problems: Problems
+    gate: Gate
     identity: Identity
     connections: Callable[[], int]
     ready: asyncio.Event
-
-
-class Caller(Protocol):
-    """Who asks, and what they may do."""
-
-    @property
-    def name(self) -> str:
-        """How memories that the caller writes are signed."""
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the caller could read whatever the daemon can: root, or the same user."""
-
-    def role(self, agent: str) -> Role | None:
-        """The highest role with an agent."""
-
-    def require(self, agent: str, role: Role) -> None:
-        """Pass, or raise `Forbidden`."""
 
 
 class Scope(msgspec.Struct, frozen=True):
     """One call of an operation.
 
     Attributes:
+        peer: who asks.
         agent: whose memory it concerns.
         reads: whether the operation only reads: an agent that does not exist is then empty.
         now: seconds since the epoch.
     """
 
     daemon: Daemon
-    caller: Caller
+    peer: Peer
     agent: str
     reads: bool
     now: float
@@ -104,16 +88,16 @@ class Scope(msgspec.Struct, frozen=True):
 
     def require(self, role: Role) -> None:
         """Pass, if the caller has this role with the agent; else raise `Forbidden`."""
-        self.caller.require(self.agent, role)
+        self.daemon.gate.require(self.peer, self.agent, role)
 
     def may_read(self, agent: str) -> bool:
         """Whether the caller has any role with `agent`."""
-        return self.caller.role(agent) is not None
+        return self.daemon.gate.role(self.peer, agent) is not None
 
     @property
     def leaves_traces(self) -> bool:
         """Whether what the caller reads counts as used. A reader changes nothing."""
-        return self.caller.role(self.agent) != "read"
+        return self.daemon.gate.role(self.peer, self.agent) != "read"
 
     def category(self, path: str | None) -> str | None:
         """`path`, checked, if one is given."""

@@ -84,9 +84,7 @@ async def prune(scope: Scope) -> TreePruned:
 async def undo(scope: Scope) -> RebuildUndone:
     """Undo the last rebuild of the tree, and file its memories as before."""
     async with scope.store() as store:
-        done = await rebuilding.undo(store)
-    changes = [rebuilding.told(one) for one in done.operations]
-    return RebuildUndone(True, done.at, done.memories, changes)
+        return await rebuilding.undo(store)
 
 
 OPERATIONS: Final = (

@@ -54,7 +54,10 @@ class TreePruned(Struct):
 
 
 class RebuildUndone(Struct):
-    """What was taken back: when it had been done, the memories filed as before, the changes."""
+    """What was taken back: when it had been done, and the changes.
+
+    `memories` counts those that are filed as before; what was filed elsewhere since is not.
+    """
 
     undone: bool
     at: float

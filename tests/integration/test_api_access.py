@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from model_server import ModelServer
 
-from thermocline.daemon.api.access import Gate, Peer, peer_of
 from thermocline.daemon.cli.local_models import with_stand_in
 from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
+from thermocline.daemon.operations.access import Gate, Peer, peer_of
 
 READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
 OWNER = 54_006
