@@ -145,6 +145,7 @@ def _request(
         scoring=scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
         local=local,
+        explain=body.explain,
         reasoned=() if reasoning is None else reasoning.found,
     )
 

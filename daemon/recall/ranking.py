@@ -11,14 +11,15 @@ import msgspec
 from ..config.settings import Weights
 from ..memory.scoring import DAY, Scoring, aged, score
 from ..shapes.recall import Preset
-from .pool import Entry, Pool
+from .pool import Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
+from .sources import Candidate
 from .tree_search import TreeHit
 
 # What is left of a memory's relevance once another has taken its place.
 _SUPERSEDED: Final = 0.6
-# Of what was asked a lone fact has at least so much, or it is noise.
+# Of what was asked a statement has at least so much, or it is noise.
 _LEAST_COVERAGE: Final = 0.12
 # Each of these alone says that it is meant.
 _ENOUGH: Final = ("phrase", "category", "reasoned")
@@ -45,20 +46,21 @@ def rank(
     The match is a candidate's score in parts of the best score there is.
     """
     best = max((0.0, *signals.scores)) or 1.0
+    any_words = signals.any_words
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
-        if _is_noise(pool, signals, at):
+        if any_words and _is_noise(entry, signals, at):
             continue
         match = max(0.0, signals.scores[at] / best)
         recency = _recency(entry, now, decay)
-        relevance = _blend(weights, match, recency, entry)
+        relevance = _blend(weights, match, recency, entry) * entry.source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
         ranked.append(Ranked(at, relevance, match, recency, entry.importance))
     return _ordered(pool, ranked)
 
 
-def _blend(weights: Weights, match: float, recency: float, entry: Entry) -> float:
+def _blend(weights: Weights, match: float, recency: float, entry: Candidate) -> float:
     """The weighted mean of the parts.
 
     A turn of a conversation is a record of what was said then, and its age makes it no less
@@ -66,7 +68,7 @@ def _blend(weights: Weights, match: float, recency: float, entry: Entry) -> floa
     """
     counted = weights.match * match + weights.importance * entry.importance
     total = weights.match + weights.importance
-    if entry.position is None or not total:
+    if not entry.is_turn or not total:
         counted += weights.recency * recency
         total += weights.recency
     return counted / total
@@ -82,7 +84,8 @@ def rank_as(
         if signals.bm25[at] > 0:
             found = judge(entry, signals.bm25[at], now, decay)
             if found is not None:
-                ranked.append(msgspec.structs.replace(found, at=at))
+                relevance = found.relevance * entry.source.weight
+                ranked.append(msgspec.structs.replace(found, at=at, relevance=relevance))
     return _ordered(pool, ranked)
 
 
@@ -107,47 +110,47 @@ def rank_by_tree(
                 at, path.relevance, path.share, _recency(entry, now, decay), entry.importance
             )
             judged.append((worth, found))
-    judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].row))
+    judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))
     return [found for _, found in judged]
 
 
-def _tinyclaw(entry: Entry, match: float, now: float, decay: float) -> Ranked | None:
+def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     days = max(0.0, now - used) / DAY
     parts = tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
     return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
 
 
-def _scalyclaw(entry: Entry, match: float, now: float, decay: float) -> Ranked | None:
+def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
     parts = scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
     if parts is None:
         return None
     return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
 
 
-_JUDGES: Final[dict[Preset, Callable[[Entry, float, float, float], Ranked | None]]] = {
+_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Ranked | None]]] = {
     "tinyclaw": _tinyclaw,
     "scalyclaw": _scalyclaw,
 }
 
 
-def _recency(entry: Entry, now: float, decay: float) -> float:
+def _recency(entry: Candidate, now: float, decay: float) -> float:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     return math.exp(-decay * max(0.0, now - used) / DAY)
 
 
-def _is_noise(pool: Pool, signals: Signals, at: int) -> bool:
-    """Whether a lone fact has too little of what was asked. A turn has its neighbours' words."""
-    if pool.entries[at].position is not None or not signals.any_words:
-        return signals.scores[at] <= 0 and signals.any_words
-    if any(signals.added(name, at) for name in _ENOUGH):
+def _is_noise(entry: Candidate, signals: Signals, at: int) -> bool:
+    """Whether a statement has too little of what was asked. A turn has its neighbours' words."""
+    if entry.is_turn:
+        return signals.scores[at] <= 0
+    if signals.coverage[at] >= _LEAST_COVERAGE:
         return False
-    return signals.coverage[at] < _LEAST_COVERAGE
+    return not any(signals.added(name, at) for name in _ENOUGH)
 
 
 def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:
     def key(found: Ranked) -> tuple[float, float, int]:
         entry = pool.entries[found.at]
-        return -found.relevance, -entry.created_at, -entry.row
+        return -found.relevance, -entry.created_at, -entry.key
 
     return sorted(ranked, key=key)

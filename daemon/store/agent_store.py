@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import history, memories
+from . import full_text, history
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, Surroundings, copy_database, readers_of, start_engine
 from .opening import Place
@@ -148,8 +148,8 @@ class AgentStore:
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
             await self.write(settle_anew)
             self._kept = rules
-        while await self.read(memories.remembers_words):
-            await self.write(memories.forget_words)
+        while await self.read(full_text.has_old_words):
+            await self.write(full_text.forget_old_words)
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))

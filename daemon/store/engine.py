@@ -20,7 +20,8 @@ from ..runtime.problems import Problems
 from .database import connect_reader, translate, translate_os
 from .device import DeviceId
 from .documents import FILES
-from .memory_table import is_index_current, rebuild_index
+from .full_text import is_current
+from .kinds import rebuild_indexes
 from .opening import Importer, Opener, Place
 from .readers import Readers
 from .settling import read_clock, settle
@@ -117,8 +118,11 @@ async def start_engine(
         committed=committed,
         loop=loop,
     )
-    # Before any other write: those take words out of the index.
-    indexing = None if opened.indexed else loop.create_task(writer.submit(rebuild_index))
+    indexing: asyncio.Task[None] | None = None
+    if not opened.indexed:
+        indexing = loop.create_task(writer.submit(rebuild_indexes))
+        # Queued before any other write, which would take words out that are not in the index.
+        await asyncio.sleep(0)
     readers = readers_of(place, around, connect_reader)
     files = StateFiles(
         place.agent,
@@ -195,7 +199,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
         checked = db.execute("SELECT value FROM meta WHERE key = ?", (CHECKED,)).fetchone()
         age = around.now() - float(checked[0]) if checked else math.inf
         doubtful = unclean or not 0 <= age < _WEEK
-        return _Opened(db, *read_clock(db), doubtful, is_index_current(db))
+        return _Opened(db, *read_clock(db), doubtful, is_current(db))
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

@@ -127,6 +127,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         join: joins what two devices made of one base, where the later of two fields is not enough;
             None leaves it to that.
         table: where the rows stand.
+        reindex: builds the full-text index of the kind anew, if there is one.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     applied: Applied | None = None
     join: Join | None = None
     table: Table = ROWS
+    reindex: Callable[[Transaction], None] | None = None
 
     def lives(self, row: Row | None) -> bool:
         """Whether the row says something."""

@@ -15,19 +15,19 @@ from ..memory.indexing import indexed_columns
 from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
 from ..memory.warm import record_size
+from . import full_text, people
 from .kind import ROWS
-from .schema import INDEX_VERSION
 from .transaction import Transaction
 
 # `group` is a word of SQL's; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
+# The full-text index of their texts.
+INDEX: Final = "memory_fts"
 SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 # Derived on each device: from scores and caps, and from the uses that all devices have counted.
 DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
 # What the row of a memory holds.
 SAID: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
-# Set while the index may hold words of texts that are gone.
-WORDS_TO_FORGET: Final = "words_to_forget"
 
 _SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in SAID)
 _DERIVED: Final = tuple(sorted(DERIVED))
@@ -120,9 +120,12 @@ class MemoryTable:
         memory = memory_of(row)
         if known is not None:
             written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
+            if known.actor != memory.actor:
+                people.drop(tx, known.actor)
+                people.add(tx, memory.actor)
             if indexed_columns(known) != indexed_columns(memory):
-                _unindex(tx, written[0], known)
-                _index(tx, written[0], memory)
+                full_text.remove(tx, INDEX, written[0], indexed_columns(known))
+                full_text.add(tx, INDEX, written[0], indexed_columns(memory))
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
@@ -130,7 +133,8 @@ class MemoryTable:
             memory = msgspec.structs.replace(memory, archived_at=tx.now)
         derived = [getattr(memory, name) for name in _DERIVED]
         written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        _index(tx, written.lastrowid or 0, memory)
+        full_text.add(tx, INDEX, written.lastrowid or 0, indexed_columns(memory))
+        people.add(tx, memory.actor)
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -164,9 +168,12 @@ class MemoryTable:
         yield from ROWS.every(db, kind)
 
 
-def rebuild_index(tx: Transaction) -> None:
-    """Build the full-text index anew from the texts."""
-    tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
+def reindex(tx: Transaction) -> None:
+    """Build the full-text index and the table of people anew."""
+    full_text.clear(tx, INDEX)
+    tx.db.execute("DELETE FROM people")
+    for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
+        people.add(tx, name)
     after = 0
     while True:
         found = tx.db.execute(
@@ -174,20 +181,10 @@ def rebuild_index(tx: Transaction) -> None:
             (after, _AT_ONCE),
         ).fetchall()
         for number, *rest in found:
-            _index(tx, number, from_row(rest))
+            full_text.add(tx, INDEX, number, indexed_columns(from_row(rest)))
         if len(found) < _AT_ONCE:
             break
         after = found[-1][0]
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
-
-
-def is_index_current(db: sqlite3.Connection) -> bool:
-    """Whether the index was made as this release makes it.
-
-    A text is taken out of the index by its words, which have to be those that it was put in with.
-    """
-    found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
-    return found is not None and found[0] == str(INDEX_VERSION)
 
 
 def _row(found: Sequence[Any]) -> Row:
@@ -235,23 +232,8 @@ def _damaged(key: str) -> StoreDamaged:
 
 def _take_away(tx: Transaction, memory: Memory) -> None:
     gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
-    _unindex(tx, gone.fetchone()[0], memory)
-
-
-def _index(tx: Transaction, number: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (number, *indexed_columns(memory)),
-    )
-
-
-def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
-        " VALUES ('delete', ?, ?, ?, ?)",
-        (number, *indexed_columns(memory)),
-    )
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (WORDS_TO_FORGET,))
+    full_text.remove(tx, INDEX, gone.fetchone()[0], indexed_columns(memory))
+    people.drop(tx, memory.actor)
 
 
 def _json(value: Any) -> str:

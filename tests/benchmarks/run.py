@@ -81,6 +81,9 @@ def _small(folder: Path, only: set[str]) -> Iterator[Row]:
                 yield from store.together(daemon)
             if "cli" in only:
                 yield from cli.commands(daemon)
+    if "recall" in only:
+        with Running(folder / "crowded") as daemon:
+            yield from recall.recall_crowded(daemon)
 
 
 def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iterator[Row]:

@@ -256,10 +256,13 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
 ) -> None:
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the heron nests")))
+    await store.write(lambda tx: key_values.put(tx, "bird", "a bittern"))
 
     def as_another_release(tx: Transaction) -> None:
         tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
         tx.db.execute("INSERT INTO memory_fts(rowid, text) VALUES (1, 'otherwise cut')")
+        tx.db.execute("INSERT INTO pair_fts(pair_fts) VALUES ('delete-all')")
+        tx.db.execute("DELETE FROM pairs")
         tx.db.execute("UPDATE meta SET value = '0' WHERE key = 'index_version'")
 
     await store.write(as_another_release)
@@ -274,3 +277,6 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
     for word in ("heron", "otherwise"):
         found = await again.read(lambda db, word=word: db.execute(words, (word,)).fetchone())
         assert found == (0,)
+    pairs = "SELECT key FROM pairs WHERE row IN (SELECT rowid FROM pair_fts('bittern'))"
+    assert await again.read(lambda db: db.execute(pairs).fetchall()) == [("bird",)]
+    assert not list(store.place.folder.glob("*corrupt*")), "it was taken for damage"
