@@ -6,19 +6,18 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import check_category, check_tags, check_text, shown
 from ..memory.metadata import extract
-from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Json, Memory, Metadata, Type
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, Json, Memory, Metadata, Type
 from ..memory.scoring import DEFAULT_IMPORTANCE
 from .values import Fields, count, is_storable, unexpected, unknown_keys
 
 _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
-_TYPES: Final[dict[str, Type]] = {name: name for name in get_args(Type)}
 _DEEPEST: Final = 100
 _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_category")
 
@@ -191,10 +190,10 @@ class _Record(Fields):
 
     def _type(self) -> Type:
         value = self.fields.get("type")
-        if isinstance(value, str) and value in _TYPES:
-            return _TYPES[value]
+        if isinstance(value, str) and value in TYPES:
+            return TYPES[value]
         if value is not None:
-            self.expected("type", ", ".join(sorted(_TYPES)), value)
+            self.expected("type", ", ".join(sorted(TYPES)), value)
         is_talk = self.fields.get("event_type") == "conversation"
         return "episodic" if is_talk else "semantic"
 

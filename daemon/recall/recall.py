@@ -9,27 +9,22 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
+from ..shapes.recall import Preset
 from ..store import people, tree_rows
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up
 from .query import MOST_CHARS, Query, parse
-from .ranking import Preset, Ranked, Weights, rank, rank_as, rank_by_tree
+from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import WEIGHTS, Signals, measure
 from .sources import MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
-
-
-class Tuning(msgspec.Struct, frozen=True):
-    """How wide to search, from the configuration."""
-
-    candidates: int = 120
-    common_word_share: float = 0.02
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +137,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     Args:
         db: a reader.
         request: what is asked.
-        tuning: how wide to search.
+        tuning: how wide to search, and how fast relevance fades.
     """
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
@@ -163,10 +158,10 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         lambda keys: texts(db, keys),
         reasoned={found.path: found.relevance for found in request.reasoned},
     )
-    ranked = _ranked(pool, signals, paths, request)
+    ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
     found = _hits(db, ranked, pool, signals, postings, paths, request)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = "" if any(found.values()) else _why(db, request, query, postings, searched, tuning)
+    why = "" if any(found.values()) else _why(db, request, tuning, query, postings, searched)
     return Answer(found, searched, query, postings.common, paths, why)
 
 
@@ -216,13 +211,13 @@ def _filed_under(db: sqlite3.Connection, path: str, request: Request, limit: int
 
 
 def _ranked(
-    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request
+    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request, decay: float
 ) -> list[Ranked]:
     if request.mode == "tree":
-        return rank_by_tree(pool, paths, request.scoring, request.now)
+        return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, request.now)
-    return rank(pool, signals, request.weights, request.now)
+        return rank_as(pool, signals, request.preset, request.now, decay)
+    return rank(pool, signals, request.weights, request.now, decay)
 
 
 def _hits(
@@ -316,10 +311,10 @@ def _lenders(
 def _why(
     db: sqlite3.Connection,
     request: Request,
+    tuning: Tuning,
     query: Query,
     postings: Postings,
     searched: Mapping[str, int],
-    tuning: Tuning,
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
     if not searched[MEMORIES.name]:

@@ -20,11 +20,11 @@ from thermocline.sync import (
     SchemaMissing,
     SyncError,
     Tally,
-    Timing,
     TryLater,
     Waiting,
 )
 
+from ..config.settings import Settings
 from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
@@ -54,19 +54,11 @@ Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """When to act, by the configuration in force. Another plan means another configuration."""
-
-    timing: Timing
-    shutdown_seconds: float
-    configuration: object = None
-
-
 class _Looked(msgspec.Struct):
     """What was found of an agent's account: when, by which configuration, and what is wrong."""
 
     at: float
-    configuration: object
+    configuration: Settings
     account: Account | None
     error: ThermoclineError | None
 
@@ -82,7 +74,8 @@ class Replicas:
         local: an agent's rows, as the replicator sees them.
         device: this device.
         rename: gives this device another id, once it is clear that its folder was copied.
-        plan, waiting: when to act, and when to try again.
+        settings: the configuration in force.
+        waiting: when to try again.
         problems: where what a person has to know is reported.
     """
 
@@ -95,7 +88,7 @@ class Replicas:
         local: Callable[[str], Local],
         device: Device,
         rename: Callable[[], Awaitable[Device]],
-        plan: Callable[[], Plan],
+        settings: Callable[[], Settings],
         waiting: Waiting,
         problems: Problems,
     ) -> None:
@@ -106,7 +99,7 @@ class Replicas:
         # As the others see it.
         self.device = device
         self._rename = rename
-        self._plan = plan
+        self._settings = settings
         self._waiting = waiting
         self._problems = problems
         self._loops: dict[str, Loop] = {}
@@ -190,7 +183,7 @@ class Replicas:
         Raises:
             ConfigInvalid: a named file cannot be read, or holds no credentials.
         """
-        looked = _Looked(time.monotonic(), self._plan().configuration, None, None)
+        looked = _Looked(time.monotonic(), self._settings(), None, None)
         try:
             looked.account = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
         except ThermoclineError as error:
@@ -254,7 +247,7 @@ class Replicas:
 
     async def close(self, most_seconds: float = math.inf) -> None:
         """Send what is left, as far as the time allows, and end."""
-        seconds = min(self._plan().shutdown_seconds, most_seconds)
+        seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         if self._discovering is not None:
             self._discovering.cancel()
             await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
@@ -289,13 +282,13 @@ class Replicas:
         """Look for agents beside everything else: a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
-        if not running and now - self._discovered_at >= self._plan().timing.poll_seconds:
+        if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
             self._discovered_at = now
             self._discovering = asyncio.create_task(self._discover(), name="discovery of agents")
 
     async def _discover(self) -> None:
         """Open the agents that other devices have stored in the databases in use."""
-        seconds = self._plan().timing.poll_seconds
+        seconds = self._settings().sync.poll_seconds
         try:
             found = await self._account(_HOME)
             if found is not None:
@@ -366,7 +359,7 @@ class Replicas:
     async def _account(self, agent: str) -> Account | None:
         """The agent's account, as it was read a while ago."""
         looked, loop = self._looked.get(agent), self._loops.get(agent)
-        if looked is None or looked.configuration is not self._plan().configuration:
+        if looked is None or looked.configuration is not self._settings():
             return await self.account(agent)
         locked_out = looked.error is not None or (loop is not None and loop.locked_out)
         fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
@@ -378,7 +371,7 @@ class Replicas:
 
     async def _start(self, agent: str) -> Loop | None:
         """Replicate the agent by the configuration in force, if it names a replica."""
-        account, timing = await self._account(agent), self._plan().timing
+        account, timing = await self._account(agent), self._settings().sync
         async with self._starting:
             loop = self._loops.get(agent)
             if loop is not None:

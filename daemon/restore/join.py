@@ -29,13 +29,13 @@ from thermocline.sync import (
 )
 from thermocline.sync.waiting import retrying
 
+from ..config.settings import Rules
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
 from ..replication.replicas import as_ours
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
-from ..store.transaction import Rules
 from . import digests
 from .digests import Differences, named
 from .place import RUN_FILE, WORKSPACE, Place, locked, renewed

@@ -90,19 +90,13 @@ def resolve(tx: Transaction, category: str) -> str:
 
 def touch(tx: Transaction, category: str) -> None:
     """Note that `category` was used now."""
-    counts = tx.db.execute(
-        "UPDATE tree SET last_access = ? WHERE path = ? RETURNING warm_count, cold_count",
-        (tx.now, category),
-    ).fetchone()
-    # Within its caps the tree only grows by a category, or by a digit of a count.
-    if counts is not None and not {*counts}.isdisjoint(_NEW_DIGIT):
-        tx.settle_tree = True
+    tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, category))
 
 
 def prune(tx: Transaction) -> tuple[str, ...]:
     """Remove the categories that are empty and long unused; return them."""
     before = load(tx.db)
-    after, removed = trees.prune(before, tx.now, tx.rules.prune_idle_days)
+    after, removed = trees.prune(before, tx.now, tx.rules.tree.prune_idle_days)
     save(tx, before, after)
     return removed
 
@@ -124,9 +118,6 @@ def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
 
 def _write(tx: Transaction, path: str, desc: str) -> None:
     rows.write(tx, KIND, path, {"desc": desc})
-
-
-_NEW_DIGIT: Final = frozenset(10**n for n in range(1, 10))
 
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.memory.ageing import aged
+from thermocline.daemon.memory.scoring import aged
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
 
 DAY = 86_400.0

@@ -171,5 +171,5 @@ def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
     parsed = parse(document, NOW)
     assert trees.with_parents(parsed.tree) == parsed.tree
     fitted = trees.fit(parsed.tree, TreeLimits(), NOW)
-    assert trees.size(trees.document(fitted.tree, 0, 0)) <= 2_048
+    assert trees.size(fitted.tree, TreeLimits()) <= 2_048
     "\n".join(parsed.faults).encode()

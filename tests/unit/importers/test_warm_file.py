@@ -162,7 +162,7 @@ def test_the_go_service_keeps_an_object_by_id():
         ({"metadata": {"urls": [1, "u"]}}, "metadata", Metadata(urls=("u",)), "urls[0]: expected"),
         ({"tags": ["a", "a", 3]}, "tags", ("a",), "[0].tags[2]: expected text, got 3"),
         ({"tags": ["x" * 65]}, "tags", (), "[0].tags: shorten"),
-        ({"type": "analysis"}, "type", "semantic", "[0].type: expected episodic, procedural, sem"),
+        ({"type": "gossip"}, "type", "semantic", "[0].type: expected analysis, conversation"),
         ({"source": "tele\0gram"}, "source", "", "[0].source: expected text"),
         ({"source": "cold"}, "source", "cold", None),
         ({"id": 17}, "id", "17", None),

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.model import PURPOSES, Asked, Part
-from thermocline.daemon.llm.quoting import Quoting, quoted
+from thermocline.daemon.llm.model import PURPOSES, Part, Question
+from thermocline.daemon.llm.questions import Quoting, quoted, read_prompts
 
 RULE = "the rule"
 
 
-def asked(*parts: Part) -> Asked:
-    return Asked("distil", "the instructions", parts, 100, 0.0)
+def asked(*parts: Part) -> Question:
+    return Question("distil", "the instructions", parts, 100, 0.0)
 
 
 def lines(quoting: Quoting, *parts: Part) -> list[str]:
@@ -99,8 +98,8 @@ def test_there_are_instructions_for_every_purpose() -> None:
     prompts = read_prompts()
     assert set(prompts.purposes) == set(PURPOSES)
     for purpose in PURPOSES:
-        question = prompts.asked(purpose, Part("note", "x"))
+        question = prompts.question(purpose, Part("note", "x"))
         assert len(question.system) > 200
         assert 0 < question.max_tokens <= 4096
     assert "{why}" in prompts.repair
-    assert prompts.asked("tree", max_tokens=9).max_tokens == 9
+    assert prompts.question("tree", max_tokens=9).max_tokens == 9

@@ -10,13 +10,13 @@ from typing import Final, get_args
 import msgspec
 
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory.mentions import EntityType, Mention, Relation
 from ..memory.observing import Observation, Turn, extract_turns, is_command
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Heard
-from .asking import Mind, Thought, Wish
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # ScalyClaw's: what is shorter, or a command, is nothing to learn from.
 _LEAST_CHARS: Final = 20
@@ -33,22 +33,22 @@ _KINDS: Final = frozenset(get_args(EntityType))
 _SOURCE: Final = "conversation"
 
 
-class Link(msgspec.Struct, frozen=True):
+class ToldRelation(msgspec.Struct, frozen=True):
     """How something is related to another, as a model says it."""
 
     relation: str
     target: str
 
 
-class Named(msgspec.Struct, frozen=True):
+class ToldEntity(msgspec.Struct, frozen=True):
     """Somebody or something that a model names."""
 
     name: str
     type: str = ""
-    relations: tuple[Link, ...] = ()
+    relations: tuple[ToldRelation, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldObservation(msgspec.Struct, frozen=True):
     """A model's reply about one thing that is worth remembering."""
 
     text: str
@@ -58,35 +58,41 @@ class Told(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     importance: float | None = None
     turn: int | None = None
-    entities: tuple[Named, ...] = ()
+    entities: tuple[ToldEntity, ...] = ()
 
 
 async def observe(
-    turns: Sequence[Heard], known: Sequence[str], mind: Mind, wish: Wish, today: dt.date
-) -> Thought[list[Observation]]:
+    turns: Sequence[Heard],
+    known: Sequence[str],
+    model: ModelOrRules,
+    options: AskOptions,
+    today: dt.date,
+) -> Derived[list[Observation]]:
     """What is worth remembering of some turns, by one question to a model at most.
 
     Args:
         turns: they follow each other.
         known: what is remembered already, and may be said again.
-        mind: what is asked.
-        wish: whether it is.
+        model: what is asked.
+        options: whether it is.
         today: the day that "tomorrow" is told from.
     """
     read = [turn for turn in turns if is_worth_reading(turn)]
     if not any(turn.role == "user" for turn in read):
-        wish = msgspec.structs.replace(wish, model=False)
+        options = msgspec.structs.replace(options, model=False)
     parts = (
         Part("day", f"The conversation takes place on {today:%A}, {today}.", quoted=False),
         Part("known already", "\n".join(f"- {one_line(one)}" for one in known) or "nothing"),
         Part("conversation", "\n".join(map(line_of, read))),
     )
-    return await mind.think(
-        wish,
-        mind.question("observe", *parts),
-        list[Told],
+    return await model.think(
+        options,
+        model.question("observe", *parts),
+        list[ToldObservation],
         lambda told: observed(told, read),
-        lambda: extract_turns([turn_of(turn) for turn in turns]),
+        lambda: model.rules.run(
+            sum(len(turn.text) for turn in turns), extract_turns, [turn_of(turn) for turn in turns]
+        ),
     )
 
 
@@ -108,7 +114,7 @@ def line_of(turn: Heard) -> str:
     return f"[{turn.position}] {who}{used}: {turn.text.strip()[:_LONGEST_TURN]}"
 
 
-def observed(told: Sequence[Told], turns: Sequence[Heard]) -> list[Observation]:
+def observed(told: Sequence[ToldObservation], turns: Sequence[Heard]) -> list[Observation]:
     """What a model tells, held to what a memory may be; each with the turn that it comes from."""
     found: list[Observation] = []
     for one in told[:_MOST]:
@@ -118,7 +124,7 @@ def observed(told: Sequence[Told], turns: Sequence[Heard]) -> list[Observation]:
     return found
 
 
-def _observation(told: Told, text: str, turn: Heard) -> Observation:
+def _observation(told: ToldObservation, text: str, turn: Heard) -> Observation:
     event = told.event.strip().lower()
     event = event if event in IMPORTANCE_BY_EVENT else DEFAULT_EVENT
     return Observation(
@@ -151,12 +157,12 @@ def _importance(told: float | None, event: str) -> float:
     return min(1.0, told / 10 if told > 1 else told)
 
 
-def _mentions(named: Sequence[Named]) -> tuple[Mention, ...]:
+def _mentions(named: Sequence[ToldEntity]) -> tuple[Mention, ...]:
     found = [mention for one in named[:_MOST_ENTITIES] if (mention := _mention(one)).name]
     return tuple(found)
 
 
-def _mention(named: Named) -> Mention:
+def _mention(named: ToldEntity) -> Mention:
     kind = named.type.strip().lower()
     links = (
         Relation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))

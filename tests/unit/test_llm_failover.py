@@ -6,12 +6,11 @@ from random import Random
 
 import pytest
 
-from thermocline.daemon.llm.attempts import Attempts
+from thermocline.daemon.llm.calls import Failover
 from thermocline.daemon.llm.failures import CallFailed, of_status, pause_of, without
-from thermocline.daemon.llm.resting import Resting
-from thermocline.daemon.llm.wire import Answered, Ask, Wanted
+from thermocline.daemon.llm.wire import Answered, Ask, ReplyForm
 
-ASK = Ask(0, "", (), Wanted("reply", {}, "{}"), 10, 0.0, 0.0)
+ASK = Ask(0, "", (), ReplyForm("reply", {}, "{}"), 10, 0.0, 0.0)
 
 
 class World:
@@ -23,7 +22,7 @@ class World:
         self.asked: list[tuple[str, float]] = []
         self.failures: dict[str, list[CallFailed]] = {}
         self.takes = 0.0
-        self.attempts = Attempts(Resting(self.clock), self.clock, self.sleep, Random(1))
+        self.failover = Failover(self.clock, self.sleep, Random(1))
 
     def clock(self) -> float:
         return self.now
@@ -41,7 +40,7 @@ class World:
 
     async def reply(self, *models: str, seconds: float = 30.0, patient: bool = True) -> str:
         until = self.now + seconds
-        model, answered = await self.attempts.reply(self.call, ASK, models, until, patient=patient)
+        model, answered = await self.failover.reply(self.call, ASK, models, until, patient=patient)
         assert answered.text == f"{model} says"
         return model
 
@@ -144,7 +143,7 @@ async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world: World) 
         await world.reply("a")
     with pytest.raises(CallFailed, match=r"a is left alone for 5 s after it failed \(unauth"):
         await world.reply("a")
-    world.attempts.resting.forget()
+    world.failover.forget()
     assert await world.reply("a") == "a"
 
 
@@ -154,7 +153,7 @@ async def test_one_failure_on_the_way_is_chance_and_two_are_not(world: World) ->
     for _ in range(9):
         with pytest.raises(CallFailed):
             await world.reply("a")
-        rests = world.attempts.resting.why("a")
+        rests = world.failover.paused("a")
         pauses.append(rests.retry_after if rests else 0.0)
         world.now += pauses[-1] or 0.0
     assert pauses == [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
@@ -165,7 +164,7 @@ async def test_a_question_that_fails_says_nothing_of_the_model(world: World) -> 
         world.failures["a"] = [failed(code)]
         with pytest.raises(CallFailed):
             await world.reply("a")
-    assert world.attempts.resting.why("a") is None
+    assert world.failover.paused("a") is None
 
 
 async def test_a_caller_in_a_hurry_does_not_blame_the_model(world: World) -> None:
@@ -174,7 +173,7 @@ async def test_a_caller_in_a_hurry_does_not_blame_the_model(world: World) -> Non
         for _ in range(2):
             with pytest.raises(CallFailed):
                 await world.reply("a", patient=patient)
-        assert (world.attempts.resting.why("a") is not None) is patient
+        assert (world.failover.paused("a") is not None) is patient
 
 
 async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
@@ -185,7 +184,7 @@ async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
     world.failures["a"] = [failed("offline")]
     with pytest.raises(CallFailed):
         await world.reply("a")
-    assert world.attempts.resting.why("a") is None
+    assert world.failover.paused("a") is None
 
 
 @pytest.mark.parametrize(

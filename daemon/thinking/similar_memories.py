@@ -1,4 +1,4 @@
-"""Having a model make one memory of several that say much the same."""
+"""Merging similar memories into one by a model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory.checks import TAGS
 from ..memory.metadata import extract, merge
 from ..memory.pairing import comparable, find_clusters, judge_pair
@@ -24,16 +25,13 @@ from ..store.agent_store import AgentStore
 from ..store.memory_rows import fetch
 from ..store.selecting import living_after
 from ..store.transaction import Transaction
-from .asking import Mind, Wish
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, ModelOrRules
 
-# Of their words: the rules merge what shares nearly all of them, a model judges what shares most.
-_THRESHOLD: Final = 0.55
 # A run takes no more than this, and goes on the next time.
 _MOST_CLUSTERS: Final = 20
 _LOOKED_AT: Final = 5_000
 _READ_AT_ONCE: Final = 500
-# The groups that a model would not join, of which so many are kept in mind.
+# The groups that a model would not join, and how many of them are remembered.
 _KEY: Final = "left_apart"
 _MOST_LEFT_APART: Final = 1_000
 _LONGEST_TEXT: Final = 4_000
@@ -42,7 +40,7 @@ _TAG_CHARS: Final = 60
 _NUMBER: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldMemory(msgspec.Struct, frozen=True):
     """What a model makes of several memories; an empty text: they should stay apart."""
 
     text: str
@@ -50,7 +48,7 @@ class Told(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
-async def join_similar(store: AgentStore, mind: Mind, wish: Wish) -> int:
+async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptions) -> int:
     """Make one memory of each group of similar ones; return how many were retired.
 
     The new memory says all that they said, and matters as much as the one that mattered most.
@@ -59,14 +57,14 @@ async def join_similar(store: AgentStore, mind: Mind, wish: Wish) -> int:
 
     Raises:
         ModelUnavailable: no model answers usefully; what was merged before stays.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
         ThermoclineError: the memory cannot be read or written.
     """
     retired = 0
     left_apart = await store.read(_left_apart)
     new = [one for one in await _clusters(store) if _digest(one) not in left_apart]
     for cluster in new[:_MOST_CLUSTERS]:
-        merged = await combine(cluster, mind, wish, store.now)
+        merged = await combine(cluster, model, options, store.now)
         if merged is None:
             await store.write(partial(_leave_apart, digest=_digest(cluster)))
         else:
@@ -74,17 +72,19 @@ async def join_similar(store: AgentStore, mind: Mind, wish: Wish) -> int:
     return retired
 
 
-async def combine(cluster: Sequence[Memory], mind: Mind, wish: Wish, now: float) -> Memory | None:
+async def combine(
+    cluster: Sequence[Memory], model: ModelOrRules, options: AskOptions, now: float
+) -> Memory | None:
     """The memory that could replace some others; None where something would be lost.
 
     Raises:
         ModelUnavailable: no model answers usefully.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
     """
     ordered = sorted(cluster, key=lambda memory: memory.created_at)
     given = "\n".join(f"- ({_day(memory)}) {_as_told(memory)}" for memory in ordered)
-    question = mind.question("merge", Part("memories", given))
-    told = (await mind.ask(question, Told, wish)).value
+    question = model.question("merge", Part("memories", given))
+    told = (await model.ask(question, ToldMemory, options)).value
     text = one_line(told.text, _LONGEST_TEXT)
     if not text or _loses(text, ordered):
         return None
@@ -94,14 +94,14 @@ async def combine(cluster: Sequence[Memory], mind: Mind, wish: Wish, now: float)
 async def _clusters(store: AgentStore) -> list[list[Memory]]:
     """Groups of similar memories, of which none contradicts another."""
     found: list[Memory] = []
-    last, now = 0, store.now
+    last, now, limits = 0, store.now, store.rules.merging
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
         found += [memory for _, memory in page if memory.superseded_by is None]
         del found[:-_LOOKED_AT]
         last = page[-1][0]
     apart = await store.read(merging.kept_apart)
     left = [memory for memory in found if memory.id not in apart and memory.type != "episodic"]
-    clusters = await asyncio.to_thread(find_clusters, left, _THRESHOLD)
+    clusters = await asyncio.to_thread(find_clusters, left, limits.similarity, limits.max_cluster)
     agreeing = [_agreeing(cluster) for cluster in clusters]
     return [cluster for cluster in agreeing if len(cluster) > 1]
 
@@ -120,7 +120,7 @@ def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
 
 
 def _loses(text: str, cluster: Sequence[Memory]) -> bool:
-    """Whether a number or a reference of the memories does not stand in the text."""
+    """Whether a number or a reference of the memories is missing in the text."""
     numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
     if any(number not in text for number in numbers):
         return True
@@ -129,7 +129,7 @@ def _loses(text: str, cluster: Sequence[Memory]) -> bool:
     return any(reference not in text for reference in references)
 
 
-def _merged(told: Told, text: str, cluster: Sequence[Memory], now: float) -> Memory:
+def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) -> Memory:
     newest = cluster[-1]
     tags = (*newest.tags, *told.tags, *(tag for memory in cluster for tag in memory.tags))
     metadata = Metadata()
@@ -169,7 +169,7 @@ def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
 
 
 def _digest(cluster: Sequence[Memory]) -> str:
-    """What stands for these memories with these texts."""
+    """A digest of these memories with these texts."""
     said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
     return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
 

@@ -1,24 +1,21 @@
-"""Distilling a text by a model, or by rules; its references survive either way."""
+"""Distilling a text by a model or by rules; its references are kept either way."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final, get_args
 
 import msgspec
 
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory import distilling as rules
 from ..memory.distilling import Distilled
 from ..memory.distilling.feelings import NEUTRAL
-from ..memory.distilling.signals import signals_of
 from ..memory.distilling.speech import role_of
-from ..memory.distilling.weighing import worth
 from ..memory.metadata import extract
 from ..memory.records import Metadata, Outcome
-from .asking import Mind, Thought, Wish
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # Of a longer text a model is given what the rules think worth keeping.
 _LONGEST: Final = 24_000
@@ -46,7 +43,7 @@ class Measure(msgspec.Struct, frozen=True):
     max_bytes: int = 100
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldFact(msgspec.Struct, frozen=True):
     """A model's reply about one fact."""
 
     fact: str
@@ -57,50 +54,64 @@ class Told(msgspec.Struct, frozen=True):
     outcome: str = "ongoing"
 
 
-async def distil(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[Distilled]:
+async def distil(
+    text: str, measure: Measure, model: ModelOrRules, options: AskOptions
+) -> Derived[Distilled]:
     """The one thing that `text` is most worth remembering for."""
-    given = await _given(text, measure, mind, wish)
-    return await mind.think(
-        wish,
-        mind.question("distil", Part("text", given)),
-        Told,
-        lambda told: _distilled(told, extract(text), measure),
-        lambda: rules.distil(text, aggression=measure.aggression, max_bytes=measure.max_bytes),
+    given = await _given(text, measure, model, options)
+    return await model.think(
+        options,
+        model.question("distil", Part("text", given)),
+        ToldFact,
+        lambda told: _distilled(told, text, extract(text), measure),
+        lambda: model.rules.run(
+            len(text),
+            rules.distil,
+            text,
+            aggression=measure.aggression,
+            max_bytes=measure.max_bytes,
+        ),
     )
 
 
-async def facts(text: str, measure: Measure, mind: Mind, wish: Wish) -> Thought[list[Distilled]]:
+async def facts(
+    text: str, measure: Measure, model: ModelOrRules, options: AskOptions
+) -> Derived[list[Distilled]]:
     """Every statement of `text` worth keeping, in the order of the text."""
-    given = await _given(text, measure, mind, wish)
-    return await mind.think(
-        wish,
-        mind.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
-        list[Told],
-        lambda told: _several(told[:_MOST_FACTS], extract(text), measure),
-        lambda: rules.facts(text, aggression=measure.aggression, max_bytes=measure.max_bytes),
+    given = await _given(text, measure, model, options)
+    return await model.think(
+        options,
+        model.question("distil", _SEVERAL, Part("text", given), max_tokens=_TOKENS_FOR_SEVERAL),
+        list[ToldFact],
+        lambda told: _several(told[:_MOST_FACTS], text, extract(text), measure),
+        lambda: model.rules.run(
+            len(text),
+            rules.facts,
+            text,
+            aggression=measure.aggression,
+            max_bytes=measure.max_bytes,
+        ),
     )
 
 
-def best(found: Sequence[Distilled], text: str) -> Distilled:
-    """The fact of `text` that says most; what the rules say where there is none."""
-    if not found:
-        return rules.distil(text)
-    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
+async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Distilled:
+    """The fact of `text` that says most; without facts, what the rules distil."""
+    return await model.rules.run(len(text), rules.best, found, text)
 
 
-async def _given(text: str, measure: Measure, mind: Mind, wish: Wish) -> str:
+async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskOptions) -> str:
     """What a model is given of a text."""
-    if len(text) <= _LONGEST or not mind.is_asked("distil", wish):
+    if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
-    return await asyncio.to_thread(_reduced, text, measure)
-
-
-def _reduced(text: str, measure: Measure) -> str:
-    kept = rules.facts(text, aggression=measure.aggression, max_bytes=_REDUCED_BYTES)
+    kept = await model.rules.run(
+        len(text), rules.facts, text, aggression=measure.aggression, max_bytes=_REDUCED_BYTES
+    )
     return "\n".join(distilled.fact for distilled in kept)[:_LONGEST]
 
 
-def _distilled(told: Told, references: Metadata, measure: Measure) -> Distilled | None:
+def _distilled(
+    told: ToldFact, text: str, references: Metadata, measure: Measure
+) -> Distilled | None:
     fact = one_line(told.fact)
     if not fact:
         return None
@@ -116,7 +127,8 @@ def _distilled(told: Told, references: Metadata, measure: Measure) -> Distilled 
         topics=short_list(told.topics, _MOST_TOPICS, _ITEM_CHARS),
         actions=short_list(told.actions, _MOST_ACTIONS, _ITEM_CHARS),
     )
-    return rules.fitted(whole, measure.max_bytes)
+    fitted = rules.fitted(whole, measure.max_bytes)
+    return rules.no_longer(fitted, text, measure.max_bytes)
 
 
 def _people(values: Sequence[str]) -> tuple[str, ...]:
@@ -126,16 +138,16 @@ def _people(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _several(
-    told: Sequence[Told], references: Metadata, measure: Measure
+    told: Sequence[ToldFact], text: str, references: Metadata, measure: Measure
 ) -> list[Distilled] | None:
-    """The facts, each with the references that stand in it; what stands in none is the first's."""
+    """The facts, each with its own references; those of none go with the first."""
     found = [one for one in told if one_line(one.fact)]
     if not found:
         # No fact at all is an answer, unless a reference would be lost.
         return [] if references == Metadata() else None
     own = [_standing_in(references, one.fact) for one in found]
     own[0] = _with_rest(own, references)
-    made = (_distilled(one, mine, measure) for one, mine in zip(found, own, strict=True))
+    made = (_distilled(one, text, mine, measure) for one, mine in zip(found, own, strict=True))
     return [distilled for distilled in made if distilled is not None]
 
 
