@@ -161,7 +161,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
     found = _hits(db, ranked, pool, signals, postings, paths, request)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = "" if any(found.values()) else _why(db, request, query, postings, searched, tuning)
+    why = "" if any(found.values()) else _why(db, request, tuning, query, postings, searched)
     return Answer(found, searched, query, postings.common, paths, why)
 
 
@@ -311,10 +311,10 @@ def _lenders(
 def _why(
     db: sqlite3.Connection,
     request: Request,
+    tuning: Tuning,
     query: Query,
     postings: Postings,
     searched: Mapping[str, int],
-    tuning: Tuning,
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
     if not searched[MEMORIES.name]:
