@@ -21,7 +21,7 @@ from .remote import Remote, Statement, Value, whole
 from .rows import decode_row, digest
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
-MOST_ROWS: Final = 500
+MOST_ROWS: Final = 1000
 MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 

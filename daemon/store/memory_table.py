@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -42,9 +43,10 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
-    f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (row, id, {', '.join((*_COLUMNS, *_DERIVED))})"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
+_INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
@@ -126,11 +128,24 @@ class MemoryTable:
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-            memory = msgspec.structs.replace(memory, archived_at=tx.now)
-        derived = [getattr(memory, name) for name in _DERIVED]
-        written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        _index(tx, written.lastrowid or 0, memory)
+        self.add(tx, [row])
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live memories that are new."""
+        last = tx.db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()[0]
+        texts, values = [], []
+        for number, row in enumerate(rows, last + 1):
+            memory = memory_of(row)
+            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+                memory = msgspec.structs.replace(memory, archived_at=tx.now)
+            derived = [getattr(memory, name) for name in _DERIVED]
+            values.append([number, memory.id, *_said_values(memory, row), *derived])
+            texts.append((number, *indexed_columns(memory)))
+        tx.db.executemany(INSERT, values)
+        if tx.unindexed is None:
+            tx.db.executemany(_INDEX, texts)
+        else:
+            tx.unindexed += texts
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -162,6 +177,19 @@ class MemoryTable:
                 break
             after = found[-1][0]
         yield from ROWS.every(db, kind)
+
+
+@contextmanager
+def indexed_later(tx: Transaction) -> Iterator[None]:
+    """A block that stores new memories alone, whose texts are indexed together at its end.
+
+    The index writes its new words out before each statement on `memories`, which takes longer
+    than that statement.
+    """
+    tx.unindexed = []
+    yield
+    tx.db.executemany(_INDEX, tx.unindexed)
+    tx.unindexed = None
 
 
 def rebuild_index(tx: Transaction) -> None:
@@ -239,10 +267,7 @@ def _take_away(tx: Transaction, memory: Memory) -> None:
 
 
 def _index(tx: Transaction, number: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (number, *indexed_columns(memory)),
-    )
+    tx.db.execute(_INDEX, (number, *indexed_columns(memory)))
 
 
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
