@@ -51,14 +51,6 @@ class Found(msgspec.Struct, frozen=True):
     hits: int
 
 
-class Foreign(msgspec.Struct, frozen=True):
-    """What EvoClaw's tables hold: the agents, and of one its memories and critical state."""
-
-    agents: list[str]
-    memories: list[dict[str, Any]]
-    critical: dict[str, Any] | None
-
-
 class OtherDatabases:
     """Opens a database for one call.
 
@@ -97,17 +89,9 @@ class OtherDatabases:
 
         return await self._ask(account, send)
 
-    async def evoclaw(self, account: Account, agent: str) -> Foreign:
+    async def evoclaw(self, account: Account, agent: str) -> foreign.Foreign:
         """What EvoClaw's own tables hold of an agent; they are only read."""
-
-        async def read(remote: Remote) -> Foreign:
-            tables = await foreign.look(remote)
-            pages = foreign.memories(remote, tables, agent)
-            memories = [one async for page in pages for one in page]
-            critical = await foreign.critical(remote, tables, agent)
-            return Foreign(await foreign.agents(remote, tables), memories, critical)
-
-        return await self._ask(account, read)
+        return await self._ask(account, lambda remote: foreign.read(remote, agent))
 
     async def _ask(self, account: Account, question: Callable[[Remote], Awaitable[T]]) -> T:
         try:
