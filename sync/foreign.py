@@ -98,7 +98,10 @@ async def _memories(
         if not rows:
             return found
         after = str(rows[-1][0])
-        found += [{"table": table} | dict(zip(("id", *wanted), row, strict=True)) for row in rows]
+        for row in rows:
+            record: dict[str, Value] = {"table": table}
+            record.update(zip(("id", *wanted), row, strict=True))
+            found.append(record)
 
 
 async def _critical(

@@ -26,7 +26,8 @@ from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
 from .account import Account
-from .replicas import Connect, as_ours
+from .database import as_ours
+from .replicas import Connect
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5

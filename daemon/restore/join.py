@@ -32,7 +32,7 @@ from thermocline.sync.waiting import retrying
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
-from ..replication.replicas import as_ours
+from ..replication.database import as_ours
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
 from ..store.transaction import Rules
