@@ -298,11 +298,15 @@ class Exchange:
         tally.sent += len(taken)
         if received := tuple(found for _, found in differing if isinstance(found, Received)):
             await self._apply(Page(received, (), link.seq), link, tally)
-        if gone := [one for one, found in differing if found is None]:
-            await self._local.gone(gone)
+        over: list[Pending] = []
         for one, found in differing:
-            if isinstance(found, Unreadable):
-                await self._replace(one, found, link, tally)
+            if isinstance(found, Unreadable) and found.version in (None, one.seen):
+                reason = f"what the replica has cannot be merged: {found.reason}"
+                await self._set_aside(one, reason, tally)
+            elif not isinstance(found, Received):
+                version = None if found is None else found.version
+                over.append(msgspec.structs.replace(one, seen=version))
+        await self._local.over(over)
 
     async def _standing(
         self, batch: Sequence[Pending]
@@ -316,18 +320,6 @@ class Exchange:
                 return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
-
-    async def _replace(self, one: Pending, found: Unreadable, link: Link, tally: Tally) -> None:
-        """Write a row over one that makes no sense."""
-        over = msgspec.structs.replace(one, seen=found.version)
-        if found.version is None or over.seen == one.seen:
-            reason = f"what the replica has cannot be merged: {found.reason}"
-            await self._set_aside(one, reason, tally)
-            return
-        pushed = await self._replica.push([over], self._device, link.seq, self._now())
-        if pushed.complete and pushed.poll.epoch == link.epoch:
-            await self._local.taken([over], link)
-            tally.sent += 1
 
     async def _set_aside(self, one: Pending, reason: str, tally: Tally) -> None:
         await self._local.set_aside(one, reason)

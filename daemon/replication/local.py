@@ -48,18 +48,18 @@ class AgentLocal:
         total = Applied()
         while len(rows) > _AT_ONCE:
             part, rows = rows[:_AT_ONCE], rows[_AT_ONCE:]
-            total = _sum(total, await self._write(partial(apply.apply, came=part)))
+            total += await self._write(partial(apply.apply, came=part))
 
         def last(tx: Transaction) -> Applied:
             applied = apply.apply(tx, rows)
             outbox.follow(tx, link)
             return applied
 
-        return _sum(total, await self._write(last))
+        return total + await self._write(last)
 
-    async def gone(self, rows: Sequence[Pending]) -> None:
-        """The replica no longer has these rows."""
-        await self._write(partial(outbox.gone, rows=rows))
+    async def over(self, rows: Sequence[Pending]) -> None:
+        """The replica has something else in the place of these rows."""
+        await self._write(partial(outbox.over, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:
         """The replica cannot take this version."""
@@ -76,13 +76,3 @@ class AgentLocal:
     async def _write(self, write: Callable[[Transaction], T]) -> T:
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.write(write)
-
-
-def _sum(one: Applied, two: Applied) -> Applied:
-    return Applied(
-        one.changed + two.changed,
-        one.refused + two.refused,
-        one.conflicts + two.conflicts,
-        one.copied or two.copied,
-        tuple(sorted({*one.ahead, *two.ahead})),
-    )

@@ -70,13 +70,7 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
             except _NONSENSE:
                 done += [_apply_alone(tx, one, why) for one in some]
     tx.warm_floor = None
-    result = Applied(
-        changed=sum(one.changed for one in done),
-        refused=sum(one.refused for one in done),
-        conflicts=sum(one.conflicts for one in done),
-        copied=any(one.copied for one in done),
-        ahead=tuple(sorted({device for one in done for device in one.ahead})),
-    )
+    result = sum(done, Applied())
     if result.changed:
         _mend(tx, came)
         tx.tell("rows.applied", rows=result.changed)

@@ -74,11 +74,11 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
     follow(tx, link)
 
 
-def gone(tx: Transaction, rows: Sequence[Pending]) -> None:
-    """The replica no longer has these rows; what it gets next need not be made from them."""
+def over(tx: Transaction, rows: Sequence[Pending]) -> None:
+    """The replica has `seen` in their places; what it gets next is not made from that."""
     tx.db.executemany(
-        "UPDATE outbox SET seen = NULL, base = NULL WHERE kind = ? AND id = ?",
-        [one.row.key for one in rows],
+        "UPDATE outbox SET seen = ?, base = NULL WHERE kind = ? AND id = ?",
+        [(one.seen, *one.row.key) for one in rows],
     )
 
 
