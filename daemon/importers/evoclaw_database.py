@@ -40,8 +40,8 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) ->
     read: list[Memory] = []
     for table, records in by_table.items():
         parsed = warm_file.parse(records, now)
-        read += parsed.memories
-        report.read.append({"table": table, "entries": len(parsed.memories)})
+        read += parsed.found
+        report.read.append({"table": table, "entries": len(parsed.found)})
         report.note(table, *parsed.faults)
     return read
 
@@ -53,12 +53,12 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     at = moment(critical.get("timestamp")) or 0.0
     if (given := critical.get("tree_nodes")) is not None:
         tree = tree_file.parse(given, at)
-        intake.categories(tree.tree)
+        intake.categories(tree.found)
         intake.report.note("critical_state.tree_nodes", *tree.faults)
-        entries += len(tree.tree)
+        entries += len(tree.found)
     if (given := critical.get("hot_state")) is not None:
         state = hot_file.parse(given, at)
-        intake.hot(state.state)
+        intake.hot(state.found)
         intake.report.note("critical_state.hot_state", *state.faults)
         entries += 1
     unknown = sorted(critical.keys() - _KNOWN)

@@ -202,24 +202,24 @@ def _entries(document: Any, format_: Format, intake: Intake, name: str, written_
     if format_ == "warm":
         _expect(document, list, dict)
         warm = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
-        intake.memories(warm.memories)
+        intake.memories(warm.found)
         note(*warm.faults)
-        return len(warm.memories)
+        return len(warm.found)
     _expect(document, dict)
     if format_ == "hot":
         hot = hot_file.parse(document, written_at)
-        intake.hot(hot.state)
+        intake.hot(hot.found)
         note(*hot.faults)
         return 1
     if format_ == "tree":
         tree = tree_file.parse(document, written_at)
-        intake.categories(tree.tree)
+        intake.categories(tree.found)
         note(*tree.faults)
-        return len(tree.tree)
+        return len(tree.found)
     metrics = metrics_file.parse(document, written_at)
-    intake.counters(metrics.values)
+    intake.counters(metrics.found)
     note(*metrics.faults)
-    return len(metrics.values)
+    return len(metrics.found)
 
 
 def _expect(document: Any, *types: type) -> None:

@@ -15,7 +15,7 @@ from ..memory.checks import check_category, check_tags, check_text, shown
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Json, Memory, Metadata, Type
 from ..memory.scoring import DEFAULT_IMPORTANCE
-from .values import Fields, count, is_storable, unexpected, unknown_keys
+from .values import Fields, Parsed, count, is_storable, unexpected, unknown_keys
 
 _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 _TYPES: Final[dict[str, Type]] = {name: name for name in get_args(Type)}
@@ -34,20 +34,8 @@ _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
 _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 
 
-class ParsedWarm(msgspec.Struct, frozen=True):
-    """What a warm file holds.
-
-    Attributes:
-        memories: in the order of the file, every id once, none of them archived.
-        faults: what could not be read, and keys that have no meaning here, a line each.
-    """
-
-    memories: tuple[Memory, ...]
-    faults: tuple[str, ...] = ()
-
-
-def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
-    """The memories of a warm file of any generation.
+def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Memory, ...]]:
+    """The memories of a warm file of any generation, in its order, every id once.
 
     What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its
     creation `timestamp`, else `now`. A category that is too deep is cut to `max_depth` levels
@@ -70,7 +58,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
             faults.append(f"{where}: {error.message}")
             continue
         _collect(found, _identified(memory, record, key), record)
-    return ParsedWarm(tuple(found.values()), (*faults, *unknown_keys(unknown)))
+    return Parsed(tuple(found.values()), (*faults, *unknown_keys(unknown)))
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
