@@ -40,13 +40,11 @@ class Tally(msgspec.Struct):
     """What one round did.
 
     Attributes:
-        sent: rows that the remote took.
-        received: received rows that said something new.
+        sent, received: rows that the remote took, and received ones that said something new.
         refused: received rows that make no sense, or are too large to be received.
-        conflicts: rows in which another device had changed a field that was changed here too.
         set_aside: rows that the remote cannot take.
         notes: the first of the refused and set aside rows, with the reason.
-        copied: whether this device's id is in use elsewhere too: its folder was copied.
+        conflicts, copied: as in `Applied`.
         signed: whether the remote knows how far this device is, if there is anything to know.
         away: devices in use that were not there for 90 days; None: not asked for.
     """
@@ -95,13 +93,8 @@ class Exchange:
     ) -> Tally:
         """Receive everything, then send everything, or the urgent kinds alone.
 
-        Args:
-            urgent_only: send the urgent kinds alone.
-            sign: note on the remote that this device was there, whether or not there is more.
-            poll: where the order ended a moment ago; None: ask.
-
-        Raises:
-            SyncError: the remote cannot be reached, or refuses.
+        With `sign` the remote notes that this device was there, whether or not there is more.
+        `poll` tells where the order ended a moment ago; without it the remote is asked.
         """
         try:
             return await self._run(urgent_only, sign, poll)

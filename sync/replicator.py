@@ -69,18 +69,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried for ever, less and less often. One that a person
-    has to remove stops the loop for an hour, or for minutes where a clock may have been wrong;
-    `sync` and `wake` end that pause. What is to be sent is noted with the rows, so that nothing
-    is lost.
-
-    Args:
-        local, replica: the rows on this device, and on the remote.
-        device: this one.
-        urgent: the kinds of rows that are sent at once.
-        timing, waiting: when to act, and when to try again.
-        now: seconds since the epoch.
-        told: called with every new state.
+    A failure that passes by itself is retried for ever, less and less often. One that a person has
+    to remove stops the loop for an hour, or for minutes where a clock may have been wrong; `sync`
+    and `wake` end that pause. What is to be sent is noted with the rows, so that nothing is lost.
+    `urgent` kinds are sent at once; `told` is called with every new state.
     """
 
     def __init__(

@@ -88,12 +88,7 @@ class TursoRemote:
 async def connect(
     url: str, token: str | None = None, *, limits: Limits | None = None
 ) -> TursoRemote:
-    """A remote at `url`; nothing is sent yet.
-
-    Args:
-        url: `libsql://` and `https://` are the same; `http://` only for this machine.
-        token: what the database asks for; None: nothing.
-        limits: other than the usual ones.
+    """A remote at `url`; nothing is sent yet. `libsql://` and `https://` are the same.
 
     Raises:
         Refused: the URL or the token cannot be used as it is; neither is in the message.

@@ -19,12 +19,10 @@ _KNOWN: Final = frozenset(("hot_state", "tree_nodes", "timestamp"))
 
 
 def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) -> list[Memory]:
-    """The memories in the rows of EvoClaw's tables.
+    """The memories in the rows of EvoClaw's tables; `now` is the time of what has none.
 
-    Args:
-        found: each with its `table`, its `id`, and what the other columns hold.
-        now: the time of what has none.
-        report: where what is read, and left out, is noted.
+    Each row has its `table`, its `id`, and what the other columns hold. What is read, and left out,
+    is noted in the report.
     """
     by_table: dict[str, list[dict[str, Json]]] = {}
     texts: dict[str, str] = {}

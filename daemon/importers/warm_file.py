@@ -37,14 +37,11 @@ _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Memory, ...]]:
     """The memories of a warm file of any generation, in its order, every id once.
 
-    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its
-    creation `timestamp`, else `now`. A category that is too deep is cut to `max_depth` levels
-    and noted in `original_category`. A missing id is derived from text and creation, so that
-    reading the file again gives the same. Of two records with one id and one text the more
-    used stays; with different texts the later gets an id of its own.
-
-    Reading what `warm.record` wrote gives the same memories. Never raises: what cannot be read
-    is in the faults, and the caller should then keep the file.
+    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its creation
+    `timestamp`, else `now`. A category that is too deep is cut, and noted in `original_category`. A
+    missing id is derived from text and creation, so that reading the file again gives the same. Of
+    two records with one id and one text the more used stays; with different texts the later gets an
+    id of its own. Reading what `warm.record` wrote gives the same memories. Never raises.
     """
     faults: list[str] = []
     unknown: Counter[str] = Counter()

@@ -101,16 +101,9 @@ def account_of(
 ) -> Account | None:
     """The replica of an agent; None where nothing names one. Blocking.
 
-    The token that the configuration has is for the database that it names, or that EvoClaw's
-    file names in its place: it is sent to no other.
-
-    Args:
-        settings: the configuration.
-        env: for `$CREDENTIALS_DIRECTORY`.
-        agent: its id.
-        folder: the agent's folder.
-        workspace: its folder elsewhere, where EvoClaw's credentials may be.
-        url: another database, complete, that `--url` names in place of the configured one.
+    `url` names another database, complete, in place of the configured one. The token that the
+    configuration has is for the database that it names, or that EvoClaw's file names in its place:
+    it is sent to no other.
 
     Raises:
         ConfigInvalid: a named file cannot be read, or holds no credentials.

@@ -66,9 +66,7 @@ class Replicas:
         agents: the memories.
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
-        device: this device.
         rename: gives this device another id, once it is clear that its folder was copied.
-        plan, waiting: when to act, and when to try again.
         problems: where what a person has to know is reported.
     """
 

@@ -136,14 +136,7 @@ class _Run(msgspec.Struct):
 class Joiner:
     """Restores from one database.
 
-    Args:
-        remote: the database.
-        url: where it is.
-        wish: what is wanted.
-        rules: the limits that the memories are kept within.
-        say: given a line for people at each step.
-        show: given a line that the next one replaces.
-        waiting: how to wait when the database is away.
+    `say` is given a line for people at each step, `show` one that the next one replaces.
     """
 
     def __init__(

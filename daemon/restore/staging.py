@@ -45,12 +45,7 @@ _LOG_PAGES: Final = 4000
 class Staging(AgentLocal):
     """A database that is being filled, on its own thread.
 
-    Each write is one commit; a kill loses no commit.
-
-    Args:
-        folder: where it is made; an earlier run may have left it.
-        device: this device's id.
-        rules: the limits that the memory is kept within.
+    Each write is one commit; a kill loses no commit. An earlier run may have left the folder.
     """
 
     # Nobody else waits to write.

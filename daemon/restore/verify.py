@@ -46,11 +46,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         verified: nothing is missing, different or extra, and all came as it was sent.
-        rows: how many were compared.
-        missing: rows that the replica does not have.
+        missing, extra: rows that the replica does not have, and that it has alone.
         different: rows that the replica has in another version.
-        extra: rows that only the replica has.
-        seconds: how long it took.
         at: when it was over, in seconds since the epoch.
         faults: what is wrong, a line each.
     """
@@ -78,14 +75,7 @@ class _Printed(msgspec.Struct):
 
 
 class Verifier:
-    """Verifies that memories can be restored, one at a time.
-
-    Args:
-        agents: the memories.
-        replicas: where they are restored from.
-        state_dir: on whose disk a copy is made.
-        problems: where a memory that could not be restored as it is is reported.
-    """
+    """Verifies that memories can be restored, one at a time, on the disk of the state folder."""
 
     def __init__(
         self, agents: Agents, replicas: Replicas, *, state_dir: Path, problems: Problems
