@@ -19,6 +19,7 @@ from thermocline.sync import (
     SyncError,
     foreign,
     merge,
+    schema,
     version_of,
 )
 
@@ -31,13 +32,6 @@ from .replicas import Connect
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5
-_ROWS: Final = (
-    "SELECT id, agent_id, data->>'text' AS text,"
-    " coalesce(data->>'category', 'general') AS category,"
-    " coalesce(data->>'importance', 0.5) AS importance, data->>'created_at' AS created_at,"
-    " coalesce(data->>'access_count', 0) AS access_count"
-    " FROM rows WHERE kind = 'memory' AND json_valid(data)"
-)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -108,7 +102,7 @@ class OtherDatabases:
 async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[Found]:
     """Memories in these rows, or in EvoClaw's table, those with the most of the words first."""
     hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
-    for source in (_ROWS, "SELECT * FROM cold_memories"):
+    for source in (schema.MEMORIES, "SELECT * FROM cold_memories"):
         sql = (
             "SELECT id, text, category, importance, created_at, access_count, hits FROM"
             f" (SELECT *, {hits} AS hits FROM ({source}) WHERE agent_id = ?1) WHERE hits > 0"

@@ -319,7 +319,7 @@ class Replicas:
         self._problems.report(_COPIED, before, said, lasting=False)
 
     def _with_outbox(self, names: list[str]) -> set[str]:
-        return {name for name in names if outbox.is_waiting(self._agents.place(name)[0])}
+        return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
         if loop is None or not loop.account.exposed:

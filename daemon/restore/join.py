@@ -293,7 +293,7 @@ class Joiner:
             agent=agent,
             folder=str(place.folder),
             set_aside=str(aside) if place.is_taken() else None,
-            unsent=place.unsent(),
+            unsent=outbox.unsent(place.folder),
             counts=counts,
             rows=found.rows - len(found.extra),
             lost=lost,

@@ -11,17 +11,14 @@ import contextlib
 import logging
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from ..errors import AlreadyRunning, Conflict
 from ..memory.checks import check_agent, is_agent
 from ..store import atomic
-from ..store.database import FILE_NAME
 from ..store.device import DeviceId
 from ..store.lock import StateLock
 
@@ -63,15 +60,6 @@ class Place:
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
                 hint="--replace keeps what is there beside it; --to restores elsewhere",
             )
-
-    def unsent(self) -> int:
-        """How many rows of the memory the replica does not have; 0 where that is unreadable."""
-        path = self.folder / FILE_NAME
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
-        except sqlite3.Error:
-            return 0
 
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
