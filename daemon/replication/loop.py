@@ -13,6 +13,7 @@ from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, 
 
 from ..errors import NotFound, ThermoclineError, Unavailable
 from ..runtime.problems import Problems, unforeseen
+from ..shapes.sync import ReplicationStatus
 from ..store.kinds import URGENT
 from .database import Database
 
@@ -25,35 +26,6 @@ _END_SECONDS: Final = 2.0
 # It passes by itself, but perhaps not before a month is over: somebody should know.
 _QUOTA: Final = "quota"
 _UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
-
-
-class ReplicationStatus(State, frozen=True, kw_only=True):
-    """How the replication of an agent goes.
-
-    Attributes:
-        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
-            be used, or was not looked for yet.
-        configured_by: the setting or file that names it.
-        queued: rows that the replica does not have; None while the memory is closed.
-        outbox: the same by kind.
-    """
-
-    replica: str
-    url: str = ""
-    configured_by: str = ""
-    queued: int | None = None
-    outbox: dict[str, int] = msgspec.field(default_factory=dict)
-
-    def after(self, before: ReplicationStatus) -> ReplicationStatus:
-        """This, with the counts of an earlier loop, and its last success on the same replica."""
-        last = before.last_success if before.url == self.url else None
-        counts = ("sent", "received", "refused", "conflicts")
-        return msgspec.structs.replace(
-            self,
-            last_success=self.last_success or last,
-            notes=self.notes or before.notes,
-            **{name: getattr(self, name) + getattr(before, name) for name in counts},
-        )
 
 
 class Loop:

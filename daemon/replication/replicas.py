@@ -27,12 +27,13 @@ from thermocline.sync import (
 from ..errors import NotFound, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
+from ..shapes.sync import ReplicationStatus
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .account import Account, Accounts
 from .database import Database, as_ours
-from .loop import Loop, ReplicationStatus
+from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -13,8 +13,9 @@ from typing import Final
 import msgspec
 
 from ..memory.scoring import DAY
+from ..shapes.upkeep import ConsolidationMode, Step
 from ..store.agent_store import AgentStore
-from .consolidation import Mode, Step, covered_by, steps_of
+from .consolidation import covered_by, steps_of
 from .cron import When
 from .scheduler import Job
 from .upkeep import Upkeep
@@ -79,7 +80,7 @@ def jobs_of(
     def rhythm(name: str) -> Callable[[], When]:
         return lambda: RHYTHMS[timing().rhythms.get(name)]
 
-    def mode(name: Mode) -> Callable[[AgentStore], Awaitable[object]]:
+    def mode(name: ConsolidationMode) -> Callable[[AgentStore], Awaitable[object]]:
         def steps() -> tuple[Step, ...]:
             apart = {APART[one] for one, word in timing().rhythms.items() if word is not None}
             return tuple(step for step in steps_of(name) if step not in apart)

@@ -15,8 +15,9 @@ ROOT = Path(thermocline.daemon.__file__).parent
 # Which folders of the daemon a folder may reach, besides the tree of errors.
 MAY_IMPORT = {
     "memory": set(),
+    "shapes": {"memory"},
     "config": {"runtime"},
-    "runtime": set(),
+    "runtime": {"shapes"},
     "client": {
         "runtime",
         "answers",
@@ -30,16 +31,17 @@ MAY_IMPORT = {
     "recall": {"memory", "store"},
     "files": {"memory", "store", "runtime"},
     "llm": {"memory", "runtime"},
-    "thinking": {"memory", "store", "recall", "llm", "runtime"},
-    "upkeep": {"memory", "store", "runtime"},
-    "replication": {"memory", "store", "config", "runtime"},
+    "thinking": {"memory", "store", "recall", "llm", "runtime", "shapes"},
+    "upkeep": {"memory", "store", "runtime", "shapes"},
+    "replication": {"memory", "store", "config", "runtime", "shapes"},
     "restore": {
-        *("memory", "store", "files", "replication", "config", "runtime", "rules"),
+        *("memory", "store", "files", "replication", "config", "runtime", "rules", "shapes"),
     },
-    "api": {
+    "operations": {
         *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
-        *("importers", "restore", "config", "runtime", "client"),
+        *("importers", "restore", "config", "runtime", "shapes"),
     },
+    "api": {"operations", "shapes", "memory", "store", "config", "runtime", "client"},
 }
 
 

@@ -1,0 +1,1 @@
+"""Requests and answers, each described once: for the edge and for clients."""
