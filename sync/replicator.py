@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,26 +17,28 @@ from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
+# Between two notes that this device was there, while nothing happens.
+_SIGN_SECONDS: Final = 3600.0
 # A clock may have been wrong, which somebody or the network sets right.
 _STOPPED_TLS_SECONDS: Final = 300.0
 _COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """When a replicator acts by itself, in seconds.
+class Timing(Protocol):
+    """When a replicator acts by itself, in seconds."""
 
-    Attributes:
-        urgent_seconds: from a change of an urgent kind until it is sent.
-        change_seconds: from any other change until it is sent.
-        poll_seconds: between two looks for what other devices have sent.
-        sign_seconds: between two notes that this device was there, while nothing happens.
-    """
+    @property
+    def critical_seconds(self) -> float:
+        """From a change of an urgent kind until it is sent."""
 
-    urgent_seconds: float = 1.0
-    change_seconds: float = 30.0
-    poll_seconds: float = 30.0
-    sign_seconds: float = 3600.0
+    @property
+    def change_seconds(self) -> float:
+        """From any other change until it is sent."""
+
+    @property
+    def poll_seconds(self) -> float:
+        """Between two polls for what other devices have sent."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +117,7 @@ class Replicator:
         """Something is to be sent: soon."""
         clock = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
-            self._urgent_at = clock + self._timing.urgent_seconds
+            self._urgent_at = clock + self._timing.critical_seconds
             self._stirred.set()
         elif not urgent and self._change_at is None:
             self._change_at = clock + self._timing.change_seconds
@@ -188,7 +190,7 @@ class Replicator:
                 self._poll_at = clock + self._timing.poll_seconds
             before = self.state.phase
             self._tell(phase="working")
-            sign |= clock - self._signed_at > self._timing.sign_seconds
+            sign |= clock - self._signed_at > _SIGN_SECONDS
             try:
                 recent = self._timing.poll_seconds / 2
                 poll = await self._replica.shared_poll(recent) if shared else None

@@ -1,60 +1,105 @@
-"""`thermocline config`: the effective configuration, and where each value came from."""
+"""`thermocline config`: every key with its value and where it is from; and changing them."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    import argparse
+from ..client import ApiError, Client, DaemonUnreachable
+from ..errors import ConfigInvalid
+from .arguments import WrongUsage
+from .terminal import number_of, show_json, visible
 
-_USAGE = 2
 _COLUMN = 24
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `config` but for the global `--json`."""
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `config`."""
     parser.add_argument(
         "--check",
         action="store_true",
-        help="only check; exit 2 and list every fault if there is one",
+        help="only check; if there are errors, list them all and exit with 2",
     )
-    parser.add_argument("--config", metavar="FILE", help="read FILE over the usual files")
+    parser.add_argument(
+        "--config", metavar="FILE", help="a configuration file that overrides the others"
+    )
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         dest="sets",
         action="append",
         default=[],
-        help="set one key, such as hot.max_bytes=4096, over all files; may be repeated",
+        help="change one key, such as hot.max_bytes=4096; with --check only check it;"
+        " may be repeated",
+    )
+    parser.add_argument(
+        "--unset",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="remove one key, so that the layers below it count again; may be repeated",
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the configuration that a daemon started now with the same options would have.
+def run_config(args: argparse.Namespace, client: Client) -> None:
+    """Print the configuration of a daemon started now with the same options, or change it.
 
-    Needs no daemon. Answers 0, or 2 with every fault on standard error, a line each.
+    With `--check`, `--set` values are only checked.
+
+    Raises:
+        ConfigInvalid: it has errors; the message lists them all.
+        ApiError: the daemon refuses the change.
     """
     from .. import config  # noqa: PLC0415 - only this verb needs it
 
     file = Path(args.config) if args.config is not None else None
-    try:
-        loaded = config.load(os.environ, file, args.sets)
-    except config.ConfigInvalid as error:
-        print(error, file=sys.stderr)
-        return _USAGE
-    if args.check:
-        count = len(loaded.files)
-        print(f"ok: {count} file{'' if count == 1 else 's'} read")
-    elif getattr(args, "json", False):
-        print(json.dumps(config.document(loaded), ensure_ascii=False, indent=2))
+    if args.check and args.unset:
+        raise WrongUsage("--check checks files and --set; give --unset without it")
+    if not args.check and (args.sets or args.unset):
+        _change(args, client, file)
+        return
+    loaded = config.load(os.environ, file, args.sets)
+    if args.check and args.json:
+        show_json({"ok": True, "files": [str(path) for path in loaded.files]})
+    elif args.check:
+        print(f"ok: {number_of(len(loaded.files), 'file', 'files')} read")
+    elif args.json:
+        show_json(config.document(loaded))
     else:
         entries = config.describe(loaded)
         _table([tuple(map(config.visible, _texts(*entry))) for entry in entries])
-    return 0
+
+
+def _change(args: argparse.Namespace, client: Client, file: Path | None) -> None:
+    """Change the layer of the daemon that runs; without one, that of the next to start."""
+    from ..config import editing  # noqa: PLC0415 - only this verb needs it
+
+    change = editing.change_of(args.sets, args.unset)
+    answer: dict[str, Any] | None = None
+    if file is None:
+        try:
+            body = {"set": change.set, "unset": [*change.unset]}
+            answer = client.request("PUT", "/api/config", body=body)
+        except ApiError as error:
+            if error.code == "invalid":
+                raise ConfigInvalid(str(error)) from error
+            raise
+        except DaemonUnreachable:
+            # Its files are those of the user who runs the command, who may change them.
+            answer = None
+    if answer is None:
+        written, _ = editing.edit(change, os.environ, file)
+        answer = {"file": str(written), "applied": [], "needs_restart": []}
+    if args.json:
+        show_json(answer)
+        return
+    print(f"wrote {visible(answer['file'])}")
+    for when, keys in (("in force", "applied"), ("in force after a restart", "needs_restart")):
+        if answer[keys]:
+            print(f"{when}: {visible(', '.join(answer[keys]))}")
 
 
 def _texts(key: str, value: object, origin: str) -> tuple[str, str, str]:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from .terminal import moment, show_rows, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from ..answers import Memory
 
 _SHORT_ID: Final = 8
 _RECORD: Final = (
@@ -22,17 +17,17 @@ _RECORD: Final = (
 
 
 def short(memory_id: str) -> str:
-    """The part of an id that people see; the daemon takes it in place of the whole."""
+    """The part of an id that people see; the daemon accepts it in place of the whole."""
     return memory_id[:_SHORT_ID]
 
 
 def record(memory: Mapping[str, Any], *more: str) -> dict[str, Any]:
-    """A memory in the shape of EvoClaw's warm-memory.json, with the further keys it has."""
+    """A memory in the shape of EvoClaw's warm-memory.json, with the further keys that it has."""
     keys = [*_RECORD, *(key for key in more if key in memory)]
     return {key: memory[key] for key in keys}
 
 
-def show_list(memories: Sequence[Memory]) -> None:
+def show_list(memories: Sequence[Mapping[str, Any]]) -> None:
     """Print memories, a line each."""
     now = time.time()
     show_rows(
@@ -49,23 +44,29 @@ def show_list(memories: Sequence[Memory]) -> None:
 
 
 def headline(memory: Mapping[str, Any]) -> str:
-    """What a memory says, on one line."""
+    """What a memory says, on one line; replaced ones are marked."""
     text = str(memory["text"]).strip()
     told = f"{memory['subject']}: {text}" if memory["subject"] else text
-    return f"{told} → {memory['outcome']}" if memory["outcome"] else told
+    told = f"{told} → {memory['outcome']}" if memory["outcome"] else told
+    if memory["merged_into"]:
+        return f"[merged into {short(memory['merged_into'])}] {told}"
+    if memory["superseded_by"]:
+        return f"[superseded by {short(memory['superseded_by'])}] {told}"
+    return told
 
 
-def show_one(memory: Memory) -> None:
+def show_one(memory: Mapping[str, Any]) -> None:
     """Print all that is known about a memory; its empty fields are left out."""
     print(visible(memory["text"], keep="\n\t"))
     print()
     show_rows(_details(memory))
 
 
-def _details(memory: Memory) -> Iterator[tuple[str, str]]:
+def _details(memory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     now = time.time()
     yield "id", memory["id"]
-    yield "category", _category(memory)
+    original = memory["original_category"]
+    yield "category", memory["category"] + (f" (filed under {original})" if original else "")
     yield "kind", f"{memory['type']}, {memory['event']}"
     yield from _named(memory, ("subject", "outcome"))
     yield "tier", f"{memory['tier']} (score {memory['score']:.2f})"
@@ -82,12 +83,7 @@ def _details(memory: Memory) -> Iterator[tuple[str, str]]:
     yield from _named(memory, ("merged_into", "superseded_by", "writer"))
 
 
-def _category(memory: Memory) -> str:
-    original = memory["original_category"]
-    return memory["category"] + (f" (filed under {original})" if original else "")
-
-
-def _times(memory: Memory, now: float) -> Iterator[tuple[str, str]]:
+def _times(memory: Mapping[str, Any], now: float) -> Iterator[tuple[str, str]]:
     yield "created", moment(memory["created_at"], now)
     if memory["updated_at"] != memory["created_at"]:
         yield "updated", moment(memory["updated_at"], now)

@@ -1,21 +1,16 @@
-"""`thermocline status`: how the daemon is, problems first."""
+"""`thermocline status` and `agents`: the state of the daemon, and whose memories it has."""
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from ..client import Client
+from .arguments import say
 from .sync import phase_of
 from .terminal import ago, moment, number_of, show_json, show_rows, size, span, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-    from typing import Final
-
-    from ..status_answers import AgentStatus, Models, Problem, Status, UpkeepBrief
-
 
 _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "sync",
@@ -23,27 +18,24 @@ _HEAD: Final = (
 )  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This verb has no options of its own."""
-    del parser
+def add_status(_: argparse.ArgumentParser) -> None:
+    """It has no options of its own."""
 
 
-def run(args: argparse.Namespace) -> int:
+def run_status(args: argparse.Namespace, client: Client) -> None:
     """Show it on one page."""
-    with Client(args.socket, args.agent) as client:
-        status = client.status()
+    status = client.status()
     if args.json:
         show_json(status)
-        return 0
+        return
     _show_problems(status["problems"])
     _show_daemon(status)
     if status["agents"]:
         print()
         _show_agents(status["agents"])
-    return 0
 
 
-def _show_problems(problems: Sequence[Problem]) -> None:
+def _show_problems(problems: Sequence[Mapping[str, Any]]) -> None:
     now = time.time()
     for problem in problems:
         since = problem.get("since")
@@ -55,7 +47,7 @@ def _show_problems(problems: Sequence[Problem]) -> None:
         print()
 
 
-def _show_daemon(status: Status) -> None:
+def _show_daemon(status: Mapping[str, Any]) -> None:
     state = "ready" if status["ready"] else "starting"
     up = span(status["uptime_seconds"])
     show_rows(
@@ -69,29 +61,29 @@ def _show_daemon(status: Status) -> None:
     )
 
 
-def _model(models: Models) -> str:
+def _model(models: Mapping[str, Any]) -> str:
     if models["state"] == "off":
-        return "none: by rules"
+        return "none, rules only"
     names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
     today = models["today"]
     used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
     cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
     states = {
-        "failing": "failing: by rules until it answers",
-        "spent": "budget spent: by rules",
-        "missing": "litellm is missing: by rules",
+        "failing": "failing, rules only until it answers",
+        "spent": "budget spent, rules only",
+        "missing": "litellm is not installed, rules only",
     }
     return f"{visible(names)}, {states.get(models['state'], models['state'])}; {used}{cost}"
 
 
 def dollars(amount: float) -> str:
-    """Cents, and of less than ten of them two digits: a day with a small model may cost less."""
+    """An amount with two digits: a day with a small model may cost less than a cent."""
     if amount >= 0.1:
         return f"{amount:,.2f}"
     return f"{amount:.2g}" if amount >= 0.0001 else "less than 0.0001"
 
 
-def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
+def _show_agents(agents: Mapping[str, Any]) -> None:
     now = time.time()
     rows = [_HEAD]
     for name, agent in agents.items():
@@ -100,7 +92,7 @@ def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
                 name,
                 f"{agent['memories']:,}",
                 f"{agent['warm']:,} ({_share(agent['warm_bytes'], agent['warm_max_bytes'])})",
-                _cold(agent),
+                f"{agent['cold']:,}",
                 _share(agent["hot_bytes"], agent["hot_max_bytes"]),
                 f"{agent['tree_nodes']}",
                 f"{agent['kv']:,}",
@@ -113,13 +105,13 @@ def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
     show_rows(rows)
 
 
-def _noted(agent: AgentStatus) -> str:
+def _noted(agent: Mapping[str, Any]) -> str:
     lost = agent["conflicts"]
     conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
     return conflicts or ("writing files" if agent["faces_pending"] else "")
 
 
-def _upkeep(brief: UpkeepBrief, now: float) -> str:
+def _upkeep(brief: Mapping[str, Any], now: float) -> str:
     if brief["running"]:
         return f"{brief['running']} now"
     if brief["error"]:
@@ -129,9 +121,26 @@ def _upkeep(brief: UpkeepBrief, now: float) -> str:
     return f"{brief['next']}, {ago(brief['next_at'], now)}" if brief["next"] else "none"
 
 
-def _cold(agent: AgentStatus) -> str:
-    return f"{agent['cold']:,}"
-
-
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
+
+
+def add_agents(_: argparse.ArgumentParser) -> None:
+    """It has no options of its own."""
+
+
+def run_agents(args: argparse.Namespace, client: Client) -> None:
+    """List the agents."""
+    agents = client.agents()
+    if args.json:
+        show_json(agents)
+        return
+    if not agents["results"]:
+        say("no agent has a memory yet")
+        return
+    rows = [("agent", "memories", "size", "")]
+    for agent in agents["results"]:
+        memories = "-" if agent["memories"] is None else f"{agent['memories']:,}"
+        is_open = "open" if agent["open"] else ""
+        rows.append((agent["id"], memories, size(agent["size_bytes"]), is_open))
+    show_rows(rows)

@@ -57,6 +57,17 @@ class Caller:
         self.socket_path = socket_path or default_socket(os.environ)
         self._channel = Channel(self.socket_path, agent, timeout)
 
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for the daemon at a time; a change closes the connection."""
+        return self._channel.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if seconds != self._channel.timeout:
+            self._channel.close()
+            self._channel.timeout = seconds
+
     def __enter__(self) -> Self:
         return self
 

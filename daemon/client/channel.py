@@ -53,6 +53,11 @@ class ApiError(ClientError):
         self.hint = hint
         self.status = status
 
+    def as_dict(self) -> dict[str, str]:
+        """The inner object of the API's `{"error": …}`."""
+        told = {name: getattr(self, name) for name in ("code", "message", "field", "hint")}
+        return {name: value for name, value in told.items() if value is not None}
+
 
 class DaemonUnreachable(ClientError):
     """No daemon answers at the socket; the call had no effect.
@@ -82,13 +87,14 @@ class Channel:
     Args:
         path: the socket's file.
         agent: whose memory each call is about; None leaves it to the daemon.
-        timeout: seconds that each single wait for the daemon may take.
+        timeout: seconds that each single wait for the daemon may take; a change holds for
+            connections that are opened later.
     """
 
     def __init__(self, path: str, agent: str | None, timeout: float) -> None:
         self._path = path
         self._agent = agent
-        self._timeout = timeout
+        self.timeout = timeout
         self._connection: Connection | None = None
 
     def close(self) -> None:
@@ -122,7 +128,7 @@ class Channel:
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         request = _request("GET", path + self._query_text(query), headers, None)
-        yield from _events(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+        yield from _events(self._pieces(request, max(self.timeout, _SILENCE_SECONDS)))
 
     def download(self, path: str, query: Query) -> Iterator[bytes]:
         """The body of an answer of any length, in pieces, over a connection of its own.
@@ -132,7 +138,7 @@ class Channel:
             AnswerLost: it broke off or fell silent.
         """
         request = _request("GET", path + self._query_text(query), {}, None)
-        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+        return self._pieces(request, max(self.timeout, _PREPARING_SECONDS))
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
         connection = self._open(timeout)
@@ -171,7 +177,7 @@ class Channel:
         except BadAnswer as error:
             raise DaemonUnreachable(self._path, str(error)) from error
         except TimeoutError as error:
-            reason = f"nothing came for {self._timeout:g} seconds"
+            reason = f"nothing came for {self.timeout:g} seconds"
             raise AnswerLost(self._path, reason) from error
         finally:
             # Whatever happened on the way, the rest of an answer must not meet the next call.
@@ -183,7 +189,7 @@ class Channel:
         if self._connection is not None and self._connection.stale():
             self.close()
         if self._connection is None:
-            self._connection = self._open(self._timeout)
+            self._connection = self._open(self.timeout)
         return self._connection
 
     def _open(self, timeout: float) -> Connection:

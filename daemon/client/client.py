@@ -16,9 +16,9 @@ from .channel import AnswerLost, ApiError, ClientError, DaemonUnreachable, lines
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Unpack
+    from typing import Any, Unpack
 
-    from .. import answers, status_answers, thinking_answers, upkeep_answers
+    from .. import answers, status_answers, thinking_answers
     from ..answers import Json
     from ..recall_answers import ColdFound, Recall, RecallOptions
 
@@ -50,6 +50,9 @@ class Client(Caller):
         """A page of the memories that fit every filter, newest first unless told otherwise."""
         query: dict[str, Json] = dict(filters)
         query["tag"] = query.pop("tags", None)
+        query |= {
+            one: query.pop(many, None) for one, many in (("type", "types"), ("event", "events"))
+        }
         query["include"] = ",".join(query.pop("include", ())) or None
         page: answers.Page = self.request("GET", "/api/memory", query)
         return page
@@ -330,18 +333,54 @@ class Client(Caller):
 
     # The daemon
 
-    def consolidate(
-        self, mode: str = "quick", *, dry_run: bool = False
-    ) -> upkeep_answers.Consolidated:
-        """Do now what otherwise happens by itself; it takes as long as there is something to do.
+    def consolidate(self, mode: str = "quick", **options: Any) -> Any:
+        """Run the upkeep now: `quick`, `daily`, `monthly` or `full`."""
+        return self.request("POST", "/api/consolidate", body={"mode": mode, **options})
 
-        Args:
-            mode: `quick`, `daily`, `monthly` or `full`.
-            dry_run: only tell what would be done.
-        """
-        body = {"mode": mode, "dry_run": dry_run}
-        done: upkeep_answers.Consolidated = self.request("POST", "/api/consolidate", body=body)
-        return done
+    def ingest(self, **wish: Any) -> Any:
+        """Store the facts of the daily notes."""
+        return self.request("POST", "/api/ingest", body=wish)
+
+    def upkeep(self) -> Any:
+        """The schedule of the upkeep."""
+        return self.request("GET", "/api/upkeep")
+
+    def validate(self, **note: Any) -> Any:
+        """What a note lacks: today's, or the given text."""
+        return self.request("POST", "/api/validate", body=note)
+
+    def history(self, row_id: str | None = None, **query: Any) -> Any:
+        """Earlier versions of a row, or the latest of all."""
+        return self.request("GET", "/api/history", {"id": row_id, **query})
+
+    def undo(self, **wish: Any) -> Any:
+        """Put back an earlier version, or undo what a writer changed."""
+        return self.request("POST", "/api/undo", body=wish)
+
+    def tree_undo(self) -> Any:
+        """Undo the last rebuild of the tree."""
+        return self.request("POST", "/api/tree/undo")
+
+    def verify(self) -> Any:
+        """Check that the replica has everything."""
+        return self.request("POST", "/api/restore", body={"verify": True})
+
+    def import_(self, **wish: Any) -> Any:
+        """Import a file, a folder or a database."""
+        return self.request("POST", "/api/import", body=wish)
+
+    def stats(self) -> Any:
+        """Sizes against their limits."""
+        return self.request("GET", "/api/memory/stats")
+
+    def metrics_history(self) -> Any:
+        """The recorded days, and how they compare."""
+        return self.request("GET", "/api/metrics/history")
+
+    def distill_all(self, texts: Sequence[str], **options: Any) -> Any:
+        """Distil up to 50 texts."""
+        body = {**options, "texts": [*texts]}
+        return self.request("POST", "/api/distill", body=body)["results"]
 
     def metadata(self, text: str) -> answers.Extracted:
         """The URLs, commands and paths in a text, which is not stored."""

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from ..config.settings import Llm
 from ..errors import ConfigInvalid, ModelUnavailable
 from ..runtime.problems import Problems
 from . import schemas
@@ -20,7 +21,7 @@ from .instructions import Prompts
 from .keys import Keys, is_open, key_file, read_keys
 from .metering import Bill, Errand, Meter
 from .model import PURPOSES, Asked, Clear, Reply
-from .plan import CacheState, ModelStatus, Plan, State
+from .plan import CacheState, ModelStatus, State
 from .quoting import Quoting
 from .replies import Unreadable, read
 from .wire import Answered, Ask, Message, Setup, Wanted
@@ -59,7 +60,7 @@ class LiveModel:
     """Asks the configured models, or a caller's endpoint, through a process of their own.
 
     Args:
-        plan: what the configuration says; looked up each time.
+        settings: the configuration in force.
         env: where `$CREDENTIALS_DIRECTORY` may stand.
         prompts: the rules that go with every question.
         meter: makes the requests and counts them.
@@ -71,7 +72,7 @@ class LiveModel:
 
     def __init__(
         self,
-        plan: Callable[[], Plan],
+        settings: Callable[[], Llm],
         env: Mapping[str, str],
         prompts: Prompts,
         meter: Meter,
@@ -80,7 +81,7 @@ class LiveModel:
         clear: Clear,
         problems: Problems,
     ) -> None:
-        self._plan = plan
+        self._settings = settings
         self._env = env
         self._prompts = prompts
         self._meter = meter
@@ -92,12 +93,12 @@ class LiveModel:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
-        self._blamed: Plan | None = None
-        self._failed: Plan | None = None
+        self._blamed: Llm | None = None
+        self._failed: Llm | None = None
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
-        return bool(self._plan().models_for(purpose)) and self._state() in _WORTH_ASKING
+        return bool(self._settings().models_for(purpose)) and self._state() in _WORTH_ASKING
 
     async def ask(
         self,
@@ -121,7 +122,7 @@ class LiveModel:
             # A deadline of the caller's own says nothing of the model.
             hasty = code == "timeout" and deadline is not None
             if endpoint is None and not hasty and code not in _NO_FAULT:
-                self._failed = self._plan()
+                self._failed = self._settings()
             raise shown from error
         finally:
             if bill.tokens_in and endpoint is None:
@@ -134,9 +135,9 @@ class LiveModel:
 
     def status(self) -> ModelStatus:
         """How models are, for status and metrics; problems that are over are cleared."""
-        plan, cache, meter = self._plan(), self._cache, self._meter
-        self._clear_outdated(plan)
-        models = {purpose: plan.models_for(purpose) for purpose in PURPOSES}
+        settings, cache, meter = self._settings(), self._cache, self._meter
+        self._clear_outdated(settings)
+        models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
         names = sorted({name for several in models.values() for name in several})
         rests = {name: self._attempts.resting.why(name) for name in names}
         return ModelStatus(
@@ -156,29 +157,29 @@ class LiveModel:
         """End the process; questions under way fail."""
         await self._meter.supervisor.close()
 
-    def _clear_outdated(self, plan: Plan) -> None:
+    def _clear_outdated(self, settings: Llm) -> None:
         """Nobody may ask a model for long after a new day, or another configuration."""
         if self._meter.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
-        if self._blamed is not None and self._blamed != plan:
+        if self._blamed is not None and self._blamed != settings:
             self._blamed = None
             for code in ("model_failing", "model_keys", "model_keys_open"):
                 self._problems.clear(code, "/llm")
 
     def _state(self) -> State:
-        if self._plan().main is None:
+        if self._settings().main is None:
             return "off"
         if self._clock() < self._missing_until:
             return "missing"
         if self._meter.budget.why_spent():
             return "spent"
-        return "failing" if self._failed == self._plan() else "ready"
+        return "failing" if self._failed == self._settings() else "ready"
 
     async def _reply(
         self, asked: Asked, kind: type[T], deadline: float | None, endpoint: str | None, bill: Bill
     ) -> Reply[T]:
         wanted = schemas.wanted(kind)
-        models = (endpoint,) if endpoint else self._plan().models_for(asked.purpose)
+        models = (endpoint,) if endpoint else self._settings().models_for(asked.purpose)
         key = key_of(models, asked, wanted.words)
         if (known := self._cache.get(key)) is not None:
             value = msgspec.json.decode(known.value, type=kind)
@@ -189,7 +190,7 @@ class LiveModel:
         before = self._clock()
         await self._meter.supervisor.ready(errand.setup, load=endpoint is None)
         patient = deadline is None
-        seconds = self._plan().seconds_for(asked.purpose)
+        seconds = getattr(self._settings().timeouts, asked.purpose)
         until = self._clock() + seconds if deadline is None else before + deadline
         question = _Question(asked, wanted, models, endpoint, errand, until, patient)
         async with asyncio.timeout(until - self._clock()):
@@ -203,16 +204,18 @@ class LiveModel:
             is_named(endpoint, ())
             return None
         self._meter.check()
-        plan = self._plan()
-        setup = Setup(await self._keys(plan), plan.main, plan.base, plan.bases)
+        settings = self._settings()
+        setup = Setup(
+            await self._keys(settings), settings.main, settings.api_base, settings.api_bases
+        )
         if setup != self._setup:
             self._setup = setup
             self._attempts.resting.forget()
         return setup
 
-    async def _keys(self, plan: Plan) -> Keys:
+    async def _keys(self, settings: Llm) -> Keys:
         def found() -> tuple[Keys, str]:
-            path = key_file(plan.key_file, self._env)
+            path = key_file(settings.key_file, self._env)
             return read_keys(path), str(path) if path is not None and is_open(path) else ""
 
         try:
@@ -258,7 +261,7 @@ class LiveModel:
     ) -> tuple[str, Answered]:
         endpoint = question.endpoint
         if endpoint is not None:
-            anywhere = is_named(endpoint, self._plan().endpoint_hosts)
+            anywhere = is_named(endpoint, self._settings().endpoint_hosts)
             ask = msgspec.structs.replace(ask, endpoint=endpoint, anywhere=anywhere)
         call = partial(self._meter.call, question.errand)
         try:
@@ -294,7 +297,7 @@ class LiveModel:
 
     def _blame(self, code: str, text: str, hint: str | None) -> None:
         """Report a fault of the configuration as it is now."""
-        self._blamed = self._plan()
+        self._blamed = self._settings()
         self._problems.report(code, "/llm", text, hint or "", lasting=False)
 
     def _explained(self, error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:

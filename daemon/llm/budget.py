@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from ..config.settings import Llm
+
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
 _UNDER_WAY: Final = ", and what is under way may cost the rest"
@@ -16,8 +18,8 @@ _UNDER_WAY: Final = ", and what is under way may cost the rest"
 Write = Callable[[Path, bytes], object]
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """The most for a day; 0 for no limit. The cost is in US dollars."""
+class DayLimits(msgspec.Struct, frozen=True):
+    """The most for a day, as status shows it; 0 for no limit. The cost is in US dollars."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -46,16 +48,16 @@ class Budget:
         path: where the counts are kept.
         write: replaces a file durably.
         now: seconds since the epoch.
-        limits: looked up each time.
+        settings: gives the limits in force.
     """
 
     def __init__(
-        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], Limits]
+        self, path: Path, write: Write, now: Callable[[], float], settings: Callable[[], Llm]
     ) -> None:
         self._path = path
         self._write = write
         self._now = now
-        self._limits = limits
+        self._settings = settings
         self._days: dict[str, Spent] = {}
         self._reserved = 0
 
@@ -93,9 +95,10 @@ class Budget:
         return self._days.get(self.day, Spent())
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DayLimits:
         """What today may cost."""
-        return self._limits()
+        settings = self._settings()
+        return DayLimits(settings.daily_tokens, settings.daily_cost)
 
     def why_spent(self) -> str | None:
         """Which limit is reached, in words; None while there is room.
@@ -103,7 +106,7 @@ class Budget:
         Requests under way count with what they may still cost: in dollars by what a token has
         cost of late, and with nothing before the first price is known.
         """
-        limits, today = self._limits(), self.today
+        limits, today = self.limits, self.today
         reserved = self._reserved * self._price()
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             text = f"{today.tokens:,} of {limits.tokens:,} tokens"

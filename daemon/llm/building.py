@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..config.settings import Llm
 from ..errors import ThermoclineError
 from ..runtime.problems import Problems
 from .asking import LiveModel
@@ -19,7 +20,6 @@ from .cache import Cache
 from .instructions import read_prompts
 from .metering import Meter
 from .model import Clear
-from .plan import Plan
 from .resting import Resting
 from .supervisor import Patience, Supervisor
 from .usage import Usage
@@ -51,28 +51,28 @@ class Around(msgspec.Struct, frozen=True):
     patience: Patience = Patience()
 
 
-def build_model(plan: Callable[[], Plan], around: Around) -> LiveModel:
-    """The model of a plan. Reads files; starts nothing before it is asked.
+def build_model(settings: Callable[[], Llm], around: Around) -> LiveModel:
+    """The model of the configuration. Reads files; starts nothing before it is asked.
 
     Close it in the end: its process would otherwise wait for the daemon's end.
     """
-    budget = Budget(around.state_dir / FILE, around.write, around.now, lambda: plan().limits)
+    budget = Budget(around.state_dir / FILE, around.write, around.now, settings)
     _load(budget, around)
     supervisor = Supervisor(
         around.env,
-        lambda: plan().idle_seconds,
+        lambda: settings().idle_seconds,
         patience=around.patience,
         clock=around.clock,
     )
     # Chance spreads waits; nothing hangs on it that has to be secret.
     chance = random.Random()  # noqa: S311
     return LiveModel(
-        plan,
+        settings,
         around.env,
         read_prompts(),
         Meter(supervisor, budget, Usage(), around.problems),
         Attempts(Resting(around.clock), around.clock, around.sleep, chance),
-        Cache(lambda: plan().cache_entries),
+        Cache(lambda: settings().cache_entries),
         around.clear,
         around.problems,
     )

@@ -7,9 +7,10 @@ The formula is EvoClaw's. Its setting is called a half life but is the time cons
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from .records import Memory, Tier
 
@@ -34,10 +35,10 @@ DEFAULT_IMPORTANCE: Final = 0.5
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The two constants of the formula."""
+    """The two constants of the formula; the configuration's section `scoring`."""
 
-    half_life_days: float = 30.0
-    reinforcement_boost: float = 0.1
+    half_life_days: Annotated[float, Meta(ge=0.001, le=36_500)] = 30.0
+    reinforcement_boost: Annotated[float, Meta(ge=0, le=10)] = 0.1
 
 
 def score(

@@ -124,7 +124,7 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
         return [
             memory_of(
                 one,
-                category_for(db, one.fact, scope.now) or wanted.category,
+                category_for(db, one.fact, scope.now, scope.settings) or wanted.category,
                 now=scope.now,
                 writer=scope.caller.name,
             )

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.scoring import Scoring
-from ..recall.ranking import Weights
-from ..recall.recall import Answer, Request, Tuning, recall
+from ..recall.recall import Answer, Request, recall
 from ..shapes.recall import (
     ByModel,
     FoundPair,
@@ -46,8 +46,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     """Recall memories by a question in words."""
     started = time.perf_counter()
     _check_endpoint(scope, body)
-    settings = scope.settings.recall
-    tuning = Tuning(settings.candidates, settings.common_word_share)
+    tuning = scope.settings.recall
     async with scope.store() as store:
         scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
@@ -131,15 +130,17 @@ def _understood(answer: Answer) -> Understood:
 def _request(
     scope: Scope, body: RecallBody, scoring: Scoring, reasoning: Reasoning | None
 ) -> Request:
+    tuning = scope.settings.recall
     local = datetime.now().astimezone().tzinfo
     assert local is not None
     return Request(
         text=body.query,
         filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
-        limit=body.limit,
+        limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         weights=_weights(scope, body.weights),
-        preset=body.preset,
+        # Weights of the call's own ask for the ranking that they weigh.
+        preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),
         mode=body.mode,
         scoring=scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),

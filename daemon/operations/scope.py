@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from ..config.kinds import Role
+from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
 from ..files.workspaces import Workspaces
@@ -47,6 +48,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]
+    config: LiveSettings
     problems: Problems
     identity: Identity
     connections: Callable[[], int]

@@ -9,8 +9,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ..config.settings import Tuning, Weights
 from ..memory.records import Memory
 from ..memory.scoring import Scoring
+from ..shapes.recall import Preset
 from ..store import tree_rows
 from ..store.memory_table import SELECT, from_row
 from ..store.selecting import Filters, teach_score, where
@@ -20,18 +22,11 @@ from .people import Roster, roster
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up
 from .query import Query, parse
-from .ranking import Preset, Ranked, Weights, rank, rank_as, rank_by_tree
+from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import WEIGHTS, Signals, measure
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
-
-
-class Tuning(msgspec.Struct, frozen=True):
-    """How wide to search, from the configuration."""
-
-    candidates: int = 120
-    common_word_share: float = 0.02
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +96,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     Args:
         db: a reader.
         request: what is asked.
-        tuning: how wide to search.
+        tuning: how wide to search, and how fast relevance fades.
     """
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
@@ -120,13 +115,13 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         lambda rows: texts(db, rows),
         reasoned={found.path: found.relevance for found in request.reasoned},
     )
-    ranked = _ranked(pool, signals, paths, request)
+    ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
     hits = _hits(db, ranked, pool, signals, postings, paths, request)
     pairs: list[PairHit] = []
     looked_at = 0
     if request.mode != "tree" and request.filters == Filters() and not query.empty:
         pairs, looked_at = key_values.search(db, query, request.limit)
-    why = "" if hits or pairs else _why(db, request, query, postings, memories)
+    why = "" if hits or pairs else _why(db, request, tuning, query, postings, memories)
     return Answer(hits, tuple(pairs), memories, looked_at, query, postings.common, paths, why)
 
 
@@ -183,13 +178,13 @@ def _worth(paths: Sequence[TreeHit]) -> Mapping[str, float]:
 
 
 def _ranked(
-    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request
+    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request, decay: float
 ) -> list[Ranked]:
     if request.mode == "tree":
-        return rank_by_tree(pool, paths, request.scoring, request.now)
+        return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, request.now)
-    return rank(pool, signals, request.weights, request.now)
+        return rank_as(pool, signals, request.preset, request.now, decay)
+    return rank(pool, signals, request.weights, request.now, decay)
 
 
 def _hits(
@@ -251,7 +246,12 @@ def _lenders(db: sqlite3.Connection, pool: Pool, signals: Signals, at: int) -> t
 
 
 def _why(
-    db: sqlite3.Connection, request: Request, query: Query, postings: Postings, memories: int
+    db: sqlite3.Connection,
+    request: Request,
+    tuning: Tuning,
+    query: Query,
+    postings: Postings,
+    memories: int,
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
     if not memories:
@@ -262,7 +262,7 @@ def _why(
         return "no category of the tree has a word of the query"
     if request.filters != Filters():
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
-        if recall(db, free, Tuning()).hits:
+        if recall(db, free, tuning).hits:
             return "there are matches, but the filters leave none of them"
     if postings.rare or postings.newest:
         return "what has a word of the query has too little of it to be meant"

@@ -20,10 +20,10 @@ from thermocline.sync import (
     SchemaMissing,
     SyncError,
     Tally,
-    Timing,
     Waiting,
 )
 
+from ..config.settings import Settings
 from ..errors import NotFound, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
@@ -50,14 +50,6 @@ Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """When to act, by the configuration in force. Another plan means another configuration."""
-
-    timing: Timing
-    shutdown_seconds: float
-    configuration: object = None
-
-
 class Replicas:
     """Replicates each open agent, and closed ones that have something to send.
 
@@ -68,6 +60,7 @@ class Replicas:
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
         rename: gives this device another id, once it is clear that its folder was copied.
+        settings: the configuration in force.
         problems: where what a person has to know is reported.
     """
 
@@ -80,20 +73,18 @@ class Replicas:
         local: Callable[[str], Local],
         device: Device,
         rename: Callable[[], Awaitable[Device]],
-        plan: Callable[[], Plan],
+        settings: Callable[[], Settings],
         waiting: Waiting,
         problems: Problems,
     ) -> None:
         self._agents = agents
-        self._accounts = Accounts(
-            lambda agent: account(agent, *agents.place(agent)), lambda: plan().configuration
-        )
+        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
         self._connect = connect
         self._local = local
         # As the others see it.
         self.device = device
         self._rename = rename
-        self._plan = plan
+        self._settings = settings
         self._waiting = waiting
         self._problems = problems
         self._loops: dict[str, Loop] = {}
@@ -231,7 +222,7 @@ class Replicas:
 
     async def close(self, most_seconds: float = math.inf) -> None:
         """Send what is left, as far as the time allows, and end."""
-        seconds = min(self._plan().shutdown_seconds, most_seconds)
+        seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         if self._discovering is not None:
             self._discovering.cancel()
             await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
@@ -266,13 +257,13 @@ class Replicas:
         """Look for agents beside everything else: a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
-        if not running and now - self._discovered_at >= self._plan().timing.poll_seconds:
+        if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
             self._discovered_at = now
             self._discovering = asyncio.create_task(self._discover(), name="discovery of agents")
 
     async def _discover(self) -> None:
         """Open the agents that other devices have stored in the databases in use."""
-        seconds = self._plan().timing.poll_seconds
+        seconds = self._settings().sync.poll_seconds
         try:
             found = await self._accounts.of(_HOME)
             if found is not None:
@@ -344,7 +335,7 @@ class Replicas:
         """Replicate the agent by the configuration in force, if it names a replica."""
         loop = self._loops.get(agent)
         account = await self._accounts.of(agent, locked_out=loop is not None and loop.locked_out)
-        timing = self._plan().timing
+        timing = self._settings().sync
         async with self._starting:
             loop = self._loops.get(agent)
             if loop is not None:

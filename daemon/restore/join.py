@@ -29,13 +29,13 @@ from thermocline.sync import (
 )
 from thermocline.sync.waiting import retrying
 
+from ..config.settings import Rules
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
 from ..replication.database import as_ours
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
-from ..store.transaction import Rules
 from . import digests
 from .digests import Differences, named
 from .place import RUN_FILE, WORKSPACE, Place, locked, renewed
@@ -197,7 +197,13 @@ class Joiner:
         def wait(error: TryLater, seconds: float) -> None:
             if give_up is not None and time.monotonic() + seconds - began > give_up:
                 raise error
-            self._say(f"waiting for the replica, next try in {seconds:.0f} s: {error.message}")
+            left = (
+                "" if give_up is None else f", for up to {began + give_up - time.monotonic():.0f} s"
+            )
+            self._say(
+                f"{error.message}; waiting for the replica{left} (Ctrl-C ends it):"
+                f" next try in {seconds:.0f} s"
+            )
 
         async for attempt in retrying(
             self._waiting, sleep=asyncio.sleep, before_wait=wait, random=self._random

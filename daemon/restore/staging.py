@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from thermocline.sync import Applied, HybridClock, Link, Received
 
+from ..config.settings import Rules
 from ..errors import Conflict, StoreDamaged
 from ..replication.local import AgentLocal
 from ..store import atomic, noted
@@ -28,7 +29,7 @@ from ..store.database import (
 )
 from ..store.schema import MIGRATIONS
 from ..store.settling import read_clock, settle
-from ..store.transaction import Rules, Transaction
+from ..store.transaction import Transaction
 
 T = TypeVar("T")
 _ORIGIN: Final = "restored_from"

@@ -10,12 +10,12 @@ from typing import Final
 
 import msgspec
 
+from ..config.settings import Rules
 from ..files.walker import Skipped
 from ..replication.account import CREDENTIALS_FILE
 from ..store import apply
 from ..store.database import translate_os
 from ..store.row_lines import rows_in
-from ..store.transaction import Rules
 from . import archive
 from .archive import Manifest
 from .join import Wish

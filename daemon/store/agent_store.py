@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import history, memories
 from .database import FILE_NAME, connect_standby, quick_check
@@ -16,7 +17,7 @@ from .engine import CHECKED, Engine, Surroundings, copy_database, readers_of, st
 from .opening import Place
 from .refusal import Refusal
 from .settling import is_due, settle_anew
-from .transaction import Face, Rules, Transaction
+from .transaction import Face, Transaction
 from .use_counter import UseCounter
 from .writer import Committed, Operation
 
@@ -151,7 +152,7 @@ class AgentStore:
             await self.write(memories.forget_words)
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
-            await self.write(lambda tx: history.prune(tx, rules.history_max_bytes))
+            await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))

@@ -14,6 +14,7 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
+from ..config.settings import Rules
 from ..errors import StoreDamaged
 from ..runtime.problems import Problems
 from .database import connect_reader, translate, translate_os
@@ -24,7 +25,7 @@ from .opening import Importer, Opener, Place
 from .readers import Readers
 from .settling import read_clock, settle
 from .state_files import StateFiles
-from .transaction import Event, Rules, Transaction
+from .transaction import Event, Transaction
 from .writer import Committed, Writer
 
 # When the whole database was read last and found sound, in the table `meta`.

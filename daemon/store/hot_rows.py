@@ -11,6 +11,7 @@ import msgspec
 
 from thermocline.sync import Row
 
+from ..config.settings import Rules
 from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
@@ -20,7 +21,7 @@ from ..memory.scoring import HOT, score_of
 from . import memories, memory_rows, rows
 from .kind import Kind
 from .memory_table import SELECT, from_row
-from .transaction import Rules, Transaction
+from .transaction import Transaction
 
 # A hot state of 5 KB holds about thirty promoted memories at the very most.
 _PROMOTED_AT_MOST: Final = 40

@@ -14,6 +14,7 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
+from ..config.settings import Rules
 from ..errors import StoreDamaged
 from ..runtime.problems import Problems
 from . import atomic, documents, state_files
@@ -21,7 +22,7 @@ from .database import FILE_NAME, connect_writer, migrate, translate
 from .device import DeviceId
 from .schema import MIGRATIONS
 from .settling import read_clock, settle
-from .transaction import Rules, Transaction
+from .transaction import Transaction
 
 _log = logging.getLogger(__name__)
 

@@ -18,12 +18,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..config.settings import Rules
 from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
 from ..runtime.problems import Problems
 from . import atomic, documents, memory_md
 from .documents import FILES, MARKDOWN_FILE
 from .readers import Readers
-from .transaction import Face, Rules, Transaction
+from .transaction import Face, Transaction
 from .writer import Writer
 
 _FACE_OF: Final[dict[str, Face]] = {

@@ -105,7 +105,7 @@ def touch(tx: Transaction, category: str) -> None:
 def prune(tx: Transaction) -> tuple[str, ...]:
     """Remove the categories that are empty and long unused; return them."""
     before = load(tx.db)
-    after, removed = trees.prune(before, tx.now, tx.rules.prune_idle_days)
+    after, removed = trees.prune(before, tx.now, tx.rules.tree.prune_idle_days)
     save(tx, before, after)
     return removed
 

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..config.settings import Rules
 from ..memory.metadata import extract, merge
 from ..memory.records import Memory, Metadata
 from ..memory.stop_words import NOT_TOPICS
@@ -77,7 +78,9 @@ async def extract_next(
     today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
     thought = await observe(turns, known, mind, wish, today)
     found = [memory_from(one, key, CATEGORY, now=now, writer=writer) for one in thought.value]
-    wished = await store.read(partial(_filed, found=_with_references(found, turns), now=now))
+    wished = await store.read(
+        partial(_filed, found=_with_references(found, turns), now=now, rules=store.rules)
+    )
     kept = await store.write(partial(_stored, key=key, turns=turns, wished=wished))
     if kept is None:
         return None
@@ -107,10 +110,12 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> list[str]:
     return [known for (known,) in rows]
 
 
-def _filed(db: sqlite3.Connection, found: Sequence[Memory], now: float) -> list[Memory]:
+def _filed(
+    db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
+) -> list[Memory]:
     """Each in the category of the tree that fits it."""
     return [
-        replace(memory, category=category_for(db, memory.text, now) or memory.category)
+        replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found
     ]
 

@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from ..config.settings import Rules
 from ..memory.records import DEFAULT_CATEGORY
 from ..memory.similarity import words
 from ..memory.stop_words import NOT_TOPICS
 from ..memory.tree_nodes import ROOT, Tree
-from ..recall.recall import Request, Tuning, recall
+from ..recall.recall import Request, recall
 from ..store import tree_rows
 
 # What a category gains: by its own name, all of it; by the names above it and the words of its
@@ -33,13 +34,19 @@ _LONGEST: Final = 1_000
 _CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
 
 
-def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
+def category_for(
+    db: sqlite3.Connection,
+    text: str,
+    now: float,
+    rules: Rules = Rules(),  # noqa: B008 - frozen
+) -> str | None:
     """The category whose name, description and memories fit `text` best.
 
     Args:
         db: a reader.
         text: what is to be filed.
         now: the time.
+        rules: how memories are searched.
 
     Returns:
         A category of the tree; None if none fits.
@@ -49,7 +56,7 @@ def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
     if not tree or not asked:
         return None
     worth = by_name(tree, asked)
-    for category, gained in _by_likeness(db, text[:_LONGEST], now).items():
+    for category, gained in _by_likeness(db, text[:_LONGEST], now, rules).items():
         if category in tree:
             worth[category] = worth.get(category, 0.0) + gained
     fitting = [path for path, value in worth.items() if value >= _ENOUGH]
@@ -71,9 +78,18 @@ def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
     return found
 
 
-def _by_likeness(db: sqlite3.Connection, text: str, now: float) -> Mapping[str, float]:
-    request = Request(text=text, limit=_NEIGHBOURS, now=now, local=dt.UTC)
-    answer = recall(db, request, Tuning())
+def _by_likeness(
+    db: sqlite3.Connection, text: str, now: float, rules: Rules
+) -> Mapping[str, float]:
+    request = Request(
+        text=text,
+        limit=_NEIGHBOURS,
+        weights=rules.recall.weights,
+        scoring=rules.scoring,
+        now=now,
+        local=dt.UTC,
+    )
+    answer = recall(db, request, rules.recall)
     asked = len(answer.query.words) or 1
     found: dict[str, float] = {}
     for hit in answer.hits:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..config.settings import Observe
 from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
 from ..runtime.problems import Problems, unforeseen
 from ..store import conversations
@@ -35,17 +36,6 @@ _TRIES: Final = 3
 _LONGEST_RETRY: Final = 900.0
 
 Key: TypeAlias = tuple[str, str]
-
-
-class Rhythm(msgspec.Struct, frozen=True):
-    """Seconds of silence, after which turns are read, and after which it counts as over.
-
-    `retry` is how long to wait after a failure; for each further one in a row twice as long.
-    """
-
-    debounce: float
-    idle: float
-    retry: float = 60.0
 
 
 class _Due(msgspec.Struct):
@@ -76,24 +66,27 @@ class Listener:
     Args:
         agents: the memories.
         mind: what is asked.
-        rhythm: looked up each time.
+        observe: the configuration in force.
         problems: where it is told what cannot be done.
         zone: whose days are meant.
         clock: seconds that never run backwards.
+        retry_seconds: the wait after a failure; doubled for each further one in a row.
     """
 
     def __init__(
         self,
         agents: Agents,
         mind: Mind,
-        rhythm: Callable[[], Rhythm],
+        observe: Callable[[], Observe],
         problems: Problems,
         zone: dt.tzinfo,
         clock: Callable[[], float] = time.monotonic,
+        retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
         self._mind = mind
-        self._rhythm = rhythm
+        self._observe = observe
+        self._retry = retry_seconds
         self._problems = problems
         self._zone = zone
         self._clock = clock
@@ -107,17 +100,17 @@ class Listener:
 
     def heard(self, agent: str, conversation: Conversation) -> None:
         """Take note of turns that were buffered a moment ago."""
-        rhythm, now = self._rhythm(), self._clock()
+        observe, now = self._observe(), self._clock()
         known = self._due.get((agent, conversation.id))
         over = conversation.ended_at is not None
         if over:
             due = _Due(now if conversation.unread else None, now, now)
         else:
-            latest = now + _LONGEST_TALK * rhythm.debounce
+            latest = now + _LONGEST_TALK * observe.debounce_seconds
             if known is not None and known.read_at is not None:
                 latest = known.read_latest
-            read_at = min(now + rhythm.debounce, latest) if conversation.unread else None
-            due = _Due(read_at, latest, now + rhythm.idle)
+            read_at = min(now + observe.debounce_seconds, latest) if conversation.unread else None
+            due = _Due(read_at, latest, now + 60 * observe.episode_idle_minutes)
         self._due[agent, conversation.id] = due
         self._woken.set()
 
@@ -196,16 +189,16 @@ class Listener:
                 # Whoever opens it tells why it cannot be read.
                 untold.add(agent)
         self._untold = untold
-        self._ask_at = self._clock() + self._rhythm().retry
+        self._ask_at = self._clock() + self._retry
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
-        rhythm, now = self._rhythm(), self._clock()
+        observe, now = self._observe(), self._clock()
         # A clock that was set back makes the pause longer, by no more than itself.
         silent = max(0.0, wall - conversation.last_at)
         over = conversation.ended_at is not None or conversation.entry is not None
-        read_at = now + max(0.0, rhythm.debounce - silent) if conversation.unread else None
-        close_at = now if over else now + max(0.0, rhythm.idle - silent)
-        due = _Due(read_at, now + _LONGEST_TALK * rhythm.debounce, close_at)
+        read_at = now + max(0.0, observe.debounce_seconds - silent) if conversation.unread else None
+        close_at = now if over else now + max(0.0, 60 * observe.episode_idle_minutes - silent)
+        due = _Due(read_at, now + _LONGEST_TALK * observe.debounce_seconds, close_at)
         self._due.setdefault((agent, conversation.id), due)
 
     async def _attend(self, key: Key, due: _Due) -> None:
@@ -247,7 +240,7 @@ class Listener:
         return self._later(due)
 
     def _later(self, due: _Due) -> _Due:
-        pause = min(self._rhythm().retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
+        pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
         at = self._clock() + pause
         read_at = None if due.read_at is None else at
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
@@ -265,13 +258,17 @@ class Listener:
         if over or (due.read_at is not None and due.read_at <= now):
             await self._read(store, conversation, Wish())
         if over and not await self._close(store, name):
-            return _Due(None, now, self._clock() + self._rhythm().retry)
+            return _Due(None, now, self._clock() + self._retry)
         conversation = await _find(store, name)
         if conversation is None:
             return None
-        rhythm = self._rhythm()
-        read_at = now + rhythm.debounce if conversation.unread else None
-        return _Due(read_at, due.read_latest, now + rhythm.idle if over else due.close_at)
+        observe = self._observe()
+        read_at = now + observe.debounce_seconds if conversation.unread else None
+        return _Due(
+            read_at,
+            due.read_latest,
+            now + 60 * observe.episode_idle_minutes if over else due.close_at,
+        )
 
     async def _read(
         self, store: AgentStore, conversation: Conversation, wish: Wish

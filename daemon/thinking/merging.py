@@ -27,8 +27,6 @@ from ..store.transaction import Transaction
 from .asking import Mind, Wish
 from .told import one_line, short_list
 
-# Of their words: the rules merge what shares nearly all of them, a model judges what shares most.
-_THRESHOLD: Final = 0.55
 # A run takes no more than this, and goes on the next time.
 _MOST_CLUSTERS: Final = 20
 _LOOKED_AT: Final = 5_000
@@ -94,14 +92,14 @@ async def combine(cluster: Sequence[Memory], mind: Mind, wish: Wish, now: float)
 async def _clusters(store: AgentStore) -> list[list[Memory]]:
     """Groups of similar memories, of which none contradicts another."""
     found: list[Memory] = []
-    last, now = 0, store.now
+    last, now, limits = 0, store.now, store.rules.merging
     while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
         found += [memory for _, memory in page if memory.superseded_by is None]
         del found[:-_LOOKED_AT]
         last = page[-1][0]
     apart = await store.read(merging.kept_apart)
     left = [memory for memory in found if memory.id not in apart and memory.type != "episodic"]
-    clusters = await asyncio.to_thread(find_clusters, left, _THRESHOLD)
+    clusters = await asyncio.to_thread(find_clusters, left, limits.similarity, limits.max_cluster)
     agreeing = [_agreeing(cluster) for cluster in clusters]
     return [cluster for cluster in agreeing if len(cluster) > 1]
 

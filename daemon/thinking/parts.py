@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from ..config.settings import Observe
 from ..llm.instructions import read_prompts
 from ..llm.model import Model
 from ..runtime.problems import Problems
 from ..store.agents import Agents
 from .asking import Mind
-from .listening import Listener, Rhythm
+from .listening import Listener
 from .reasoning import Reasoner
 
 
@@ -38,10 +39,10 @@ class Thinking(msgspec.Struct, frozen=True):
 def build_thinking(
     model: Model,
     agents: Agents,
-    rhythm: Callable[[], Rhythm],
+    observe: Callable[[], Observe],
     problems: Problems,
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
     mind = Mind(model, read_prompts())
-    return Thinking(mind, Reasoner(mind), Listener(agents, mind, rhythm, problems, zone))
+    return Thinking(mind, Reasoner(mind), Listener(agents, mind, observe, problems, zone))

@@ -6,11 +6,12 @@ import sqlite3
 from functools import partial
 from typing import Final, TypeAlias
 
+from ..config.settings import Rules
 from ..memory.records import Memory
 from ..memory.scoring import COLD, DAY, score_of
 from ..store import memories, memory_rows
 from ..store.agent_store import AgentStore
-from ..store.transaction import Rules, Transaction
+from ..store.transaction import Transaction
 
 _YEAR: Final = 365.2425 * DAY
 _READ_AT_ONCE: Final = 512

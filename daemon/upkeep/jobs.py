@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
-import msgspec
-
+from ..config.settings import Settings
 from ..memory.scoring import DAY
 from ..shapes.upkeep import ConsolidationMode, Step
 from ..store.agent_store import AgentStore
@@ -37,25 +36,8 @@ APART: Final[dict[str, Step]] = {
 }
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """When jobs run.
-
-    Attributes:
-        crons: of quick, daily, monthly and merging.
-        rhythms: by EvoClaw's name of a step a word of `RHYTHMS`, which takes the step out of the
-            runs and gives it times of its own; None leaves it in them.
-        verify_days: between two comparisons with what a restore would give; 0: never.
-        look_seconds: between two looks for files that somebody else changed.
-    """
-
-    crons: dict[str, str | None]
-    rhythms: dict[str, str | None] = {}
-    verify_days: float = 0.0
-    look_seconds: float = 1.0
-
-
 def jobs_of(
-    timing: Callable[[], Timing],
+    settings: Callable[[], Settings],
     upkeep: Upkeep,
     *,
     keep_files: Callable[[AgentStore], Awaitable[None]],
@@ -66,7 +48,7 @@ def jobs_of(
     """The list.
 
     Args:
-        timing: gives when jobs run, by the configuration in force.
+        settings: gives when jobs run.
         upkeep: consolidates memories.
         keep_files: brings an agent's workspace and memory in step.
         verify: compares a restored copy with an agent's memory.
@@ -75,14 +57,15 @@ def jobs_of(
     """
 
     def cron(name: str) -> Callable[[], When]:
-        return lambda: timing().crons.get(name)
+        return lambda: getattr(settings().upkeep, name)
 
     def rhythm(name: str) -> Callable[[], When]:
-        return lambda: RHYTHMS[timing().rhythms.get(name)]
+        return lambda: RHYTHMS[getattr(settings().consolidation, name)]
 
     def mode(name: ConsolidationMode) -> Callable[[AgentStore], Awaitable[object]]:
         def steps() -> tuple[Step, ...]:
-            apart = {APART[one] for one, word in timing().rhythms.items() if word is not None}
+            rhythms = settings().consolidation
+            apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
             return tuple(step for step in steps_of(name) if step not in apart)
 
         return lambda store: upkeep.run(store, name, steps())
@@ -91,10 +74,11 @@ def jobs_of(
         return partial(upkeep.run, mode=name, steps=(one,))
 
     def days() -> When:
-        return timing().verify_days * DAY or None
+        now = settings()
+        return (now.sync.verify_days * DAY or None) if now.replicates else None
 
     def look() -> When:
-        return timing().look_seconds
+        return settings().store.face_check_seconds
 
     return (
         # For the daemon. Closing comes first: a job for open agents keeps its agent open.

@@ -61,7 +61,7 @@ async def wanted_by_rule(store: AgentStore) -> list[Operation]:
     rules, now = store.rules, store.now
     tree = await store.read(tree_rows.load)
     members = await store.read(_overfull)
-    idle_days = rules.prune_idle_days
+    idle_days = rules.tree.prune_idle_days
     return await asyncio.to_thread(propose, tree, members, rules.tree, now, idle_days)
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..config.settings import Rules
 from ..memory.hot import document_size
 from ..memory.records import Memory
 from ..memory.scoring import DAY
@@ -18,7 +19,6 @@ from ..memory.tree_fit import usage
 from ..memory.tree_nodes import Node
 from ..store import atomic, hot_rows, memory_rows, settling, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.transaction import Rules
 from . import history
 
 FOLDER: Final = "reports"
@@ -162,7 +162,7 @@ class _Page:
         shown = f"bytes, with {promoted:,} of the memories in it"
         warm = settling.warm_bytes(self._db)
         yield _bar("hot state", hot, rules.hot.max_bytes, shown)
-        yield _bar("warm memories", warm, rules.warm_max_bytes, "bytes")
+        yield _bar("warm memories", warm, rules.warm.max_bytes, "bytes")
         yield _bar("tree", len(self._tree) + 1, rules.tree.max_nodes, "nodes")
 
     def _listed(self, some: Iterable[Memory], *, uses: bool = False) -> Iterator[str]:

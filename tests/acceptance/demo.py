@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,7 @@ class Stage:
 
     def show(self, *words: str) -> None:
         """Run a command as a person would, and show both sides."""
-        print(f"  $ thermocline {' '.join(map(_quoted, words))}")
+        print(f"  $ thermocline {shlex.join(words)}")
         command = [*PROGRAM, "--socket", str(self.socket), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in (done.stdout + done.stderr).splitlines():
@@ -70,10 +71,6 @@ class Stage:
         assert self.process is not None
         self.process.send_signal(number)
         self.process.wait(DEADLINE_SECONDS)
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if " " in word else word
 
 
 def remember(stage: Stage) -> None:
@@ -230,6 +227,8 @@ def main() -> None:
         stage = Stage(folder)
         seconds = stage.start()
         stage.say(f"A memory began in {folder}; it was ready in {seconds:.2f} s.")
+        print("While the demo runs, its commands work in another terminal, after this one:")
+        print(f"  $ export THERMOCLINE_SOCKET={shlex.quote(str(stage.socket))}")
         try:
             remember(stage)
             look(stage)

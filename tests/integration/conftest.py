@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
@@ -17,7 +18,7 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.engine import Surroundings
 from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.transaction import Event, Rules
+from thermocline.daemon.store.transaction import Event
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
 from thermocline.daemon.memory.note_categories import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.recall.recall import Request, Tuning, recall
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.shapes.upkeep import Ingested
 from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
@@ -128,7 +129,6 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
         mode="daily",
         dry_run=False,
         ingestion=notes.ingestion(),
-        retention_years=10,
         zone=UTC,
     )
     outcome = await consolidate(work, steps_of("daily"), lambda _event: None)
@@ -235,7 +235,6 @@ async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
         mode="daily",
         dry_run=False,
         ingestion=notes.ingestion(),
-        retention_years=10,
         zone=UTC,
     )
     outcome = await consolidate(work, steps_of("daily"), lambda _event: None)

@@ -18,17 +18,17 @@ import pytest
 import pytest_asyncio
 from model_server import Heard, ModelServer, Saying
 
+from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
 from thermocline.daemon.llm.asking import LiveModel
 from thermocline.daemon.llm.attempts import Attempts
-from thermocline.daemon.llm.budget import Budget, Limits
+from thermocline.daemon.llm.budget import Budget
 from thermocline.daemon.llm.building import Around, build_model
 from thermocline.daemon.llm.cache import Cache
 from thermocline.daemon.llm.child import environment
 from thermocline.daemon.llm.instructions import read_prompts
 from thermocline.daemon.llm.metering import Meter
 from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.llm.resting import Resting
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
 from thermocline.daemon.llm.usage import Usage
@@ -47,7 +47,6 @@ import asyncio, os, sys
 from pathlib import Path
 from thermocline.daemon.llm.building import Around, build_model
 from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.plan import Plan
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
@@ -91,7 +90,7 @@ class Rig:
     """
 
     def __init__(self, folder: Path, supervisor: Supervisor, **plan: Any) -> None:
-        self.plan = Plan(**plan)
+        self.plan = Llm(**plan)
         self.now = time.time()
         self.folder = folder
         self.problems = Problems()
@@ -101,7 +100,7 @@ class Rig:
     def made(self) -> LiveModel:
         """The model, as after a restart."""
         file = self.folder / "usage.json"
-        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan.limits)
+        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan)
         budget.load()
         clock = time.monotonic
         return LiveModel(
@@ -187,9 +186,9 @@ def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Ri
         tmp_path,
         supervisor,
         model="openai/some-model",
-        base=model_server.base,
+        api_base=model_server.base,
         key_file=str(tmp_path / "key"),
-        timeouts={"distil": 20.0},
+        timeouts=ModelTimeouts(distil=20.0),
     )
 
 
@@ -198,7 +197,7 @@ async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
     """`build(plan)` makes a model with a process of its own; all are closed after the test."""
     made: list[LiveModel] = []
 
-    def one(plan: Plan, **around: Any) -> LiveModel:
+    def one(plan: Llm, **around: Any) -> LiveModel:
         given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
             build_model(
@@ -479,14 +478,14 @@ async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(r
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
-    rig.plan = Plan(model="openai/gpt-4o-mini")
+    rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
     assert error.in_full == (
         "there is no key for openai; put a valid key into the file of llm.key_file"
     )
     assert [problem.code for problem in rig.problems.standing()] == ["model_failing"]
     # What was wrong with a configuration is over with it, though nobody asks again.
-    rig.plan = Plan()
+    rig.plan = Llm()
     assert rig.model.status().state == "off"
     assert rig.problems.standing() == []
 
@@ -510,14 +509,16 @@ async def test_a_key_file_that_everybody_can_read_is_told(
 
 async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
     bases = {"deepseek": model_server.base}
-    rig.plan = msgspec.structs.replace(rig.plan, bases=bases, models={"distil": ("deepseek/d",)})
+    rig.plan = msgspec.structs.replace(
+        rig.plan, api_bases=bases, models={"distil": ("deepseek/d",)}
+    )
     model_server.says(FACT)
     await rig.ask()
     assert KEY not in str(model_server.heard[0].headers)
 
 
 async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, base="http://192.0.2.1/v1")
+    rig.plan = msgspec.structs.replace(rig.plan, api_base="http://192.0.2.1/v1")
     error = await rig.refused()
     assert "cannot send a key over http://" in error.message
 
@@ -603,7 +604,7 @@ async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
 async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=150))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=150)
     model_server.usually = Saying(FACT, tokens=(140, 20))
     assert rig.model.available("distil")
     await rig.ask("a")
@@ -638,19 +639,19 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
 async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -> None:
     (tmp_path / "llm-usage.json").write_text("{")
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     (problem,) = problems.standing()
     assert (problem.code, problem.lasting) == ("model_usage_lost", False)
     assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
     (tmp_path / "llm-usage.json").unlink()
     (tmp_path / "llm-usage.json").mkdir()
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     assert "llm-usage.json: [Errno 21] Is a directory" in problems.standing()[0].message
 
 
 async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
-    model = build(Plan())
+    model = build(Llm())
     assert not model.available("distil")
     with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
         await model.ask(asked("x"), Fact)
@@ -706,7 +707,7 @@ async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
 async def test_an_endpoint_gets_no_key_and_costs_no_budget(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=1))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=1)
     model_server.usually = Saying(FACT)
     for number in range(2):
         await rig.ask(str(number), endpoint=model_server.base)
@@ -764,7 +765,7 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
     build: Any, model_server: ModelServer
 ) -> None:
     env = dict(os.environ) | {"OPENAI_API_KEY": KEY, "AWS_SECRET_ACCESS_KEY": "x", "TZ": "UTC"}
-    model = build(Plan(), env=env)
+    model = build(Llm(), env=env)
     model_server.says(FACT)
     await model.ask(asked("x"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -812,7 +813,7 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(
 async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(idle_seconds=0.1))
+    model = build(Llm(idle_seconds=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -838,7 +839,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(), patience=Patience(start=30.0, grace=0.1))
+    model = build(Llm(), patience=Patience(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -858,7 +859,9 @@ async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
 async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
     kills: int, through: str, build: Any, model_server: ModelServer
 ) -> None:
-    plan = Plan(model="openai/some-model", base=model_server.base, timeouts={"distil": 60.0})
+    plan = Llm(
+        model="openai/some-model", api_base=model_server.base, timeouts=ModelTimeouts(distil=60.0)
+    )
     model = build(plan)
     how = {"endpoint": model_server.plain} if through == "endpoint" else {}
     files = slowest = 0.0
@@ -909,7 +912,7 @@ async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
 async def test_closing_ends_the_process_and_whoever_waits(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan())
+    model = build(Llm())
     model_server.says(Saying(late=True))
     waiting = asyncio.create_task(model.ask(asked("a"), Fact, endpoint=model_server.plain))
     await arrived(model_server, 1)

@@ -15,25 +15,27 @@ from typing import Any
 import msgspec
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.importers.intake import Intake, Report
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.opening import Place
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
 MakeMemory = Callable[..., Memory]
 PAGE = 2048
 # Room for all memories of a test in the warm file.
-ROOMY = Rules(warm_max_bytes=1_000_000)
+ROOMY = Rules(warm=WarmLimits(max_kb=1000))
 # So little that most of them are in the archive, which no state file shows.
-CROWDED = Rules(warm_max_bytes=4_000)
+CROWDED = Rules(warm=WarmLimits(max_kb=4))
 
 
 async def filled(

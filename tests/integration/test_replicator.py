@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,6 @@ from thermocline.sync import (
     Replicator,
     State,
     SyncError,
-    Timing,
     TryLater,
     Waiting,
 )
@@ -40,7 +40,7 @@ class Running:
         remote: MemoryRemote,
         plan: Iterable[Fault],
         waiting: Waiting,
-        timing: Timing,
+        timing: SimpleNamespace,
     ) -> None:
         self.local = MemoryLocal(name, HybridClock(lambda: START))
         self.remote = FaultyRemote(remote, asyncio.sleep, plan)
@@ -94,8 +94,8 @@ async def run(remote: MemoryRemote) -> AsyncIterator[Callable[..., Running]]:
         waiting: Waiting | None = None,
         **seconds: float,
     ) -> Running:
-        given = {"urgent_seconds": NEVER, "change_seconds": NEVER, "poll_seconds": NEVER}
-        timing = Timing(**given | seconds)
+        given = {"critical_seconds": NEVER, "change_seconds": NEVER, "poll_seconds": NEVER}
+        timing = SimpleNamespace(**given | seconds)
         begun.append(Running(name, remote, plan, waiting or Waiting(instant=True), timing))
         return begun[-1]
 
@@ -111,7 +111,7 @@ def there(remote: MemoryRemote) -> set[str]:
 
 
 async def test_the_critical_state_is_sent_long_before_all_else(run, remote):
-    one = run(urgent_seconds=0.01)
+    one = run(critical_seconds=0.01)
     await one.idle()
     one.write("memory", "m1")
     one.write("hot", "identity/name")

@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (
@@ -23,7 +25,7 @@ from thermocline.daemon.store.documents import (
     TREE_FILE,
     WARM_FILE,
 )
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -133,7 +135,7 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
 async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     open_store: OpenStore, make_memory: MakeMemory
 ) -> None:
-    rules = Rules(warm_max_bytes=6_000)
+    rules = Rules(warm=WarmLimits(max_kb=6))
     store = await open_store(rules=rules)
     await store.write(lambda tx: memories.insert(tx, make_memory(0)))
     await store.flush_faces()
@@ -143,7 +145,7 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     await store.flush_faces()
     content = (store.place.folder / WARM_FILE).read_bytes()
     assert content.startswith(b'[{"')
-    assert len(content) <= rules.warm_max_bytes
+    assert len(content) <= rules.warm.max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
     assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.instructions import read_prompts
 from thermocline.daemon.llm.scripted import ScriptedModel
@@ -320,6 +321,20 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> N
     assert [(back[k].text, back[k].importance) for k in "ab"] == [
         (one.text, one.importance) for one in ALIKE
     ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "retired"),
+    [(Merging(similarity=0.95), 0), (Merging(max_cluster=2), 2), (Merging(), 3)],
+)
+async def test_the_configuration_says_how_alike_and_how_many_are_combined(
+    limits: Merging, retired: int, open_store: Callable[..., Any]
+) -> None:
+    rig = Rig(await open_store(now=lambda: NOW, rules=Rules(merging=limits)))
+    third = memory("c", "Ada keeps the spare key of the boat in the new shed", created_at=NOW - 40)
+    await rig.add(*ALIKE, third)
+    rig.says("merge", JOINED)
+    assert await rig.advice.join_similar(rig.store, None) == retired
 
 
 async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, metrics
@@ -17,7 +18,7 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
-from thermocline.daemon.store.transaction import Event, Rules, Transaction
+from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.daemon.store.writer import Committed, Writer
 from thermocline.sync import HybridClock, Stamp
 

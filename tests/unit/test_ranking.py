@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Weights
 from thermocline.daemon.memory.scoring import DAY, Scoring, score
 from thermocline.daemon.recall.pool import Entry, Pool
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
-from thermocline.daemon.recall.ranking import Weights, rank, rank_as, rank_by_tree
+from thermocline.daemon.recall.ranking import rank, rank_as, rank_by_tree
 from thermocline.daemon.recall.signals import WEIGHTS, Signals
 from thermocline.daemon.recall.tree_search import TreeHit
 

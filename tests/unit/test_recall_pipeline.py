@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Mode, Request, Tuning, recall
+from thermocline.daemon.recall.recall import Answer, Mode, Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()

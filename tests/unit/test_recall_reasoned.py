@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Request, Tuning, recall
+from thermocline.daemon.recall.recall import Answer, Request, recall
 from thermocline.daemon.recall.tree_search import Reasoned
 from thermocline.daemon.store.selecting import Filters
 
