@@ -10,7 +10,7 @@ from .database import PATIENCE_SECONDS, add_database, database_of, patience
 from .list import tell_rest
 from .memories import record, show_list
 from .options import FILTERS, add_options
-from .terminal import show_json
+from .terminal import show_answer, show_json
 
 
 def add_cold(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +38,13 @@ def run_cold(args: argparse.Namespace, client: Client) -> None:
     if database and args.offset:
         raise WrongUsage("--offset: not available with --db-url, which returns the best matches")
     if args.init:
-        made = client.cold_init(**database)
+        client.cold_init(**database)
         if args.json:
-            show_json(made)
+            show_answer(client.answered)
         else:
             print("the archive is ready")
     elif database:
-        found = client.cold_search(text_of(query), args.limit, **database)["results"]
+        found = client.cold_search(text_of(query), args.limit, **database).results
         if args.json:
             show_json([record(memory, "search_method", "relevance") for memory in found])
         else:
@@ -54,7 +54,7 @@ def run_cold(args: argparse.Namespace, client: Client) -> None:
     else:
         page = client.cold(text_of(query), args.limit, args.offset)
         if args.json:
-            show_json([record(memory) for memory in page["results"]])
+            show_json([record(memory) for memory in page.results])
         else:
-            show_list(page["results"])
-            tell_rest(len(page["results"]), page["total"], args.offset)
+            show_list(page.results)
+            tell_rest(len(page.results), page.total, args.offset)

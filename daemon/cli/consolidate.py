@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from msgspec import UNSET
+
+from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, say, stdin_once, whole
 from .database import add_database, database_of, synced
 from .memories import short
-from .terminal import ago, moment, number_of, show_json, show_rows, visible
+from .terminal import ago, moment, number_of, show_answer, show_rows, visible
 
 MODES: Final = ("quick", "daily", "monthly", "full")
 # A hundred thousand memories take a minute, and a model takes its time.
@@ -55,27 +57,27 @@ def run_consolidate(args: argparse.Namespace, client: Client) -> None:
     if not args.dry_run:
         synced(client, database)
     if args.json:
-        show_json(done)
+        show_answer(client.answered)
     else:
         _show_done(done)
     for name in ("ingest_error", "model_error"):
-        if trouble := done.get(name):
+        if trouble := getattr(done, name):
             say(visible(str(trouble)))
 
 
-def _show_done(done: Mapping[str, Any]) -> None:
-    rows = [(f"{done[name]:,}", words) for name, words in _LINES if done.get(name)]
+def _show_done(done: shapes.upkeep.Consolidated) -> None:
+    rows = [(f"{getattr(done, name):,}", words) for name, words in _LINES if getattr(done, name)]
     if rows:
         show_rows(rows)
-    elif not done.get("tree_changes"):
+    elif not done.tree_changes:
         print("nothing to do")
-    for change in done.get("tree_changes", []):
+    for change in done.tree_changes or ():
         print("tree:", visible(change))
-    how = "dry run, nothing changed," if done["dry_run"] else "done"
-    hot = f"; {done['promoted']:,} memories in the hot state" if "promoted" in done else ""
-    print(f"{done['mode']}: {how} in {done['took_ms'] / 1000:.1f} s{hot}")
-    if "report" in done:
-        print("report:", visible(done["report"]))
+    how = "dry run, nothing changed," if done.dry_run else "done"
+    hot = f"; {done.promoted:,} memories in the hot state" if done.promoted is not UNSET else ""
+    print(f"{done.mode}: {how} in {done.took_ms / 1000:.1f} s{hot}")
+    if done.report:
+        print("report:", visible(done.report))
 
 
 def add_ingest_daily(parser: argparse.ArgumentParser) -> None:
@@ -109,25 +111,25 @@ def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
     if not args.dry_run:
         synced(client, database)
     if args.json:
-        show_json(done)
+        show_answer(client.answered)
     else:
         _show_ingested(done)
-    for note in done["files"]:
-        if "why" in note:
-            say(visible(f"did not read {note['file']}: {note['why']}"))
-    if "model_error" in done:
-        say(visible(f"by rules, without a model: {done['model_error']}"))
+    for note in done.files:
+        if note.why:
+            say(visible(f"did not read {note.file}: {note.why}"))
+    if done.model_error:
+        say(visible(f"by rules, without a model: {done.model_error}"))
 
 
-def _show_ingested(done: Mapping[str, Any]) -> None:
+def _show_ingested(done: shapes.upkeep.Ingested) -> None:
     show_rows(
-        (short(fact.get("id", "")), f"{fact['importance']:.2f}", fact["category"], fact["text"])
-        for fact in done["facts"]
+        (short(fact.id or ""), f"{fact.importance:.2f}", fact.category, fact.text)
+        for fact in done.facts
     )
-    stored = "would store" if done["dry_run"] else "stored"
-    files = sum(note["status"] != "refused" for note in done["files"])
+    stored = "would store" if done.dry_run else "stored"
+    files = sum(note.status != "refused" for note in done.files)
     print(
-        f"{stored} {done['facts_stored']} of {done['facts_found']} facts"
+        f"{stored} {done.facts_stored} of {done.facts_found} facts"
         f" in {number_of(files, 'note', 'notes')}"
     )
 
@@ -143,17 +145,17 @@ def run_upkeep(args: argparse.Namespace, client: Client) -> None:
     """Show the schedule."""
     standing = client.upkeep()
     if args.json:
-        show_json(standing)
+        show_answer(client.answered)
         return
     now = time.time()
-    if standing["schedules"]:
-        head = ("run", f"times ({standing['zone']})", "last", "next", "")
-        show_rows([head, *(_row(schedule, now) for schedule in standing["schedules"])])
+    if standing.schedules:
+        head = ("run", f"times ({standing.zone})", "last", "next", "")
+        show_rows([head, *(_row(schedule, now) for schedule in standing.schedules)])
     else:
         print("nothing is scheduled: see upkeep.* in the configuration")
-    if running := standing["running"]:
-        done = f", {running['step']} done" if running["step"] else ""
-        print(f"running: {running['mode']}, started {ago(running['since'], now)}{visible(done)}")
+    if running := standing.running:
+        done = f", {running.step} done" if running.step else ""
+        print(f"running: {running.mode}, started {ago(running.since, now)}{visible(done)}")
 
 
 def _when(seconds: float | None) -> str:
@@ -165,13 +167,13 @@ def _when(seconds: float | None) -> str:
     return time.strftime("%b %d %H:%M" if this_year else "%b %d %H:%M %Y", local)
 
 
-def _row(schedule: Mapping[str, Any], now: float) -> tuple[str, ...]:
-    seconds, every = schedule["seconds"], schedule["every"]
+def _row(schedule: shapes.upkeep.Schedule, now: float) -> tuple[str, ...]:
+    seconds, every = schedule.seconds, schedule.every
     took = "" if seconds is None else f"took {seconds:.1f} s"
     return (
-        schedule["name"],
-        schedule["cron"] or ("" if every is None else f"every {every / 86_400:g} days"),
-        moment(schedule["last"], now),
-        "by hand" if schedule["next"] is None else _when(schedule["next"]),
-        f"FAILED: {schedule['error']}" if schedule["error"] else took,
+        schedule.name,
+        schedule.cron or ("" if every is None else f"every {every / 86_400:g} days"),
+        moment(schedule.last, now),
+        "by hand" if schedule.next is None else _when(schedule.next),
+        f"FAILED: {schedule.error}" if schedule.error else took,
     )

@@ -72,14 +72,14 @@ def synced(client: Client, database: dict[str, str], *, critical: bool = False) 
                 " set sync.url to replicate there"
             )
             return False
-        return client.sync(critical=critical)["synced"]
+        return client.sync(critical=critical).synced
     except ClientError as error:
         say(visible(f"done here, but not in the database: {error}"))
         return False
 
 
 def _is_replica(client: Client, database: dict[str, Any]) -> bool:
-    own, named = client.sync_status()["url"], database["url"]
+    own, named = client.sync_status().url, database["url"]
     return bool(own) and _plain(own) == _plain(named)
 
 

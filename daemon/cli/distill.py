@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, say, text_in, text_of, whole
 from .database import PATIENCE_SECONDS
@@ -49,19 +51,21 @@ def run_distill(args: argparse.Namespace, client: Client) -> None:
     """Distil one text or several."""
     texts = _texts(args)
     body = _wish(args)
-    results: list[dict[str, Any]] = []
+    results: list[shapes.distill.DistilledText] = []
+    answers: list[dict[str, Any]] = []
     client.timeout = PATIENCE_SECONDS
     if args.llm and not args.llm_endpoint:
         body |= stand_in(client)
     for start in range(0, len(texts), _MOST_TEXTS):
         some = [text for _, text in texts[start : start + _MOST_TEXTS]]
-        results += client.distill_all(some, **body)
+        results += client.distill_all(some, **body).results
+        answers += json.loads(client.answered)["results"]
     if args.json:
-        _show_json(texts, results)
+        _show_json(texts, answers)
     else:
         for (name, _), result in zip(texts, results, strict=True):
             _show(name if len(texts) > 1 else "", result)
-    for why in dict.fromkeys(result["why"] for result in results if "why" in result):
+    for why in dict.fromkeys(result.why for result in results if result.why):
         say(visible(f"by rules, without a model: {why}"))
 
 
@@ -101,24 +105,24 @@ def _show_json(texts: Sequence[tuple[str, str]], results: Sequence[Mapping[str, 
     show_json(named[0] if len(named) == 1 else named)
 
 
-def _show(name: str, result: Mapping[str, Any]) -> None:
+def _show(name: str, result: shapes.distill.DistilledText) -> None:
     if name:
         print(visible(f"{name}:"))
-    for fact in result.get("facts", [result["distilled"]]):
+    for fact in result.facts or [result.distilled]:
         show_rows(_rows(fact))
-    sizes = f"{result['original_size']} to {result['distilled_size']} bytes"
-    told = [("mode", result["mode"]), ("size", sizes)]
-    if "core_summary" in result:
-        told.append(("summary", result["core_summary"]))
+    sizes = f"{result.original_size} to {result.distilled_size} bytes"
+    told = [("mode", result.mode), ("size", sizes)]
+    if result.core_summary:
+        told.append(("summary", result.core_summary))
     show_rows(told)
-    for stored in result.get("stored", ()):
-        how = "already stored as" if stored["duplicate"] else "stored"
-        print(how, short(stored["id"]), "in", visible(stored["category"]))
+    for stored in result.stored or ():
+        how = "already stored as" if stored.duplicate else "stored"
+        print(how, short(stored.id), "in", visible(stored.category))
 
 
-def _rows(fact: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows = [("fact", str(fact["fact"]))]
-    rows += [(name, ", ".join(fact[name])) for name in _LISTS if fact[name]]
-    if fact["emotion"] != "neutral":
-        rows.append(("emotion", fact["emotion"]))
-    return [*rows, ("outcome", fact["outcome"])]
+def _rows(fact: shapes.distill.Distilled) -> list[tuple[str, str]]:
+    rows = [("fact", fact.fact)]
+    rows += [(name, ", ".join(getattr(fact, name))) for name in _LISTS if getattr(fact, name)]
+    if fact.emotion != "neutral":
+        rows.append(("emotion", fact.emotion))
+    return [*rows, ("outcome", fact.outcome)]

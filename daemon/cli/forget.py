@@ -8,7 +8,7 @@ from ..client import ApiError, Client
 from .arguments import WrongUsage, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS
 from .memories import headline, short
-from .terminal import number_of, show_json, show_rows, visible
+from .terminal import number_of, show_answer, show_json, show_rows, visible
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -67,10 +67,10 @@ def _forget_each(args: argparse.Namespace, client: Client) -> int:
                 say(visible(str(error)))
             continue
         if args.json:
-            show_json(deleted, one_line=True)
+            show_answer(client.answered, one_line=True)
             continue
-        print("forgot", short(visible(deleted.get("id", memory_id))))
-        for back in deleted.get("unmerged", ()):
+        print("forgot", short(visible(deleted.id)))
+        for back in deleted.unmerged or ():
             print(short(visible(back)), "was merged into it, and is restored")
     return code
 
@@ -80,19 +80,17 @@ def _forget_matching(args: argparse.Namespace, client: Client) -> None:
     query = None if args.query is None else text_of(args.query)
     found = client.forget_matching(category=args.category, query=query, dry_run=not args.yes)
     if args.json:
-        show_json(found)
+        show_answer(client.answered)
         return
-    count = number_of(found["total"], "memory", "memories")
-    if found["forgotten"]:
+    count = number_of(found.total, "memory", "memories")
+    if found.forgotten:
         print(f"forgot {count}")
         return
     print(f"would forget {count}")
-    show_rows(
-        (short(memory["id"]), memory["category"], headline(memory)) for memory in found["results"]
-    )
-    if (more := found["total"] - len(found["results"])) > 0:
+    show_rows((short(memory.id), memory.category, headline(memory)) for memory in found.results)
+    if (more := found.total - len(found.results)) > 0:
         print(f"and {more} more")
-    if found["total"]:
+    if found.total:
         say("nothing is deleted yet: add --yes")
 
 
@@ -100,15 +98,15 @@ def _forget_agent(args: argparse.Namespace) -> None:
     with Client(args.socket, None, PATIENCE_SECONDS) as client:
         told = client.forget_agent(args.agent, dry_run=not args.yes)
     if args.json:
-        show_json(told)
+        show_answer(client.answered)
         return
-    memories = number_of(told["memories"], "memory", "memories")
-    pairs = number_of(told["key_values"], "key-value pair", "key-value pairs")
-    verb = "forgot" if told["forgotten"] else "would forget"
-    print(f"{verb} the agent '{visible(told['id'])}': {memories}, {pairs}, its folder")
-    if told["workspace"] is not None:
-        print(f"its workspace is kept: {visible(told['workspace'])}")
-    if not told["forgotten"]:
+    memories = number_of(told.memories, "memory", "memories")
+    pairs = number_of(told.key_values, "key-value pair", "key-value pairs")
+    verb = "forgot" if told.forgotten else "would forget"
+    print(f"{verb} the agent '{visible(told.id)}': {memories}, {pairs}, its folder")
+    if told.workspace is not None:
+        print(f"its workspace is kept: {visible(told.workspace)}")
+    if not told.forgotten:
         say("nothing is deleted yet: add --yes")
-    elif told["replica"] == "behind":
-        say(visible(f"the agent is still on the replica, which was not reached: {told['why']}"))
+    elif told.replica == "behind":
+        say(visible(f"the agent is still on the replica, which was not reached: {told.why}"))

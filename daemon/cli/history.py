@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Mapping
 from typing import Any
 
+from .. import shapes
 from ..client import Client
 from .arguments import whole
 from .memories import short
 from .options import refuse
-from .terminal import ago, cut, show_json, show_rows, visible
+from .terminal import ago, cut, show_answer, show_rows, visible
 
 _KIND_HELP = "what ID is: memory (default), pair, hot, category or note"
 _LONGEST_VALUE = 60
@@ -32,26 +32,26 @@ def run_history(args: argparse.Namespace, client: Client) -> None:
     """Show the versions, the latest first."""
     versions = client.history(args.id, kind=args.kind, conflicts=args.conflicts, limit=args.limit)
     if args.json:
-        show_json(versions)
+        show_answer(client.answered)
         return
     now = time.time()
     show_rows(
         (
-            str(one["number"]),
-            ago(one["at"], now),
-            one["why"] or "edited",
-            visible(one["writer"]) or f"on {one['device'][:8]}",
-            f"{one['kind']} {short(visible(one['id']))}",
+            str(one.number),
+            ago(one.at, now),
+            one.why or "edited",
+            visible(one.writer) or f"on {one.device[:8]}",
+            f"{one.kind} {short(visible(one.id))}",
             _replaced(one),
         )
-        for one in versions["results"]
+        for one in versions.results
     )
 
 
-def _replaced(version: Mapping[str, Any]) -> str:
+def _replaced(version: shapes.history.VersionView) -> str:
     """The fields that were replaced after this version, with the values that they had."""
-    data = version["data"]
-    return "; ".join(f"{name}: {_value(data.get(name))}" for name in version["replaced"])
+    data = version.data
+    return "; ".join(f"{name}: {_value(data.get(name))}" for name in version.replaced)
 
 
 def _value(value: Any) -> str:
@@ -82,10 +82,10 @@ def run_undo(args: argparse.Namespace, client: Client) -> None:
     wish = {name: value for name, value in wish.items() if value is not None}
     undone = client.undo(**wish, kind=args.kind, dry_run=args.dry_run)
     if args.json:
-        show_json(undone)
+        show_answer(client.answered)
         return
-    verb = "put back" if undone["done"] else "would put back"
-    for row in undone["results"]:
-        print(f"{verb} {row['kind']} {short(visible(row['id']))}")
-    if not undone["results"]:
+    verb = "put back" if undone.done else "would put back"
+    for row in undone.results:
+        print(f"{verb} {row.kind} {short(visible(row.id))}")
+    if not undone.results:
         print("nothing to put back")

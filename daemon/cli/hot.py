@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any, Final
+import json
+from typing import Final
 
 from ..client import Client
 from .arguments import json_of, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
-from .terminal import show_json, size, visible
+from .terminal import show_answer, show_json, size, visible
 
 _KEYS: Final = "identity, owner_profile, lesson, event, task or project"
 
@@ -42,28 +42,27 @@ def run_hot(args: argparse.Namespace, client: Client) -> None:
     database = database_of(args)
     client.timeout = patience(database)
     if args.update:
-        updated = client.hot_update(key, value)
-        _changed(client, updated, f"updated {key}", database, as_json=args.json)
+        client.hot_update(key, value)
+        _changed(client, f"updated {key}", database, as_json=args.json)
     elif args.remove:
-        removed = client.hot_remove(*args.remove)
+        client.hot_remove(*args.remove)
         key, name = args.remove
-        _changed(client, removed, f"removed {name} from {key}", database, as_json=args.json)
+        _changed(client, f"removed {name} from {key}", database, as_json=args.json)
     elif args.rebuild:
         rebuilt = client.hot_rebuild()
         if args.json:
-            show_json(rebuilt)
+            show_answer(client.answered)
         else:
-            sizes = f"({size(rebuilt['size_bytes'])} of {size(rebuilt['max_bytes'])})"
-            print("wrote", visible(rebuilt["output"]), sizes)
+            sizes = f"({size(rebuilt.size_bytes)} of {size(rebuilt.max_bytes)})"
+            print("wrote", visible(rebuilt.output), sizes)
     elif args.json:
-        show_json(client.hot()["state"])
+        show_json(client.hot().state)
     else:
         print(visible(client.hot_markdown(), keep="\n\t").rstrip("\n"))
 
 
-def _changed(
-    client: Client, answer: Mapping[str, Any], told: str, database: dict[str, str], *, as_json: bool
-) -> None:
+def _changed(client: Client, told: str, database: dict[str, str], *, as_json: bool) -> None:
+    answer = json.loads(client.answered)
     done = {"cold_synced": synced(client, database, critical=True)} if database else {}
     if as_json:
         show_json({**answer, **done})

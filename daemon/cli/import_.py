@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
 from pathlib import Path
 from typing import Any, Final
 
+from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, decoded, read_stdin, say
 from .database import PATIENCE_SECONDS, token_of
@@ -48,12 +49,14 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
         wish["format"] = args.format
     client.timeout = PATIENCE_SECONDS
     answers = {args.agent or "": client.import_(**wish)}
+    raw = {args.agent or "": json.loads(client.answered)}
     if args.agent is None:
-        for agent in [other["agent"] for other in answers[""]["others"]]:
+        for agent in [other.agent for other in answers[""].others]:
             with Client(args.socket, agent, PATIENCE_SECONDS) as another:
                 answers[agent] = another.import_(**wish)
+                raw[agent] = json.loads(another.answered)
     if args.json:
-        show_json(answers[args.agent or ""] if len(answers) == 1 else {"agents": answers})
+        show_json(raw[args.agent or ""] if len(raw) == 1 else {"agents": raw})
         return
     for agent, answer in answers.items():
         _show(agent if len(answers) > 1 else "", answer)
@@ -83,22 +86,22 @@ def _file(given: str) -> dict[str, Any]:
     }
 
 
-def _show(agent: str, answer: Mapping[str, Any]) -> None:
+def _show(agent: str, answer: shapes.imports.Imported) -> None:
     of = f"{agent}: " if agent else ""
-    for one in answer["read"]:
-        what = one.get("file") or one.get("table")
-        print(f"{of}read {visible(what)}: {one['entries']:,} entries")
-    would = "would store" if answer["dry_run"] else "stored"
-    print(f"{of}{would}: {_counted(answer['stored']) or 'nothing new'}")
-    if answer["skipped"]:
-        print(f"{of}skipped: {_counted(answer['skipped'])}")
-    for line in answer["left_out"][:_NAMED]:
+    for one in answer.read:
+        what = one.file or one.table or ""
+        print(f"{of}read {visible(what)}: {one.entries:,} entries")
+    would = "would store" if answer.dry_run else "stored"
+    print(f"{of}{would}: {_counted(answer.stored) or 'nothing new'}")
+    if answer.skipped:
+        print(f"{of}skipped: {_counted(answer.skipped)}")
+    for line in answer.left_out[:_NAMED]:
         say(f"left out: {visible(line)}")
-    if len(answer["left_out"]) > _NAMED:
-        say(f"left out: {len(answer['left_out']) - _NAMED:,} more; --json shows them")
-    for other in answer["others"] if agent or answer["others"] else ():
+    if len(answer.left_out) > _NAMED:
+        say(f"left out: {len(answer.left_out) - _NAMED:,} more; --json shows them")
+    for other in answer.others if agent or answer.others else ():
         if not agent:
-            say(f"agent {other['agent']} is there too: give --agent-id {other['agent']}")
+            say(f"agent {other.agent} is there too: give --agent-id {other.agent}")
 
 
 def _counted(counts: dict[str, int]) -> str:

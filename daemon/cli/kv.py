@@ -10,7 +10,7 @@ from ..client import Client
 from .arguments import text_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
-from .terminal import moment, show_json, show_rows, show_text, visible
+from .terminal import moment, show_answer, show_rows, show_text, visible
 
 _ACTIONS = ("list", "get", "set", "delete")
 
@@ -40,11 +40,11 @@ def run_kv(args: argparse.Namespace, client: Client) -> None:
     if action == "list":
         pairs = client.kv_list(key or "", args.limit, args.offset)
         if args.json:
-            show_json(pairs)
+            show_answer(client.answered)
             return
         now = time.time()
-        show_rows((p["key"], moment(p["updated_at"], now), p["value"]) for p in pairs["results"])
-        tell_rest(len(pairs["results"]), pairs["total"], args.offset)
+        show_rows((p.key, moment(p.updated_at, now), p.value) for p in pairs.results)
+        tell_rest(len(pairs.results), pairs.total, args.offset)
         return
     answer: Any
     if action == "get":
@@ -54,8 +54,8 @@ def run_kv(args: argparse.Namespace, client: Client) -> None:
     else:
         answer = client.kv_delete(key)
     if args.json:
-        show_json(answer)
+        show_answer(client.answered)
     elif action == "get":
-        show_text(answer["value"])
+        show_text(answer.value)
     else:
         print("set" if action == "set" else "deleted", visible(key))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
+from .. import shapes
 from ..client import Client
-from .arguments import one_text, say, whole
-from .memories import record, show_list, show_one
+from .arguments import one_text, say
+from .memories import headline, record, short, show_list, show_one
 from .options import FILTERS, add_options, given
-from .terminal import show_json
-
-_FILTERS: Final = (
-    "limit", "offset", "order", "types", "events", "category", "tags", "url", "actor", "group",
-    "source", "archived", "tier", "since", "until", "min_importance", "include",
-)  # fmt: skip
+from .terminal import show_answer, show_json, show_rows, visible
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +21,7 @@ def run_get(args: argparse.Namespace, client: Client) -> None:
     """Show all of a memory."""
     memory = client.get(args.id)
     if args.json:
-        show_json(memory)
+        show_answer(client.answered)
     else:
         show_one(memory)
 
@@ -34,18 +29,18 @@ def run_get(args: argparse.Namespace, client: Client) -> None:
 def add_list(parser: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     limit = {"help": "maximum number of results (default 50)"}
-    add_options(parser, FILTERS, _FILTERS, limit=limit)
+    add_options(parser, FILTERS, shapes.memory.ListQuery.__struct_fields__, limit=limit)
     parser.epilog = "example:\n  thermocline list --category projects --tag urgent --order score"
 
 
 def run_list(args: argparse.Namespace, client: Client) -> None:
     """List memories, a line each."""
-    page = client.list(**given(args, _FILTERS))
+    page = client.list(**given(args, shapes.memory.ListQuery.__struct_fields__))
     if args.json:
-        show_json(page)
+        show_answer(client.answered)
     else:
-        show_list(page["results"])
-        tell_rest(len(page["results"]), page["total"], args.offset or 0)
+        show_list(page.results)
+        tell_rest(len(page.results), page.total, args.offset or 0)
 
 
 def tell_rest(shown: int, total: int, offset: int) -> None:
@@ -58,17 +53,20 @@ def tell_rest(shown: int, total: int, offset: int) -> None:
 
 def add_search_url(parser: argparse.ArgumentParser) -> None:
     """Add the options of `search-url`."""
-    parser.add_argument("words", nargs="?", metavar="URL", help="part of it, in any case")
-    parser.add_argument("--url", metavar="URL", help="the same, in place of the first word")
-    parser.add_argument(
-        "--limit", type=whole, default=5, metavar="N", help="maximum number of results (default 5)"
-    )
+    add = parser.add_argument
+    add("words", nargs="?", metavar="URL", help="part of it, in any case; default: list all URLs")
+    add("--url", metavar="URL", help="the same, in place of the first word")
+    limit = {"help": "maximum number of results (default 5, of all URLs 50)"}
+    add_options(parser, FILTERS, ("limit",), limit=limit)
 
 
 def run_search_url(args: argparse.Namespace, client: Client) -> None:
-    """Find the memories that mention a URL, the highest score first."""
+    """Find the memories that mention a URL, or list all URLs, the highest score first."""
+    if args.words is None and args.url is None:
+        _list_urls(args, client)
+        return
     url = one_text(args.words, args.url, "--url")
-    found = client.search_url(url, args.limit)
+    found = client.search_url(url, 5 if args.limit is None else args.limit)
     if args.json:
         results = [record(memory) for memory in found]
         show_json({"query": url, "results_count": len(results), "results": results})
@@ -76,3 +74,21 @@ def run_search_url(args: argparse.Namespace, client: Client) -> None:
         show_list(found)
     else:
         say("nothing found")
+
+
+def _list_urls(args: argparse.Namespace, client: Client) -> None:
+    page = client.urls(50 if args.limit is None else args.limit)
+    if args.json:
+        show_answer(client.answered)
+        return
+    for url in page.results:
+        print(visible(url.url))
+        show_rows(
+            (f"  {short(memory.id)}", memory.category, headline(memory)) for memory in url.memories
+        )
+        if (more := url.count - len(url.memories)) > 0:
+            print(f"  and {more:,} more")
+    if len(page.results) < page.total:
+        say(f"{len(page.results)} of {page.total} URLs; --limit shows more")
+    elif not page.results:
+        say("no memory mentions a URL")

@@ -8,7 +8,7 @@ from typing import Final
 from ..client import Client
 from .database import PATIENCE_SECONDS
 from .memories import short
-from .terminal import show_json, show_rows, visible
+from .terminal import show_answer, show_rows, visible
 
 _DOES: Final = {"duplicate": "merged into", "contradiction": "superseded by"}
 
@@ -28,10 +28,10 @@ def run_merge(args: argparse.Namespace, client: Client) -> None:
     """Merge the two."""
     merged = client.merge(args.id, args.into)
     if args.json:
-        show_json(merged)
+        show_answer(client.answered)
     else:
-        retired, kept = (short(visible(merged[one]["id"])) for one in ("retired", "kept"))
-        print("merged", retired, "into", kept)
+        retired, kept = merged.retired.id, merged.kept.id
+        print("merged", short(visible(retired)), "into", short(visible(kept)))
 
 
 def add_unmerge(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +43,11 @@ def run_unmerge(args: argparse.Namespace, client: Client) -> None:
     """Undo a merge."""
     unmerged = client.unmerge(args.id)
     if args.json:
-        show_json(unmerged)
+        show_answer(client.answered)
         return
-    kept = unmerged["kept"]
-    origin = f" from {short(visible(kept['id']))}" if kept else ""
-    print(f"unmerged {short(visible(unmerged['restored']['id']))}{origin}")
+    kept = unmerged.kept
+    origin = f" from {short(visible(kept.id))}" if kept else ""
+    print(f"unmerged {short(visible(unmerged.restored.id))}{origin}")
 
 
 def add_tidy(parser: argparse.ArgumentParser) -> None:
@@ -67,23 +67,23 @@ def run_tidy(args: argparse.Namespace, client: Client) -> None:
     client.timeout = PATIENCE_SECONDS
     tidied = client.tidy(dry_run=args.dry_run)
     if args.json:
-        show_json(tidied)
+        show_answer(client.answered)
         return
     show_rows(
         (
-            short(pair["older"]),
-            _DOES[pair["relation"]],
-            short(pair["newer"]),
-            f"{pair['older_text']} | {pair['newer_text']} ({'; '.join(pair['reasons'])})",
+            short(pair.older),
+            _DOES[pair.relation],
+            short(pair.newer),
+            f"{pair.older_text} | {pair.newer_text} ({'; '.join(pair.reasons)})",
         )
-        for pair in tidied["pairs"]
+        for pair in tidied.pairs
     )
-    named, counted = len(tidied["pairs"]), tidied["merged"] + tidied["superseded"]
+    named, counted = len(tidied.pairs), tidied.merged + tidied.superseded
     if named < counted:
         print(f"and {counted - named} more")
     print(
-        f"{'would merge' if args.dry_run else 'merged'} {tidied['merged']}, "
-        f"supersede{'' if args.dry_run else 'd'} {tidied['superseded']}, "
-        f"archive{'' if args.dry_run else 'd'} {tidied['archived']} "
-        f"of {tidied['examined']} memories"
+        f"{'would merge' if args.dry_run else 'merged'} {tidied.merged}, "
+        f"supersede{'' if args.dry_run else 'd'} {tidied.superseded}, "
+        f"archive{'' if args.dry_run else 'd'} {tidied.archived} "
+        f"of {tidied.examined} memories"
     )

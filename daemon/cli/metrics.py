@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from .. import shapes
 from ..client import Client
 from .terminal import moment, show_json, show_rows, size
 
@@ -27,17 +28,20 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 def run_metrics(args: argparse.Namespace, client: Client) -> None:
     """Show the agent's and the daemon's metrics, a report or a comparison."""
     if args.report:
-        answer: Any = client.stats()
+        stats = client.stats()
+        if not args.json:
+            _show_report(stats)
+            return
     elif args.trend:
-        answer = client.metrics_history()["trend"]
+        trend = client.metrics_history().trend
+        if not args.json:
+            _show_trend(trend)
+            return
     else:
-        answer = client.metrics()
+        client.metrics()
+    answer = json.loads(client.answered)
     if args.json:
-        show_json(answer)
-    elif args.report:
-        _show_report(answer)
-    elif args.trend:
-        _show_trend(answer)
+        show_json(answer["trend"] if args.trend else answer)
     else:
         show_rows(_rows(answer, ""))
 
@@ -60,48 +64,48 @@ def _value(name: str, value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _show_report(stats: Mapping[str, Any]) -> None:
-    hot, warm, tree = stats["hot"], stats["warm"], stats["tree"]
+def _show_report(stats: shapes.stats.Stats) -> None:
+    hot, warm, tree = stats.hot, stats.warm, stats.tree
     show_rows(
         [
-            _bar("hot state", hot["size_bytes"], hot["max_bytes"]),
-            _bar("warm", warm["size_bytes"], warm["max_kb"] * 1024),
-            _bar("tree", tree["nodes"], tree["max_nodes"], unit="nodes"),
+            _bar("hot state", hot.size_bytes, hot.max_bytes),
+            _bar("warm", warm.size_bytes, warm.max_kb * 1024),
+            _bar("tree", tree.nodes, tree.max_nodes, unit="nodes"),
         ]
     )
     print()
-    counted = stats["metrics"]
+    counted = stats.metrics
     show_rows(
         [
-            ("warm memories", f"{warm['count']:,}"),
-            ("archived", f"{stats['cold']['count']:,}"),
-            ("stored so far", f"{counted['total_stored']:,}"),
-            ("archived so far", f"{counted['total_evicted']:,}"),
-            ("recalled so far", f"{counted['total_retrieved']:,}"),
+            ("warm memories", f"{warm.count:,}"),
+            ("archived", f"{stats.cold.count:,}"),
+            ("stored so far", f"{counted.total_stored:,}"),
+            ("archived so far", f"{counted.total_evicted:,}"),
+            ("recalled so far", f"{counted.total_retrieved:,}"),
             *(
-                ("most in" if number == 0 else "", f"{top['category']} ({top['count']:,})")
-                for number, top in enumerate(warm["top_categories"])
+                ("most in" if number == 0 else "", f"{top.category} ({top.count:,})")
+                for number, top in enumerate(warm.top_categories)
             ),
         ]
     )
 
 
-def _show_trend(trend: Mapping[str, Any] | None) -> None:
+def _show_trend(trend: shapes.stats.Trend | None) -> None:
     if trend is None:
         print("nothing is recorded yet: upkeep records each day")
         return
-    print(f"the week until {trend['until']}: {trend['days']} of 7 days are recorded")
-    show_rows([("", "average", "before", "change"), *_compared(trend["numbers"])])
+    print(f"the week until {trend.until}: {trend.days} of 7 days are recorded")
+    show_rows([("", "average", "before", "change"), *_compared(trend.numbers)])
 
 
-def _compared(numbers: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _compared(numbers: Mapping[str, shapes.stats.Compared]) -> Iterator[tuple[str, ...]]:
     for name, compared in numbers.items():
-        delta = compared["delta"]
+        delta = compared.delta
         sign = "" if delta is None else "+" if delta > 0 else "-" if delta < 0 else ""
         yield (
             name.replace("_", " "),
-            _shown(name, compared["average"]),
-            "" if compared["before"] is None else _shown(name, compared["before"]),
+            _shown(name, compared.average),
+            "" if compared.before is None else _shown(name, compared.before),
             "" if delta is None else sign + _shown(name, abs(delta)),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any, Final
 
 from ..client import Client
@@ -26,17 +27,18 @@ def run_validate(args: argparse.Namespace, client: Client) -> int:
     body: dict[str, Any] = {}
     if args.file is not None:
         body = {"text": text_in(args.file), "file": args.file}
-    found: dict[str, Any] = client.validate(**body)
+    found = client.validate(**body)
     if args.json:
-        show_json({name: value for name, value in found.items() if name != "omissions"})
+        answer = json.loads(client.answered)
+        show_json({name: value for name, value in answer.items() if name != "omissions"})
     else:
-        name = visible(found["file"] or "the text")
-        for omission in found.get("omissions", []):
-            print(f"{name}:{omission['line']}: {visible(omission['message'])}")
-            print(f"  {visible(omission['suggestion'])}")
-        if "message" in found:
-            print(f"{name}: {visible(found['message'])}")
-    return min(int(found.get("warnings_count", 0)), _MOST_EXIT)
+        name = visible(found.file or "the text")
+        for omission in found.omissions or ():
+            print(f"{name}:{omission.line}: {visible(omission.message)}")
+            print(f"  {visible(omission.suggestion)}")
+        if found.message:
+            print(f"{name}: {visible(found.message)}")
+    return min(found.warnings_count or 0, _MOST_EXIT)
 
 
 def add_extract_metadata(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +52,7 @@ def run_extract_metadata(args: argparse.Namespace, client: Client) -> None:
     """Extract them; nothing is stored."""
     found = client.metadata(text_in(args.file))
     if args.json:
-        show_json({"file": args.file, **found})
+        show_json({"file": args.file, **json.loads(client.answered)})
     else:
         kinds = ("urls", "commands", "paths")
-        show_rows((kind[:-1], one) for kind in kinds for one in found["metadata"][kind])  # type: ignore[literal-required]
+        show_rows((kind[:-1], one) for kind in kinds for one in getattr(found.metadata, kind))

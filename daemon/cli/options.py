@@ -64,9 +64,15 @@ FILTERS: Final[Table] = {
     "offset": _row("--offset", type=whole, metavar="N", help="number of results to skip"),
     "max_tokens": _row("--max-tokens", type=whole, metavar="N", help="of 4 characters each"),
     "order": _row("--order", choices=("newest", "oldest", "score", "importance")),
-    "types": _row("--type", choices=TYPES, help="may be repeated", **_REPEATED),
-    "events": _row("--event", metavar="NAME", help="may be repeated", **_REPEATED),
-    "tags": _row("--tag", metavar="TAG", help="repeated: all of them", **_REPEATED),
+    **dict.fromkeys(
+        ("types", "type"), _row("--type", choices=TYPES, help="may be repeated", **_REPEATED)
+    ),
+    **dict.fromkeys(
+        ("events", "event"), _row("--event", metavar="NAME", help="may be repeated", **_REPEATED)
+    ),
+    **dict.fromkeys(
+        ("tags", "tag"), _row("--tag", metavar="TAG", help="repeated: all of them", **_REPEATED)
+    ),
     "category": _row("--category", metavar="PATH", help="this category and those below it"),
     "url": _row("--url", metavar="PART", help="part of a URL that it mentions"),
     "tier": _row("--tier", choices=TIERS),

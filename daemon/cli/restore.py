@@ -6,17 +6,18 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from .. import shapes
 from ..client import Client
 from ..runtime.places import default_state_dir
 from .arguments import number, say
 from .backup import kind_of
 from .database import token_of
 from .options import DATABASE, add_options, refuse
-from .terminal import moment, number_of, show_json, show_rows, size, span, visible
+from .terminal import moment, number_of, show_answer, show_json, show_rows, size, span, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..restore.join import AgentRestored, Measured, Outcome, Wish
@@ -117,7 +118,7 @@ def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
     if wish.dry_run:
         measured = command.measure(wish)
         if as_json:
-            show_json({"dry_run": True, "agents": [_builtins(each) for each in measured]})
+            show_json({"dry_run": True, "agents": measured})
         else:
             _show_measured(measured)
         return 0
@@ -153,7 +154,7 @@ def _from_file(wish: Wish, *, as_json: bool) -> int:
 
     restored = command.from_file(wish, say)
     if as_json:
-        show_json(_builtins(restored))
+        show_json(restored)
     else:
         show_rows(_rows_of_file(restored))
         if not restored.dry_run:
@@ -167,21 +168,21 @@ def _verify(args: argparse.Namespace, client: Client) -> int:
     client.timeout = _PATIENCE_SECONDS
     found = client.verify()
     if args.json:
-        show_json(found)
+        show_answer(client.answered)
     else:
         print(_told(found))
-        for fault in found["faults"]:
+        for fault in found.faults:
             say(visible(fault))
-    return 0 if found["verified"] else 1
+    return 0 if found.verified else 1
 
 
-def _told(found: Mapping[str, Any]) -> str:
-    took = f"in {span(found['seconds'])}" if found["seconds"] >= 1 else "at once"
-    if found["verified"]:
-        return f"verified {took}: the replica has all {found['rows']:,} rows, unchanged"
+def _told(found: shapes.restore.Verification) -> str:
+    took = f"in {span(found.seconds)}" if found.seconds >= 1 else "at once"
+    if found.verified:
+        return f"verified {took}: the replica has all {found.rows:,} rows, unchanged"
     return (
-        f"NOT verified: {found['missing']:,} rows missing, {found['different']:,} different, "
-        f"{found['extra']:,} too many, of {found['rows']:,}"
+        f"NOT verified: {found.missing:,} rows missing, {found.different:,} different, "
+        f"{found.extra:,} too many, of {found.rows:,}"
     )
 
 
@@ -237,12 +238,6 @@ def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
     return {
-        "restored": [_builtins(each) for each in outcome.restored],
+        "restored": outcome.restored,
         "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
     }
-
-
-def _builtins(value: object) -> object:
-    import msgspec  # noqa: PLC0415 - loaded by now, and not by the other verbs
-
-    return msgspec.to_builtins(value)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
@@ -17,10 +18,6 @@ from .options import FILTERS, add_options, given
 from .terminal import moment, show_json, show_rows, visible
 
 _ANSWER: Final = ("limit", "max_tokens")
-_FILTERS: Final = (
-    "types", "events", "tags", "category", "tier", "source", "actor", "group", "since", "until",
-    "min_importance", "include",
-)  # fmt: skip
 _RANKING: Final = ("mode", "preset", "weights", "now")
 
 
@@ -39,7 +36,8 @@ def add_retrieve(parser: argparse.ArgumentParser) -> None:
         help="as --mode llm; if no model is configured, with a model server on this device",
     )
     add("--llm-endpoint", metavar="URL", help="the same, with the model at this address")
-    add_options(parser.add_argument_group("filters"), FILTERS, _FILTERS)
+    filters = {*shapes.recall.RecallBody.__struct_fields__} - {*_ANSWER, *_RANKING}
+    add_options(parser.add_argument_group("filters"), FILTERS, filters)
     add_options(parser.add_argument_group("ranking"), FILTERS, _RANKING)
     add_database(parser)
     parser.epilog = 'example:\n  thermocline retrieve "what does Ana drink?" --limit 3 --explain'
@@ -50,26 +48,27 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
     text = one_text(args.words, args.query, "--query")
     stdin_once(text, args.token_file)
     query, database = text_of(text), database_of(args)
-    options = given(args, (*_ANSWER, *_FILTERS, *_RANKING)) | _model_of(args)
+    fields = {*shapes.recall.RecallBody.__struct_fields__} & {*FILTERS}
+    options = given(args, fields) | _model_of(args)
     # The model's process may have to start first.
     client.timeout = PATIENCE_SECONDS if "mode" in options else patience(database)
 
-    def search(more: Mapping[str, Any]) -> Any:
+    def search(more: Mapping[str, Any]) -> shapes.recall.Recalled:
         wanted = {**options, **more, "explain": args.explain, "reinforce": not args.no_reinforce}
         return client.recall(query, **wanted)
 
     by_any = args.llm and not args.llm_endpoint
     recall = with_stand_in(client, search) if by_any else search({})
     synced(client, database)
-    if why := (recall.get("llm") or {}).get("why"):
-        say(visible(f"by keywords, without a model: {why}"))
+    if recall.llm and recall.llm.why:
+        say(visible(f"by keywords, without a model: {recall.llm.why}"))
     if args.json:
         extra = ("search_method", "relevance", "parts")
-        show_json([record(found, *extra) for found in recall["results"]])
+        show_json([record(found, *extra) for found in recall.results])
     else:
         _show(recall, explain=args.explain)
-    if not recall["results"] and not recall.get("key_values"):
-        say(recall.get("why") or "nothing found")
+    if not recall.results and not recall.key_values:
+        say(recall.why or "nothing found")
 
 
 def _model_of(args: argparse.Namespace) -> dict[str, str]:
@@ -86,41 +85,41 @@ def _model_of(args: argparse.Namespace) -> dict[str, str]:
     return options | ({"llm_endpoint": args.llm_endpoint} if args.llm_endpoint else {})
 
 
-def _show(recall: Mapping[str, Any], *, explain: bool) -> None:
-    rows = _rows(recall["results"])
+def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
+    rows = _rows(recall.results)
     if not explain:
         show_rows(rows)
-    for row, found in zip(rows, recall["results"], strict=True) if explain else ():
+    for row, found in zip(rows, recall.results, strict=True) if explain else ():
         show_rows([row])
         show_explained(found)
-    _show_pairs(recall.get("key_values", []), explain=explain)
-    if explain and "understood" in recall:
-        show_understood(recall["understood"])
-    if explain and "llm" in recall:
-        show_reasoned(recall["llm"])
+    _show_pairs(recall.key_values, explain=explain)
+    if explain and recall.understood:
+        show_understood(recall.understood)
+    if explain and recall.llm:
+        show_reasoned(recall.llm)
 
 
-def _rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def _rows(results: Sequence[shapes.recall.HitView]) -> list[tuple[str, ...]]:
     now = time.time()
     return [
         (
-            f"{found['relevance']:.2f}",
-            short(found["id"]),
-            moment(found["created_at"], now),
-            found["category"],
+            f"{found.relevance:.2f}",
+            short(found.id),
+            moment(found.created_at, now),
+            found.category,
             headline(found),
         )
         for found in results
     ]
 
 
-def _show_pairs(pairs: Sequence[Mapping[str, Any]], *, explain: bool) -> None:
+def _show_pairs(pairs: Sequence[shapes.recall.FoundPair], *, explain: bool) -> None:
     show_rows(
         (
-            f"{pair['relevance']:.2f}",
-            pair["id"],
-            *([", ".join(pair["words"])] if explain else []),
-            pair["value"].strip(),
+            f"{pair.relevance:.2f}",
+            pair.id,
+            *([", ".join(pair.words)] if explain else []),
+            pair.value.strip(),
         )
         for pair in pairs
     )

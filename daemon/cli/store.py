@@ -9,7 +9,7 @@ from .arguments import WrongUsage, one_text, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
-from .terminal import show_json, visible
+from .terminal import show_answer, show_json, visible
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +34,13 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
     stored = client.store(text, **fields)
     is_synced = synced(client, database)
     if not args.json:
-        print("stored", short(stored["id"]), "in", visible(stored["category"]))
+        print("stored", short(stored.id), "in", visible(stored.category))
         return
     answer = {
-        "id": stored["id"],
-        "category": stored["category"],
-        "tier": _tier(stored["importance"]),
-        "metadata": stored["metadata"],
+        "id": stored.id,
+        "category": stored.category,
+        "tier": _tier(stored.importance),
+        "metadata": stored.metadata,
         "cold_synced": is_synced,
     }
     show_json(answer, one_line=True)
@@ -87,6 +87,6 @@ def run_update(args: argparse.Namespace, client: Client) -> None:
         raise WrongUsage("nothing to change: give at least one field, such as --text")
     updated = client.update(args.id, **changes)
     if args.json:
-        show_json(updated)
+        show_answer(client.answered)
     else:
-        print("updated", short(updated["id"]))
+        print("updated", short(updated.id))

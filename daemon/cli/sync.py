@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from .. import shapes
 from ..client import ApiError, Client
 from .arguments import WrongUsage, say
 from .database import PATIENCE_SECONDS, add_database, database_of
-from .terminal import ago, moment, number_of, show_json, show_rows, visible
+from .terminal import ago, moment, number_of, show_answer, show_json, show_rows, visible
 
 _KINDS: Final = {
     "memory": ("memory", "memories"),
@@ -33,70 +34,70 @@ def run_sync(args: argparse.Namespace, client: Client) -> None:
     client.timeout = PATIENCE_SECONDS
     answer: Any = client.sync() if args.now else client.sync_status()
     if args.json:
-        show_json(answer)
+        show_answer(client.answered)
     elif args.now:
         print(_told(answer))
     else:
         show_rows(_rows(answer, time.time()))
 
 
-def phase_of(standing: Mapping[str, Any], now: float) -> str:
+def phase_of(standing: shapes.sync.ReplicationStatus, now: float) -> str:
     """What replication is doing, in a few words; capital letters where a person must act."""
-    if standing["replica"] == "none":
+    if standing.replica == "none":
         return "off"
-    if standing["phase"] == "waiting":
-        return f"waiting, next try {ago(max(standing['next_try'] or now, now), now)}"
-    if standing["phase"] == "stopped":
+    if standing.phase == "waiting":
+        return f"waiting, next try {ago(max(standing.next_try or now, now), now)}"
+    if standing.phase == "stopped":
         return "STOPPED until it is fixed"
-    if standing["phase"] == "working":
+    if standing.phase == "working":
         return "running"
-    if standing["last_success"] is None:
+    if standing.last_success is None:
         return "not started"
-    return "changes to send" if standing["queued"] else "up to date"
+    return "changes to send" if standing.queued else "up to date"
 
 
-def _told(synced: Mapping[str, Any]) -> str:
-    text = f"sent {synced['sent']:,}, received {synced['received']:,}"
-    if synced["refused"]:
-        text += f", skipped {synced['refused']:,} that this release cannot read"
-    took = synced["took_ms"]
+def _told(synced: shapes.sync.Synced) -> str:
+    text = f"sent {synced.sent:,}, received {synced.received:,}"
+    if synced.refused:
+        text += f", skipped {synced.refused:,} that this release cannot read"
+    took = synced.took_ms
     text += " in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
-    nothing = not (synced["sent"] or synced["received"] or synced["refused"])
+    nothing = not (synced.sent or synced.received or synced.refused)
     return f"{text}: nothing to do" if nothing else text
 
 
-def _rows(standing: Mapping[str, Any], now: float) -> Iterator[tuple[str, str]]:
+def _rows(standing: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
     yield "replica", _place(standing)
     yield "state", phase_of(standing, now)
-    if standing["message"]:
-        yield "", standing["message"]
-    if standing["hint"]:
-        yield "remedy", standing["hint"]
-    yield "to send", _queued(standing["outbox"])
-    if standing["lost_values"]:
-        lost = number_of(standing["lost_values"], "value", "values")
+    if standing.message:
+        yield "", standing.message
+    if standing.hint:
+        yield "remedy", standing.hint
+    yield "to send", _queued(standing.outbox)
+    if standing.lost_values:
+        lost = number_of(standing.lost_values, "value", "values")
         yield (
             "conflicts",
             f"{lost} lost to a later change elsewhere: thermocline history --conflicts",
         )
-    for note in standing["notes"]:
+    for note in standing.notes:
         yield "left out", note
-    if standing["away"]:
-        yield "away", f"not seen for 90 days: {', '.join(standing['away'])}"
-    if standing["replica"] != "none":
-        yield "last success", _succeeded(standing["last_success"], now)
+    if standing.away:
+        yield "away", f"not seen for 90 days: {', '.join(standing.away)}"
+    if standing.replica != "none":
+        yield "last success", _succeeded(standing.last_success, now)
         yield "since start", _counted(standing)
-        yield "restore", _verified(standing["verification"], now)
-    yield "device", f"{standing['device']['name']} ({standing['device']['id']})"
+        yield "restore", _verified(standing.verification, now)
+    yield "device", f"{standing.device.name} ({standing.device.id})"
 
 
-def _place(standing: Mapping[str, Any]) -> str:
-    if standing["replica"] == "none":
+def _place(standing: shapes.sync.ReplicationStatus) -> str:
+    if standing.replica == "none":
         return "none: set sync.url to replicate"
-    if standing["replica"] == "unknown":
+    if standing.replica == "unknown":
         unusable = "the configured database cannot be used"
-        return unusable if standing["message"] else "not checked yet"
-    return f"{standing['url']} ({standing['configured_by']})"
+        return unusable if standing.message else "not checked yet"
+    return f"{standing.url} ({standing.configured_by})"
 
 
 def _queued(kinds: Mapping[str, int]) -> str:
@@ -108,20 +109,20 @@ def _succeeded(last: float | None, now: float) -> str:
     return "none since the daemon started" if last is None else ago(last, now)
 
 
-def _verified(last: Mapping[str, Any] | None, now: float) -> str:
+def _verified(last: shapes.restore.Verification | None, now: float) -> str:
     """The result of the last check that a restore would work."""
     if last is None:
         return "not verified yet"
-    when = ago(last["at"], now)
-    if last["verified"]:
-        return f"{last['rows']:,} rows verified {when}"
-    return f"FAILED {when}: {'; '.join(last['faults'])}"
+    when = ago(last.at, now)
+    if last.verified:
+        return f"{last.rows:,} rows verified {when}"
+    return f"FAILED {when}: {'; '.join(last.faults)}"
 
 
-def _counted(standing: Mapping[str, Any]) -> str:
-    text = f"sent {standing['sent']:,}, received {standing['received']:,}"
-    if standing["refused"]:
-        text += f", skipped {standing['refused']:,} that this release cannot read"
+def _counted(standing: shapes.sync.ReplicationStatus) -> str:
+    text = f"sent {standing.sent:,}, received {standing.received:,}"
+    if standing.refused:
+        text += f", skipped {standing.refused:,} that this release cannot read"
     return text
 
 
@@ -144,7 +145,7 @@ def run_sync_critical(args: argparse.Namespace, client: Client) -> int:
     now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     # As Python's isoformat has it, with a colon in the offset.
     timestamp = f"{now[:-2]}:{now[-2:]}"
-    show_json({"synced": synced["synced"], "timestamp": timestamp}, one_line=True)
+    show_json({"synced": synced.synced, "timestamp": timestamp}, one_line=True)
     return 0
 
 
@@ -166,43 +167,43 @@ def run_devices(args: argparse.Namespace, client: Client) -> None:
     client.timeout = PATIENCE_SECONDS
     if args.retire is not None:
         answer: Any = client.retire_device(args.retire)
-        told = f"retired {answer['name']} ({answer['id']})"
+        told = f"retired {answer.name} ({answer.id})"
     elif args.rejoin:
         answer = client.rejoin()
         told = "this device was not retired"
-        if answer["rejoined"]:
-            told = f"rejoined: sent {answer['sent']:,}, received {answer['received']:,}"
+        if answer.rejoined:
+            told = f"rejoined: sent {answer.sent:,}, received {answer.received:,}"
     else:
         answer, told = client.devices(), ""
     if args.json:
-        show_json(answer)
+        show_answer(client.answered)
     elif told:
         print(visible(told))
-    elif answer["results"]:
-        _show_devices(answer["results"])
+    elif answer.results:
+        _show_devices(answer.results)
     else:
         say("no device has replicated yet")
 
 
-def _show_devices(devices: list[Mapping[str, Any]]) -> None:
+def _show_devices(devices: list[shapes.devices.DeviceView]) -> None:
     now = time.time()
     head = ("device", "name", "first contact", "last contact", "rows behind", "")
     show_rows([head, *(_device(device, now) for device in devices)])
 
 
-def _device(device: Mapping[str, Any], now: float) -> tuple[str, ...]:
+def _device(device: shapes.devices.DeviceView, now: float) -> tuple[str, ...]:
     return (
-        device["id"],
-        device["name"],
-        moment(device["first_at"], now),
-        ago(device["last_at"], now),
-        "-" if device["behind"] is None else f"{device['behind']:,}",
+        device.id,
+        device.name,
+        moment(device.first_at, now),
+        ago(device.last_at, now),
+        "-" if device.behind is None else f"{device.behind:,}",
         _note(device, now),
     )
 
 
-def _note(device: Mapping[str, Any], now: float) -> str:
-    notes = ["this device"] if device["this"] else []
-    if device["retired_at"] is not None:
-        notes.append(f"retired {ago(device['retired_at'], now)}")
+def _note(device: shapes.devices.DeviceView, now: float) -> str:
+    notes = ["this device"] if device.this else []
+    if device.retired_at is not None:
+        notes.append(f"retired {ago(device.retired_at, now)}")
     return ", ".join(notes)

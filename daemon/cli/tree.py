@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from ..client import Client
-from .terminal import number_of, show_json, visible
+from .terminal import number_of, show_answer, show_json, visible
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
@@ -22,28 +23,30 @@ def run_tree(args: argparse.Namespace, client: Client) -> None:
     """Show it, or do what an option says."""
     if args.add is not None:
         added = client.tree_add(*args.add)
-        told = f"{'added' if added['made'] else 'already there:'} {added['path']}"
-        _show({"path": added["path"], "added": added["added"]}, told, args)
+        told = f"{'added' if added.made else 'already there:'} {added.path}"
+        _show(client, told, args, only=("path", "added"))
     elif args.remove is not None:
         removed = client.tree_remove(args.remove)
-        told = f"{'removed' if removed['removed'] else 'not there:'} {removed['path']}"
-        _show(removed, told, args)
+        told = f"{'removed' if removed.removed else 'not there:'} {removed.path}"
+        _show(client, told, args)
     elif args.prune:
         pruned = client.tree_prune()
-        _show(pruned, f"pruned {number_of(pruned['pruned'], 'category', 'categories')}", args)
+        _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)
     elif args.undo:
         undone = client.tree_undo()
-        changes = number_of(len(undone["changes"]), "change", "changes")
-        told = f"undid {changes} of the tree; memories filed as before: {undone['memories']:,}"
-        _show(undone, told, args)
+        changes = number_of(len(undone.changes), "change", "changes")
+        told = f"undid {changes} of the tree; memories filed as before: {undone.memories:,}"
+        _show(client, told, args)
     elif args.json:
-        show_json(client.tree())
+        client.tree()
+        show_answer(client.answered)
     else:
         print(visible(client.tree_text(), keep="\n").rstrip("\n"))
 
 
-def _show(answer: object, told: str, args: argparse.Namespace) -> None:
+def _show(client: Client, told: str, args: argparse.Namespace, only: tuple[str, ...] = ()) -> None:
     if args.json:
-        show_json(answer)
+        answer = json.loads(client.answered)
+        show_json({name: answer[name] for name in only or answer})
     else:
         print(visible(told))

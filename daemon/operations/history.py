@@ -30,15 +30,16 @@ async def index(scope: Scope, query: HistoryQuery) -> VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> list[Version]:
+    def read(db: sqlite3.Connection) -> list[VersionView]:
         if query.id is not None:
             found = history.versions(db, kind, _key(db, kind, query.id), query.limit)
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
-        return [one for one in found if one.why == history.CONFLICT or not query.conflicts]
+        wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
+        return [_view(db, version) for version in wanted]
 
     async with scope.store() as store:
-        return VersionList([_view(version) for version in await store.read(read)])
+        return VersionList(await store.read(read))
 
 
 async def put_back(scope: Scope, body: UndoBody) -> Undone:
@@ -87,7 +88,7 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     return key
 
 
-def _view(version: Version) -> VersionView:
+def _view(db: sqlite3.Connection, version: Version) -> VersionView:
     return VersionView(
         number=version.number,
         kind=version.kind,
@@ -97,6 +98,7 @@ def _view(version: Version) -> VersionView:
         device=version.device,
         why=version.why,
         data=version.row.data,
+        replaced=history.replaced(db, KINDS[version.kind], version),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import Distilled
+from ..memory.records import Distilled as Distilled  # noqa: PLC0414 - part of an answer as it is
 from .common import CategoryPath, Endpoint, Share, Way
 from .recall import Expense
 

@@ -22,7 +22,10 @@ class HistoryQuery(Struct, forbid_unknown_fields=True):
 
 
 class VersionView(Struct):
-    """A version that was replaced `at`, by whom, on which device and what for."""
+    """A version that was replaced `at`, by whom, on which device and what for.
+
+    `data` is the whole version; `replaced` names the fields that the next change gave other values.
+    """
 
     number: int
     kind: str
@@ -32,6 +35,7 @@ class VersionView(Struct):
     device: str
     why: str
     data: dict[str, Json]
+    replaced: list[str]
 
 
 class VersionList(Struct):

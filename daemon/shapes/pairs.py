@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ..memory.records import Pair
+from ..memory.records import Pair as Pair  # noqa: PLC0414 - an answer as it is
 from .common import Limit, Offset, limited_by
 
 Key = Annotated[str, Meta(max_length=256, description="not blank")]

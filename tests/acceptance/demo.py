@@ -60,7 +60,7 @@ class Stage:
     def answers(self) -> bool:
         try:
             with self.client() as client:
-                return bool(client.status()["ready"])
+                return bool(client.status().ready)
         except DaemonUnreachable:
             return False
 
@@ -132,8 +132,8 @@ def write(stage: Stage, writer: int, told: list[str]) -> None:
 
 def all_texts(client: Client) -> Iterator[str]:
     offset = 0
-    while page := client.list(limit=500, offset=offset)["results"]:
-        yield from (memory["text"] for memory in page)
+    while page := client.list(limit=500, offset=offset).results:
+        yield from (memory.text for memory in page)
         offset += len(page)
 
 
@@ -163,7 +163,7 @@ def mend(stage: Stage) -> None:
     with stage.client() as client:
         # What cannot be read any more comes back from the replica.
         wait_for(lambda: sum(1 for _ in all_texts(client)) >= before)
-        wait_for(lambda: "database_rebuilt" in {p["code"] for p in client.status()["problems"]})
+        wait_for(lambda: "database_rebuilt" in {p.code for p in client.status().problems})
         after = sum(1 for _ in all_texts(client))
     print(f"    {before} memories before, {after} after.")
     stage.show("status")

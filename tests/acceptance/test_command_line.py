@@ -321,7 +321,7 @@ def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None
     assert "add --yes" in shown.stderr
     assert shell.json("--agent", "old", "list")["total"] == 1
     assert shell.out("forget", "--agent", "old", "--yes") == f"forgot {what}"
-    assert "no agent is called 'old'" in shell.run("--agent", "old", "list", code=1).stderr
+    assert "nothing found" in shell.run("--agent", "old", "list").stderr
     assert "no agent" in shell.run("forget", "--agent", "old", "--yes", code=1).stderr
     assert shell.json("get", kept)["id"] == kept
 
@@ -445,6 +445,28 @@ def test_a_url_is_found_by_any_part_in_any_case(shell: Shell) -> None:
     got = shell.json("search-url", "--url", "example.ORG/guide")
     assert (got["query"], got["results_count"]) == ("example.ORG/guide", 1)
     assert set(got["results"][0]) == RECORD
+
+
+def test_without_a_url_all_urls_are_listed_with_their_memories_best_first(shell: Shell) -> None:
+    assert "no memory mentions a URL" in shell.run("search-url").stderr
+    shell.run("store", "See https://example.org/low", "--importance", "0.2")
+    best = shell.json("store", "See https://example.org/high", "--importance", "0.9")["id"]
+    for number in range(12):
+        shell.run("store", f"Note {number} of https://example.org/often", "--importance", "0.5")
+    gone = shell.json("store", "See https://example.org/gone")["id"]
+    shell.run("forget", gone)
+    page = shell.json("search-url")
+    assert page["total"] == 3
+    urls = [url["url"].rpartition("/")[2] for url in page["results"]]
+    assert urls == ["high", "often", "low"]
+    assert [url["count"] for url in page["results"]] == [1, 12, 1]
+    lines = shell.out("search-url").splitlines()
+    assert lines[0] == "https://example.org/high"
+    assert lines[1] == f"  {best[:8]}  general  See https://example.org/high"
+    assert "  and 2 more" in lines
+    done = shell.run("search-url", "--limit", "1")
+    assert done.stdout.splitlines() == lines[:2]
+    assert "1 of 3 URLs" in done.stderr
 
 
 def test_metadata_is_extracted_without_storing(shell: Shell, tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def test_a_bare_machine_gets_its_memories_back(
     assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:
-        assert client.recall("what does Ana like?")["results"]
-        assert client.sync()["refused"] == 0
-        assert sorted(agent["id"] for agent in client.agents()["results"]) == ["default", "other"]
+        assert client.recall("what does Ana like?").results
+        assert client.sync().refused == 0
+        assert sorted(agent.id for agent in client.agents().results) == ["default", "other"]
     refused = run("restore", "--url", replica, "--to", daemon.state, code=1)
     assert "stop it, restore, and start it again" in refused[1]
 
@@ -275,18 +275,18 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
             db.execute("DELETE FROM rows WHERE data LIKE '%coffee%'")
             db.execute("UPDATE rows SET data = replace(data, 'tea', 'ink') WHERE data LIKE '%tea%'")
             [(lost,), (changed,)] = [
-                (one["id"],)
+                (one.id,)
                 for text in ("coffee", "tea")
-                for one in client.list()["results"]
-                if text in one["text"]
+                for one in client.list().results
+                if text in one.text
             ]
         out, err = run(*verify, code=1)
         assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
         assert f"1 row is not on the replica: memory {lost}" in err
         assert "1 row is damaged on the replica, or make no sense" in err
         assert f"memory {changed}" in err
-        [problem] = client.health()["problems"]
-        assert problem["code"] == "verification_failed"
+        [problem] = client.health().problems
+        assert problem.code == "verification_failed"
 
 
 def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_what_a_crash_left_of_a_forgotten_agent_is_removed_at_the_start(
     daemon.start()
     eventually(lambda: not left.exists(), "the rest is removed")
     with daemon.client() as client:
-        assert {agent["id"] for agent in client.agents()["results"]} == {"default"}
+        assert {agent.id for agent in client.agents().results} == {"default"}
 
 
 def test_the_replica_of_a_forgotten_agent_is_told(make_daemon: Any, calls_of: Any) -> None:

@@ -18,14 +18,7 @@ MAY_IMPORT = {
     "shapes": {"memory"},
     "config": {"memory", "shapes", "runtime"},
     "runtime": {"shapes"},
-    "client": {
-        "runtime",
-        "answers",
-        "recall_answers",
-        "status_answers",
-        "thinking_answers",
-        "upkeep_answers",
-    },
+    "client": {"runtime", "shapes"},
     "store": {"memory", "config", "runtime"},
     "importers": {"memory", "store"},
     "recall": {"memory", "shapes", "config", "store"},
@@ -63,7 +56,7 @@ def test_the_daemon_never_holds(heavy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "heavy", ["aiohttp", "libsql_client", "msgspec", "asyncio", "http", "email", "sqlite3"]
+    "heavy", ["aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"]
 )
 def test_the_command_line_never_holds(heavy: str) -> None:
     assert heavy not in loaded_by("thermocline.daemon.cli.main")
@@ -102,7 +95,7 @@ def test_a_folder_imports_only_what_its_duty_allows(folder: str) -> None:
 
 
 def test_the_command_line_reaches_only_the_client() -> None:
-    may = {"client", "answers", "recall_answers", "status_answers", "upkeep_answers", "runtime"}
+    may = {"client", "shapes", "runtime"}
     exceptions = {
         "daemon.py": {"app"},
         "config.py": {"config", "errors"},
