@@ -27,8 +27,7 @@ from ..replication.account import (
     complete,
     without_token,
 )
-from ..replication.database import connect
-from ..replication.replicas import as_ours
+from ..replication.database import as_ours, connect
 from .join import Joiner, Measured, Outcome, Wish
 from .unpack import Restored, restore_file
 

@@ -7,8 +7,8 @@ another release has made is built anew.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from .schema import FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
@@ -19,13 +19,13 @@ _OLD_WORDS: Final = "words_to_forget"
 _PAGES: Final = 64
 
 
-def add(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
-    """Put the texts of a row into an index, in the order of its columns."""
+def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
+    """Put texts into an index: for each the number of its row, then its columns in their order."""
     columns = FULL_TEXT[table]
-    tx.db.execute(
+    tx.db.executemany(
         f"INSERT INTO {table}(rowid, {', '.join(columns)})"
         f" VALUES ({', '.join('?' * (1 + len(columns)))})",
-        (row, *texts),
+        entries,
     )
 
 

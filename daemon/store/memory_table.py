@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -42,8 +43,8 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
-    f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (row, id, {', '.join((*_COLUMNS, *_DERIVED))})"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
 _TAGS = FIELDS.index("tags")
 _METADATA = FIELDS.index("metadata")
@@ -125,16 +126,31 @@ class MemoryTable:
                 people.add(tx, memory.actor)
             if indexed_columns(known) != indexed_columns(memory):
                 full_text.remove(tx, INDEX, written[0], indexed_columns(known))
-                full_text.add(tx, INDEX, written[0], indexed_columns(memory))
+                full_text.add(tx, INDEX, [(written[0], *indexed_columns(memory))])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-            memory = msgspec.structs.replace(memory, archived_at=tx.now)
-        derived = [getattr(memory, name) for name in _DERIVED]
-        written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        full_text.add(tx, INDEX, written.lastrowid or 0, indexed_columns(memory))
-        people.add(tx, memory.actor)
+        self.add(tx, [row])
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live memories that are new."""
+        last = tx.db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()[0]
+        texts, values, actors = [], [], set()
+        for number, row in enumerate(rows, last + 1):
+            memory = memory_of(row)
+            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+                memory = msgspec.structs.replace(memory, archived_at=tx.now)
+            derived = [getattr(memory, name) for name in _DERIVED]
+            values.append([number, memory.id, *_said_values(memory, row), *derived])
+            texts.append((number, *indexed_columns(memory)))
+            actors.add(memory.actor)
+        tx.db.executemany(INSERT, values)
+        if tx.unindexed is None:
+            full_text.add(tx, INDEX, texts)
+        else:
+            tx.unindexed += texts
+        for name in actors:
+            people.add(tx, name)
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -168,6 +184,19 @@ class MemoryTable:
         yield from ROWS.every(db, kind)
 
 
+@contextmanager
+def indexed_later(tx: Transaction) -> Iterator[None]:
+    """A block that stores new memories alone, whose texts are indexed together at its end.
+
+    The index writes its new words out before each statement on `memories`, which takes longer
+    than that statement.
+    """
+    tx.unindexed = []
+    yield
+    full_text.add(tx, INDEX, tx.unindexed)
+    tx.unindexed = None
+
+
 def reindex(tx: Transaction) -> None:
     """Build the full-text index and the table of people anew."""
     full_text.clear(tx, INDEX)
@@ -180,8 +209,8 @@ def reindex(tx: Transaction) -> None:
             f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? ORDER BY row LIMIT ?",
             (after, _AT_ONCE),
         ).fetchall()
-        for number, *rest in found:
-            full_text.add(tx, INDEX, number, indexed_columns(from_row(rest)))
+        texts = [(number, *indexed_columns(from_row(rest))) for number, *rest in found]
+        full_text.add(tx, INDEX, texts)
         if len(found) < _AT_ONCE:
             break
         after = found[-1][0]

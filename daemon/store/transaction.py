@@ -44,6 +44,7 @@ class Transaction:
         are_merged: whether any memory is merged into another; None: not looked for.
         filed: categories that are known to be in the tree.
         warm_floor: the score below which what comes is archived at once; None: none is.
+        unindexed: texts of new memories that are indexed later, together; None: each at once.
         counted, moments: what to add to the counters, and which `last_…` moments are now.
         clock: of this memory; `ticked` tells whether it has to be noted.
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
@@ -76,6 +77,7 @@ class Transaction:
         self.are_merged: bool | None = None
         self.filed: set[str] = set()
         self.warm_floor: float | None = None
+        self.unindexed: list[tuple[int, str, str, str]] | None = None
         self.moments: set[str] = set()
         self.settle_warm = False
         self.settle_tree = False
@@ -102,6 +104,7 @@ class Transaction:
         """What operations have noted beside the database so far, for `take_back`."""
         return (
             len(self.events),
+            len(self.unindexed or ()),
             set(self.outgoing),
             set(self.faces),
             dict(self.counted),
@@ -111,8 +114,10 @@ class Transaction:
 
     def take_back(self, noted: tuple[Any, ...]) -> None:
         """Forget what was noted since, by an operation that was undone."""
-        told, self.outgoing, self.faces, self.counted, self.moments, settle = noted
+        told, unindexed, self.outgoing, self.faces, self.counted, self.moments, settle = noted
         del self.events[told:]
+        if self.unindexed is not None:
+            del self.unindexed[unindexed:]
         self.uses.clear()
         self.are_uses = self.are_merged = None
         self.filed.clear()
