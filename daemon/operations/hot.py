@@ -41,8 +41,8 @@ async def show_markdown(scope: Scope) -> str:
 async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
-    An `identity` and an `owner_profile` are objects of any keys. A `task` is an object with a
-    `text`, a `project` one with a `name`; a `lesson` and an `event` are a text, or an object too.
+    Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
+    `task` with a `text`, a `project` with a `name`.
     """
 
     def apply(tx: Transaction) -> None:
