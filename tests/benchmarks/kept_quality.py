@@ -3,7 +3,8 @@
 `python tests/benchmarks/kept_quality.py --data locomo.json --show`
 
 The conversations of `data/kept.json` are split in halves by their place: the rules are fitted on
-the first half, `fit`, and judged on the other. LoCoMo's file is no part of the project; of its
+the first half, `fit`, and judged on the other; of the two conversations that are asked about
+afterwards, on the second. LoCoMo's file is no part of the project; of its
 `observation` lists only the turns that they name are read.
 """
 
@@ -77,7 +78,8 @@ def main() -> None:
                 _show(one["name"], tally)
         for (half, name), tally in sorted(groups.items()):
             _line(f"{half}, {name}", tally.figures())
-        _ask(wire, told["asked"], show=options.show)
+        for one in told["asked"]:
+            _ask(wire, one, show=options.show and one["name"] == _HALVES[0])
         wire.close()
     if options.data is not None:
         _locomo(json.loads(options.data.read_text(encoding="utf-8")))
@@ -124,11 +126,12 @@ def _stands(word: str, text: str) -> bool:
 
 
 def _ask(wire: Wire, told: Any, *, show: bool) -> None:
-    kept = observed(wire, "asked", told["turns"])
-    hot = json.dumps(wire.get("/api/hot", agent="asked"), ensure_ascii=False)
+    agent = told["name"].replace(" ", "-")
+    kept = observed(wire, agent, told["turns"])
+    hot = json.dumps(wire.get("/api/hot", agent=agent), ensure_ascii=False)
     answered = 0
     for one in told["questions"]:
-        path = with_query("/api/recall", {"agent": "asked"})
+        path = with_query("/api/recall", {"agent": agent})
         hits = wire.post(path, {"query": one["question"], "limit": _DEPTH})["results"]
         texts = [hit["text"] for hit in hits if "text" in hit]
         found = any(says(text, [one["answer"]]) for text in texts)
@@ -139,7 +142,8 @@ def _ask(wire: Wire, told: Any, *, show: bool) -> None:
         print("  kept:", *kept, sep="\n    ")
         print("  hot:", hot)
     barred = sum(any(one in text for text in [*kept, hot]) for one in told["drop"])
-    print(f"answered {answered} of {len(told['questions'])}; {len(kept)} kept, {barred} barred")
+    of = len(told["questions"])
+    print(f"{told['name']}: answered {answered} of {of}; {len(kept)} kept, {barred} barred")
 
 
 def _locomo(conversations: Sequence[Any]) -> None:
