@@ -20,6 +20,7 @@ from ..memory.hot.document import TOP_KEYS
 from ..store import atomic, row_lines
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.duplicates import find_same
+from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
 from .intake import THERE, Intake, Report
@@ -101,6 +102,7 @@ def take(
         entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
+        index_new(tx)
         new = [one for one in memories if find_same(tx.db, one.text, tx.now) is None]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())

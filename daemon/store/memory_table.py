@@ -45,6 +45,7 @@ INSERT: Final = (
     f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
     f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
 )
+_INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
@@ -122,7 +123,7 @@ class MemoryTable:
             written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
             if indexed_columns(known) != indexed_columns(memory):
                 _unindex(tx, written[0], known)
-                _index(tx, written[0], memory)
+                tx.db.execute(_INDEX, (written[0], *indexed_columns(memory)))
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
@@ -130,7 +131,9 @@ class MemoryTable:
             memory = msgspec.structs.replace(memory, archived_at=tx.now)
         derived = [getattr(memory, name) for name in _DERIVED]
         written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        _index(tx, written.lastrowid or 0, memory)
+        tx.unindexed.append((written.lastrowid or 0, *indexed_columns(memory)))
+        if len(tx.unindexed) == _AT_ONCE:
+            index_new(tx)
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -164,6 +167,15 @@ class MemoryTable:
         yield from ROWS.every(db, kind)
 
 
+def index_new(tx: Transaction) -> None:
+    """Bring the texts of the transaction's new memories into the full-text index.
+
+    They wait for each other: the index is written out at every savepoint after a change of it.
+    """
+    new, tx.unindexed = tx.unindexed, []
+    tx.db.executemany(_INDEX, new)
+
+
 def rebuild_index(tx: Transaction) -> None:
     """Build the full-text index anew from the texts."""
     tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
@@ -173,8 +185,8 @@ def rebuild_index(tx: Transaction) -> None:
             f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? ORDER BY row LIMIT ?",
             (after, _AT_ONCE),
         ).fetchall()
-        for number, *rest in found:
-            _index(tx, number, from_row(rest))
+        texts = ((number, *indexed_columns(from_row(rest))) for number, *rest in found)
+        tx.db.executemany(_INDEX, texts)
         if len(found) < _AT_ONCE:
             break
         after = found[-1][0]
@@ -238,14 +250,8 @@ def _take_away(tx: Transaction, memory: Memory) -> None:
     _unindex(tx, gone.fetchone()[0], memory)
 
 
-def _index(tx: Transaction, number: int, memory: Memory) -> None:
-    tx.db.execute(
-        "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)",
-        (number, *indexed_columns(memory)),
-    )
-
-
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
+    index_new(tx)
     tx.db.execute(
         "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
         " VALUES ('delete', ?, ?, ?, ?)",

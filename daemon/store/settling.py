@@ -8,12 +8,13 @@ from ..memory import tree as trees
 from ..memory.scoring import score
 from ..memory.warm import WarmEntry, expired_from_warm, overflow
 from . import hot_rows, memories, metrics, tree_rows
+from .memory_table import index_new
 from .transaction import Rules, Transaction
 
 # More than this at once would hold up the callers of the same commit.
 _EXPIRED_AT_ONCE = 500
 # Once the cap is met, a little more room is made, so that not every commit has to make some.
-_FILL = 0.96
+_FILL = 0.9
 
 
 def settle(tx: Transaction) -> None:
@@ -32,6 +33,7 @@ def settle(tx: Transaction) -> None:
     metrics.settle(tx)
     if tx.ticked:
         note_clock(tx)
+    index_new(tx)
 
 
 def note_clock(tx: Transaction) -> None:

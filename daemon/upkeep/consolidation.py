@@ -25,7 +25,7 @@ from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
 from ..memory.scoring import DAY, score, tier_of
 from ..memory.tree_rebuild import Operation
-from ..store import documents, hot_rows, noted, settling, tree_rows
+from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.database import translate_os
 from ..store.transaction import Event, Rules, Transaction
@@ -181,7 +181,7 @@ async def consolidate(
         if not work.dry_run:
             await work.store.write(_count)
             # Counters are added up as a commit ends.
-            await work.store.write(lambda tx: history.record(tx, work.zone))
+            await work.store.write(partial(_record, zone=work.zone))
     except BaseException as error:
         why = words_of(error) if isinstance(error, Exception) else "interrupted"
         tell(_event("finished", work, error=why))
@@ -221,6 +221,11 @@ async def _run_steps(
 def _count(tx: Transaction) -> None:
     tx.count("consolidation_count")
     tx.note_time("last_consolidation")
+
+
+def _record(tx: Transaction, zone: tzinfo) -> None:
+    history.record(tx, zone)
+    metrics.move_note(tx)
 
 
 def _event(what: str, work: Work, **data: Any) -> Event:

@@ -26,7 +26,8 @@ from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
 from ..memory.similarity import exact_key
 from ..store import memories, noted
 from ..store.agent_store import AgentStore
-from ..store.known import known
+from ..store.duplicates import is_known
+from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 from .advice import Advisor, asked
 from .notes import Folder, Note, Unread, read_notes
@@ -242,7 +243,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         found = []
         for memory in group:
             key = exact_key(memory.text)
-            if key not in self.told and not known(db, memory):
+            if key not in self.told and not is_known(db, memory):
                 self.told.add(key)
                 found.append(memory)
         return found
@@ -284,4 +285,9 @@ def _category(category: str, max_depth: int) -> str:
 
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
     """Store those of `group` that say something new."""
-    return [memories.insert(tx, memory) for memory in group if not known(tx.db, memory)]
+    stored = []
+    for memory in group:
+        index_new(tx)
+        if not is_known(tx.db, memory):
+            stored.append(memories.insert(tx, memory))
+    return stored

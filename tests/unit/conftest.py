@@ -11,6 +11,7 @@ import pytest
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.memory_table import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.transaction import Rules, Transaction
 from thermocline.sync import HybridClock
@@ -32,6 +33,7 @@ def remembered(tmp_path: Path) -> Iterator[Callable[..., sqlite3.Connection]]:
         for memory in stored:
             tree_rows.ensure(tx, memory.category)
             memories.insert(tx, memory)
+        index_new(tx)
         db.execute("COMMIT")
         return db
 
