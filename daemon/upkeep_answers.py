@@ -48,7 +48,6 @@ class Consolidated(TypedDict):
     superseded: NotRequired[int]
     forgotten: NotRequired[int]
     model_error: NotRequired[str]
-    report: NotRequired[str]
 
 
 class TakenIn(TypedDict):

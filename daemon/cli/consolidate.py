@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "quick    score anew, archive what has faded, write the hot state and MEMORY.md\n"
         "daily    take in the daily notes, then quick; prune the tree, merge what repeats\n"
         "monthly  daily; rebuild the tree, clean the archive\n"
-        "full     all of it, and a report to read\n\n"
+        "full     the same, by EvoClaw's name\n\n"
         "All of it happens by itself: see thermocline upkeep. Interrupted, it begins again\n"
         "the next time. thermocline tree --undo takes a rebuild of the tree back."
     )
@@ -79,5 +79,3 @@ def _show(done: Consolidated) -> None:
     how = "looked through, and nothing changed," if done["dry_run"] else "done"
     hot = f"; {done['promoted']:,} memories in the hot state" if "promoted" in done else ""
     print(f"{done['mode']}: {how} in {done['took_ms'] / 1000:.1f} s{hot}")
-    if "report" in done:
-        print("report:", visible(done["report"]))

@@ -27,17 +27,15 @@ from ..memory.scoring import DAY, score, tier_of
 from ..memory.tree_rebuild import Operation
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.database import translate_os
 from ..store.transaction import Event, Rules, Transaction
 from . import history, rebuilding
 from .advice import Advisor, asked
 from .cleaning import clean
 from .ingesting import Ingestion, ingest
 from .last_runs import words_of
-from .report import FOLDER, write_report
 from .tidying import tidy
 
-Step: TypeAlias = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot", "report"]
+Step: TypeAlias = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot"]
 Mode: TypeAlias = Literal["quick", "daily", "monthly", "full"]
 # What a step found and did, under the names of `Outcome`.
 Facts: TypeAlias = dict[str, Any]
@@ -53,11 +51,11 @@ _OF_MODE: Final[dict[Mode, tuple[Step, ...]]] = {
     "quick": _QUICK,
     "daily": _DAILY,
     "monthly": _MONTHLY,
-    "full": (*_MONTHLY, "report"),
+    # EvoClaw's name.
+    "full": _MONTHLY,
 }
 _DAYS_AT_MOST: Final = 366
 _NOTES_READ: Final = "notes_read"
-_REPORTED: Final = "reported"
 
 
 def steps_of(mode: Mode) -> tuple[Step, ...]:
@@ -68,7 +66,7 @@ def steps_of(mode: Mode) -> tuple[Step, ...]:
 def covered_by(mode: Mode) -> tuple[str, ...]:
     """The jobs that a run of `mode` contains."""
     smaller: tuple[Mode, ...] = ("quick", "daily", "monthly")
-    found = [one for one in smaller if one != mode and set(steps_of(one)) < set(steps_of(mode))]
+    found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
 
 
@@ -100,7 +98,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         forgotten: memories deleted because they were frozen longer than the archive keeps them.
         tree_changes: the operations in words.
         model_error: why the rules stood in for a model.
-        report: the file that a person can read.
     """
 
     mode: str
@@ -128,7 +125,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     superseded: Count = UNSET
     forgotten: Count = UNSET
     model_error: str | UnsetType = UNSET
-    report: str | UnsetType = UNSET
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,8 +167,7 @@ async def consolidate(
         stages: how each step is done; None: as usual.
 
     Raises:
-        ThermoclineError: a step failed. The others are done, but for the report, which would be
-            about all of them.
+        ThermoclineError: a step failed. The others are done.
     """
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
     tell(_event("started", work, steps=wanted))
@@ -205,8 +200,6 @@ async def _run_steps(
 ) -> None:
     failed: Exception | None = None
     for step in steps:
-        if step == "report" and failed is not None:
-            break
         try:
             found = await stages[step](work)
         except Exception as error:  # noqa: BLE001 - raised below, after the other steps
@@ -374,19 +367,6 @@ def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
     return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
 
 
-async def _report(work: Work) -> Facts:
-    """Write down what the steps before have done."""
-    if work.dry_run:
-        return {}
-    since = await work.store.read(lambda db: noted.read(db, _REPORTED, float))
-    try:
-        path = await write_report(work.store, work.facts, since, work.zone)
-    except OSError as error:
-        raise translate_os(error, work.store.place.folder / FOLDER) from error
-    await work.store.write(lambda tx: noted.write(tx, _REPORTED, tx.now))
-    return {"report": str(path)}
-
-
 STAGES: Final[Stages] = {
     "ingest": _ingest,
     "evict": _evict,
@@ -395,5 +375,4 @@ STAGES: Final[Stages] = {
     "rebuild": _rebuild,
     "clean": _clean,
     "hot": _hot,
-    "report": _report,
 }
