@@ -55,8 +55,8 @@ from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents, Keeping
 from .store.device import DeviceId
-from .store.engine import Surroundings
 from .store.lock import StateLock
+from .store.place import Surroundings
 from .store.transaction import Rules
 from .thinking.advising import Advice
 from .thinking.listening import Rhythm

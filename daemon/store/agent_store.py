@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import history, memories
 from .database import FILE_NAME, connect_standby, quick_check
-from .engine import CHECKED, Engine, Surroundings, copy_database, readers_of, start_engine
-from .opening import Place
+from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
+from .place import Place, Surroundings
 from .refusal import Refusal
 from .settling import is_due, settle_anew
 from .transaction import Face, Rules, Transaction

@@ -18,8 +18,8 @@ from ..memory.checks import check_agent, is_agent
 from . import atomic
 from .agent_store import AgentStore
 from .database import translate_os
-from .engine import Surroundings
-from .opening import Place, has_database
+from .opening import has_database
+from .place import Place, Surroundings
 
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"

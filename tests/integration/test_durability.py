@@ -11,7 +11,7 @@ from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Rules
 
 

@@ -20,7 +20,7 @@ from thermocline.daemon.recall.recall import Request, Tuning, recall
 from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
 from thermocline.daemon.upkeep.ingesting import Ingested, Ingestion, ingest

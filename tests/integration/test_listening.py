@@ -22,7 +22,7 @@ from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.conversations import Said
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Rules
 from thermocline.daemon.thinking.asking import Mind, Wish
 from thermocline.daemon.thinking.listening import Listener, Rhythm

@@ -26,7 +26,7 @@ from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Rules, Transaction
 from thermocline.sync import Device, Remote, Timing, Waiting
 

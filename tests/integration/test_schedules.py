@@ -24,7 +24,7 @@ from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.agents import Agents, Keeping
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Event, Rules
 from thermocline.daemon.upkeep import rebuilding
 from thermocline.daemon.upkeep.jobs import Timing, jobs_of
