@@ -214,7 +214,7 @@ class Intake:
             unedited: the stamp of what was found, but for edits.
             at: the stamp of the edits.
         """
-        ours = kind.table.load(self.tx.db, kind.name, key)
+        ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):
             self.skip(FORGOTTEN)
             return None

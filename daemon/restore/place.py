@@ -12,7 +12,6 @@ import logging
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -81,8 +80,7 @@ class Place:
 
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return atomic.free_name(self.folder, "before-restore", stamp)
+        return atomic.free_name(self.folder, "before-restore")
 
     def swap(self, aside: Path) -> Path | None:
         """Put the staged folder into the place; its files are on the disk.

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import history, memories
+from . import history, memories, noted
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
@@ -315,9 +315,9 @@ class AgentStore:
 
 
 def _note_check(tx: Transaction) -> None:
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(tx.now)))
+    noted.write(tx, CHECKED, tx.now)
 
 
 def _probe(tx: Transaction) -> None:
     """The smallest write, to learn whether the disk takes one."""
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?)", (str(tx.now),))
+    noted.write(tx, "probe", tx.now)

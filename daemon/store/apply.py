@@ -135,7 +135,7 @@ def _apply(  # noqa: C901 - the steps of the one way in, in their order
         kind.check(theirs)
     youngest, by = max(clocks)
     ahead = () if tx.observe(youngest) else (by,)
-    ours = None if is_new else kind.table.load(tx.db, kind.name, theirs.id)
+    ours = None if is_new else kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
     settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else Settled()
     if settled.lost is not None:

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -236,22 +237,27 @@ def remove(path: Path) -> None:
         sync_folder(path.parent)
 
 
-def set_aside(path: Path, word: str, stamp: str) -> Path:
+def set_aside(path: Path, word: str) -> Path:
     """Rename `path`, whatever it is, to its `free_name` and return that."""
-    aside = free_name(path, word, stamp)
+    aside = free_name(path, word)
     path.rename(aside)
     sync_folder(path.parent)
     return aside
 
 
-def free_name(path: Path, word: str, stamp: str) -> Path:
-    """`<name>.<word>-<stamp>` beside `path`, numbered if that is taken."""
-    free = path.with_name(f"{path.name}.{word}-{stamp}")
+def free_name(path: Path, word: str) -> Path:
+    """`<name>.<word>-<time>` beside `path`, numbered if that is taken."""
+    first = free = path.with_name(f"{path.name}.{word}-{stamp()}")
     number = 1
     while os.path.lexists(free):
         number += 1
-        free = path.with_name(f"{path.name}.{word}-{stamp}-{number}")
+        free = first.with_name(f"{first.name}-{number}")
     return free
+
+
+def stamp() -> str:
+    """The present time, as it stands in the names of files: `20260211T081500`."""
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime())
 
 
 def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:

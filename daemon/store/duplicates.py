@@ -64,8 +64,7 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
 
 def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
     """Whether `memory` says nothing new, or was forgotten under its id."""
-    table = memory_rows.KIND.table
-    if table.load(db, memory_rows.KIND.name, memory.id) is not None:
+    if memory_rows.KIND.load(db, memory.id) is not None:
         return True
     return said_already(db, memory) is not None
 

@@ -14,6 +14,7 @@ import msgspec
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
+from . import noted
 from .database import connect_reader, translate, translate_os
 from .documents import FILES
 from .memory_table import is_index_current, rebuild_index
@@ -163,8 +164,8 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
-        checked = db.execute("SELECT value FROM meta WHERE key = ?", (CHECKED,)).fetchone()
-        age = around.now() - float(checked[0]) if checked else math.inf
+        checked = noted.read(db, CHECKED, float)
+        age = math.inf if checked is None else around.now() - checked
         doubtful = unclean or not 0 <= age < _WEEK
         return _Opened(db, *read_clock(db), doubtful, is_index_current(db))
     except sqlite3.Error as error:

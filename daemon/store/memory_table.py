@@ -15,6 +15,7 @@ from ..memory.indexing import indexed_columns
 from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
 from ..memory.warm import record_size
+from .database import in_pages
 from .kind import ROWS
 from .schema import INDEX_VERSION
 from .transaction import Transaction
@@ -45,6 +46,7 @@ INSERT: Final = (
     f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
     f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
 )
+_BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
 _METADATA = FIELDS.index("metadata")
@@ -152,18 +154,9 @@ class MemoryTable:
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, deleted ones included, a few hundred at a time."""
-        after = 0
-        while True:
-            found = db.execute(
-                f"SELECT row, clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row > ?"
-                " ORDER BY row LIMIT ?",
-                (after, _AT_ONCE),
-            ).fetchall()
-            for _, *rest in found:
-                yield _row(rest)
-            if len(found) < _AT_ONCE:
-                break
-            after = found[-1][0]
+        columns = f"row, clocks, extra, {', '.join(FIELDS)}"
+        for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+            yield _row(found)
         yield from ROWS.every(db, kind)
 
 
@@ -179,17 +172,9 @@ def index_new(tx: Transaction) -> None:
 def rebuild_index(tx: Transaction) -> None:
     """Build the full-text index anew from the texts."""
     tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
-    after = 0
-    while True:
-        found = tx.db.execute(
-            f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? ORDER BY row LIMIT ?",
-            (after, _AT_ONCE),
-        ).fetchall()
-        texts = ((number, *indexed_columns(from_row(rest))) for number, *rest in found)
-        tx.db.executemany(_INDEX, texts)
-        if len(found) < _AT_ONCE:
-            break
-        after = found[-1][0]
+    pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
+    texts = ((row, *indexed_columns(from_row(memory))) for row, *memory in pages)
+    tx.db.executemany(_INDEX, texts)
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,7 +87,7 @@ def _refuse_blank(place: Place, around: Surroundings) -> None:
 
 def _build(place: Place, around: Surroundings, damaged: Path | None) -> None:
     """Make a whole database beside the old one; it counts once it has its final name."""
-    stamp = _stamp()
+    stamp = atomic.stamp()
     kept = _keep_originals(place, "takeover" if damaged is None else "rebuild", stamp)
     building = place.folder / f"{FILE_NAME}.building"
     for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
@@ -136,7 +135,7 @@ def _take_over_workspace(place: Place, around: Surroundings, db: sqlite3.Connect
     if place.workspace is None or _taken_over(place, db):
         return
     if around.importer.is_there(place):
-        stamp = _stamp()
+        stamp = atomic.stamp()
         kept = _keep_originals(place, "takeover", stamp)
         _report(place, _fill(place, around, db, None), kept, stamp)
     _mark_taken_over(place, db)
@@ -171,14 +170,14 @@ def _move_in(place: Place) -> Path | None:
     """Set the old database aside, if there is one, and put the complete new one in its place."""
     aside: Path | None = None
     if place.database.exists():
-        aside = atomic.set_aside(place.database, "corrupt", _stamp())
+        aside = atomic.set_aside(place.database, "corrupt")
     for suffix in ("-wal", "-shm"):
         log = place.database.with_name(f"{FILE_NAME}{suffix}")
         if log.exists() and aside is not None:
             log.rename(aside.with_name(f"{aside.name}{suffix}"))
         elif log.exists():
             # An interruption separated it from its database, which went before it.
-            atomic.set_aside(log, "corrupt", _stamp())
+            atomic.set_aside(log, "corrupt")
     _rebuilt(place).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
@@ -205,7 +204,7 @@ def _keep_originals(place: Place, word: str, stamp: str) -> str:
     for path in originals[:]:
         if path != place.markdown and path.stat().st_size > LARGEST:
             originals.remove(path)
-            atomic.set_aside(path, TOO_LARGE, stamp)
+            atomic.set_aside(path, TOO_LARGE)
     if not originals:
         return ""
     folder = place.folder / f"before-{word}-{stamp}"
@@ -235,10 +234,6 @@ def _mark_taken_over(place: Place, db: sqlite3.Connection) -> None:
     if place.workspace is not None:
         key = f"taken_over:{place.workspace}"
         try:
-            db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, _stamp()))
+            db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, atomic.stamp()))
         except sqlite3.Error as error:
             raise translate(error, place.database) from error
-
-
-def _stamp() -> str:
-    return time.strftime("%Y%m%dT%H%M%S", time.gmtime())

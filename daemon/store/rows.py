@@ -14,7 +14,7 @@ from .transaction import Transaction
 
 def load(db: sqlite3.Connection, kind: Kind, key: str) -> Row | None:
     """The row, if there is one that was not deleted."""
-    row = kind.table.load(db, kind.name, key)
+    row = kind.load(db, key)
     return row if kind.lives(row) else None
 
 
@@ -49,7 +49,7 @@ def write(
     Raises:
         Conflict: it is there, and should be new.
     """
-    before = kind.table.load(tx.db, kind.name, key)
+    before = kind.load(tx.db, key)
     if new and kind.lives(before):
         raise Conflict(f"cannot store '{key}': the id is taken", field="id")
     if data is None:

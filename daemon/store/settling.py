@@ -32,11 +32,11 @@ def settle(tx: Transaction) -> None:
         _settle_warm(tx)
     metrics.settle(tx)
     if tx.ticked:
-        note_clock(tx)
+        _note_clock(tx)
     index_new(tx)
 
 
-def note_clock(tx: Transaction) -> None:
+def _note_clock(tx: Transaction) -> None:
     """Note the clock, so that no stamp is given twice, whatever the wall clock does meanwhile."""
     clocks = f"{tx.clock.last} {tx.clock.issued}"
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (clocks,))
@@ -105,14 +105,6 @@ def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
         "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
     ).fetchone()
     return expired is not None or bool(faded(db, now, rules))
-
-
-def expired(db: sqlite3.Connection, now: float) -> int:
-    """How many memories have passed their expiry time."""
-    found = db.execute(
-        "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?", (now,)
-    )
-    return int(found.fetchone()[0])
 
 
 def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:

@@ -299,12 +299,11 @@ class _Disk:
 
     def _set_aside(self, name: str, why: str) -> None:
         path = self._paths[name]
-        aside = atomic.set_aside(path, "changed", time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
+        aside = atomic.set_aside(path, "changed")
         self._report(name, f"{path} was changed ({why}); it was set aside as {aside.name}", aside)
 
     def _keep_section(self, path: Path, page: str, mode: int) -> None:
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        aside = atomic.free_name(path, "changed", stamp)
+        aside = atomic.free_name(path, "changed")
         atomic.write(aside, page.encode(errors="surrogateescape"), mode)
         message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
         self._report(MARKDOWN_FILE, message, aside)

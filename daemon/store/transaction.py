@@ -100,7 +100,7 @@ class Transaction:
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
-        """A block that leaves nothing behind when an error ends it. Not to be nested."""
+        """A block that leaves nothing behind when an error ends it."""
         noted = self.noted()
         self.db.execute("SAVEPOINT block")
         try:
