@@ -186,16 +186,13 @@ class Agents:
         Raises:
             ThermoclineError: its folder cannot be looked into.
         """
-        try:
-            return self._is_there(agent)
-        except OSError as error:
-            raise translate_os(error, self._folder / agent) from error
-
-    def _is_there(self, agent: str) -> bool:
         folder = self._folder / agent
-        if has_database(folder) or agent in self._workspaces:
-            return True
-        return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
+        try:
+            if has_database(folder) or agent in self._workspaces:
+                return True
+            return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
+        except OSError as error:
+            raise translate_os(error, folder) from error
 
     async def _get(self, agent: str) -> AgentStore:
         if self._closed:
