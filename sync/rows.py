@@ -120,6 +120,10 @@ def changed(
         stamp: younger than every stamp of the row.
         sets: as for `merge`.
     """
+    if row is None and data and not any(name in data for name in sets):
+        # Every new memory comes this way.
+        kind, id_ = key
+        return Row(kind=kind, id=id_, data=dict(sorted(data.items())), clocks=Clocks(at=stamp))
     cells = stamps(row, sets) if row is not None else {}
     target = _spread(data, sets)
     for name, value in target.items():
