@@ -132,8 +132,10 @@ class Scheduler:
         self._next: dict[_Key, float] = {}
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
         self._retries: dict[_Key, _Retry] = {}
-        # How often the agent had been used when the lane ran last.
+        # How often the agent had been used when its lane was looked at last, and the lanes of
+        # closed agents that nobody has used since.
         self._uses: dict[_Key, int] = {}
+        self._unused: set[_Key] = set()
 
     @property
     def running(self) -> set[tuple[str, str]]:
@@ -186,13 +188,13 @@ class Scheduler:
             for key in [key for key in self._next if self._lanes[key.name][0].agents == "all"]:
                 del self._next[key]
         await self._list_agents(up)
-        opened = self._agents.open_stores().keys()
-        for key, uses in self._uses.items():
-            if self._agents.uses(key.agent) != uses:
+        owners = {"all": self._names, "open": list(self._agents.open_stores()), "none": [""]}
+        for key in self._unused:
+            if self._agents.uses(key.agent) != self._uses[key]:
                 self._next[key] = up
         current = set()
         for name, (job, *_) in self._lanes.items():
-            for agent in self._owners(job, opened):
+            for agent in owners[job.agents] if job.agents == "all" or job.when() else ():
                 key = _Key(agent, name)
                 current.add(key)
                 # The agents not all at once when the daemon starts.
@@ -206,15 +208,9 @@ class Scheduler:
         for gone in self._next.keys() - current:
             del self._next[gone]
             self._uses.pop(gone, None)
+            self._unused.discard(gone)
             for job in self._lanes[gone.name]:
                 self._recovered(job, gone.agent)
-
-    def _owners(self, job: Job, opened: Iterable[str]) -> Iterable[str]:
-        if job.agents == "all":
-            return self._names
-        if job.when() is None:
-            return ()
-        return opened if job.agents == "open" else ("",)
 
     async def _list_agents(self, up: float) -> None:
         if up < self._names_until:
@@ -238,17 +234,18 @@ class Scheduler:
                     await job.run()
                 elif (is_open := agent in self._agents.open_stores()) or job.agents == "all":
                     async with self._agents.use(agent, create=False, quietly=True) as store:
-                        if job.agents == "all":
-                            delay = await self._catch_up(key, store, was_open=is_open)
-                        else:
+                        if job.agents == "open":
                             await job.run(store)
+                        else:
+                            delay = await self._catch_up(key, store, was_open=is_open)
             if job.agents != "all":
                 self._recovered(job, agent)
         except NotFound:
             # Somebody has removed the agent's folder.
             pass
         except Exception as error:  # noqa: BLE001 - a failure stops no other job
-            delay = self._failed(job, agent, error, delay)
+            least = _RETRY_SECONDS if job.agents == "all" else delay
+            delay = self._failed(job, agent, error, least)
         finally:
             self._next[key] = self._clock.monotonic() + delay
             del self._tasks[key]
@@ -261,31 +258,34 @@ class Scheduler:
         runs = await store.read(read)
         if new := self._first_records(jobs, runs):
             await store.write(partial(put_runs, runs=new))
+            runs |= new
+        unopened = self._retries.get(_Key(agent, jobs[0].name), _Retry(0.0, 0))
+        if unopened.failures and not runs.get(jobs[0].name, Run(0.0)).error:
+            self._recovered(jobs[0], agent)
         for job in jobs:
-            if self._wait(job, agent, await store.read(read)) > 0:
+            if self._wait(job, agent, runs) > 0:
                 continue
             _log.info("running '%s' for '%s'", job.name, agent, extra={"action": "job_due"})
+            names = (job.name, *job.covers)
             try:
-                await record(store, (job.name, *job.covers), partial(job.run, store))
-            except Postponed:
-                at = self._clock.monotonic() + _POSTPONED_SECONDS
-                self._retries[_Key(agent, job.name)] = _Retry(at, 0)
+                await record(store, names, partial(job.run, store))
             except NotFound:
                 raise
             except Exception as error:  # noqa: BLE001 - a failure stops no other job
                 self._failed(job, agent, error, _RETRY_SECONDS)
             else:
-                for done in (job.name, *job.covers):
-                    self._recovered(self._jobs[done], agent)
-        runs = await store.read(read)
-        is_used = was_open or self._uses.get(key) != uses
+                for name in names:
+                    self._recovered(self._jobs[name], agent)
+            runs = await store.read(read)
+        self._unused.discard(key)
+        if not was_open and self._uses.get(key) == uses:
+            self._unused.add(key)
+            jobs = [job for job in jobs if job.covers]
         self._uses[key] = uses
-        wanted = jobs if is_used else [job for job in jobs if job.covers]
-        return min((self._wait(job, agent, runs) for job in wanted), default=DAY)
+        return min((self._wait(job, agent, runs) for job in jobs), default=DAY)
 
     def _records(self, jobs: Iterable[Job], db: sqlite3.Connection) -> dict[str, Run]:
-        found = {job.name: last_run(db, job.name) for job in jobs}
-        return {name: run for name, run in found.items() if run is not None}
+        return {job.name: run for job in jobs if (run := last_run(db, job.name)) is not None}
 
     def _first_records(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
         """Records for the jobs that have none, or an impossible one: their time starts now."""
@@ -317,6 +317,10 @@ class Scheduler:
 
     def _failed(self, job: Job, agent: str, error: Exception, least: float) -> float:
         """Report a failure; the seconds until the job is tried again."""
+        key = _Key(agent, job.name)
+        if isinstance(error, Postponed):
+            self._retries[key] = _Retry(self._clock.monotonic() + _POSTPONED_SECONDS, 0)
+            return _POSTPONED_SECONDS
         hint = "nothing is lost; it is tried again"
         if isinstance(error, ThermoclineError):
             hint = error.hint or hint
@@ -328,14 +332,15 @@ class Scheduler:
         whose = f" for '{agent}'" if agent else ""
         message = f"cannot run '{job.name}'{whose}: {words_of(error)}"
         self._problems.report(job.problem, agent, message, hint)
-        key = _Key(agent, job.name)
         failures = self._retries.get(key, _Retry(0.0, 0)).failures + 1
         delay = least * min(2 ** (failures - 1), _MOST_TIMES)
         self._retries[key] = _Retry(self._clock.monotonic() + delay, failures)
         return float(delay)
 
     def _recovered(self, job: Job, agent: str) -> None:
-        self._retries.pop(_Key(agent, job.name), None)
+        retry = self._retries.pop(_Key(agent, job.name), None)
+        if retry is None or not retry.failures:
+            return
         failing = [k.name for k, r in self._retries.items() if k.agent == agent and r.failures]
         if job.problem not in {self._jobs[name].problem for name in failing}:
             self._problems.clear(job.problem, agent)

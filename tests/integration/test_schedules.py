@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -427,6 +428,7 @@ async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
     assert world.scheduler.running == set()
     assert (await world.record("agent0", "slow")).error == INTERRUPTED
     over.set()
+    world.stuck = set()
     await world.restart()
     await world.live(0.1)
     assert ran.count("agent0") == 2
@@ -588,3 +590,27 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
     assert schedules["daily"].next == NOON + 12 * 3600
     assert (found.brief.last, found.brief.last_at) == ("quick", NOON + 3 * 3600)
     assert (found.brief.next, found.brief.next_at) == ("quick", NOON + 6 * 3600)
+
+
+async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world: World) -> None:
+    await world.store("ana")
+    await world.restart()
+    real = world.agents.use
+    refused = 0
+
+    @asynccontextmanager
+    async def refuse(agent: str, **how: Any) -> AsyncIterator[AgentStore]:
+        nonlocal refused
+        if refused < 2 and agent == "ana":
+            refused += 1
+            raise DiskFull("no room to open it")
+        async with real(agent, **how) as store:
+            yield store
+
+    world.agents.use = refuse  # type: ignore[method-assign, assignment]
+    await world.live(0.05)
+    codes = {problem.code for problem in world.problems.standing()}
+    assert codes == {"upkeep_failed", "verify_failed"}
+    await world.live(1)
+    assert world.problems.standing() == []
+    assert modes(await world.live(2)) == [("quick", 3.0)]
