@@ -143,8 +143,12 @@ def in_pages(
         arguments: its other parameters.
         after: the value that comes before all others.
     """
-    while found := db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall():
+    while True:
+        found = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
         yield from found
+        # Not until nothing is found: in a damaged table that may never be.
+        if len(found) < _AT_ONCE:
+            return
         after = found[-1][0]
 
 
