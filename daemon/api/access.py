@@ -106,6 +106,31 @@ class Gate:
             )
 
 
+class PeerCaller(msgspec.Struct, frozen=True):
+    """A peer, and what the gate lets it do."""
+
+    peer: Peer
+    gate: Gate
+
+    @property
+    def name(self) -> str:
+        """How memories that it writes are signed."""
+        return self.peer.name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is root, or the daemon's user."""
+        return self.gate.is_own(self.peer)
+
+    def role(self, agent: str) -> Role | None:
+        """Its highest role with an agent."""
+        return self.gate.role(self.peer, agent)
+
+    def require(self, agent: str, role: Role) -> None:
+        """Pass, or raise `Forbidden`."""
+        self.gate.require(self.peer, agent, role)
+
+
 def _granted(access: Access, peer: Peer, agent: str) -> Role | None:
     grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
     grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]

@@ -10,27 +10,22 @@ from aiohttp import web
 
 from ..errors import InvalidInput
 from ..memory.checks import shown
+from ..operations.operation import operation
+from ..shapes.events import EventsQuery
 from .bus import Told
-from .calls import Answer, Call, Route
+from .calls import Call
 from .streaming import ending
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
-class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which types to hear of: whole ones, or a first part such as `memory`. None: all."""
+async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
+    """Tell what happens, as server-sent events, until one side leaves.
 
-    types: tuple[str, ...] = ()
-
-
-async def stream(call: Call) -> Answer:
-    """Send the events of the agent that the call names, until one side leaves.
-
-    A call that names none hears of every agent that the caller may read.
+    A call that names no agent hears of every agent that the caller may read.
 
     With the header `Last-Event-ID`, what was told since comes first, as far as it is still known.
     """
-    types = call.query(EventsQuery).types
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     )
@@ -44,7 +39,7 @@ async def stream(call: Call) -> Answer:
                 told = await _next(queue, left)
                 if told is None:
                     await response.write(b": keep-alive\n\n")
-                elif _wanted(told, types) and _allowed(call, told):
+                elif _wanted(told, query.types) and _allowed(call, told):
                     await response.write(_frame(told))
     response.force_close()
     return response
@@ -68,7 +63,7 @@ def _wanted(told: Told, types: tuple[str, ...]) -> bool:
 def _allowed(call: Call, told: Told) -> bool:
     if call.agent_named and told.agent not in {"", call.agent}:
         return False
-    return not told.agent or call.may_read(told.agent)
+    return not told.agent or call.caller.role(told.agent) is not None
 
 
 def _frame(told: Told) -> bytes:
@@ -85,14 +80,6 @@ def _last_id(call: Call) -> int | None:
     return int(given)
 
 
-ROUTES: Final = (
-    Route(
-        method="GET",
-        path="/api/events",
-        handler=stream,
-        summary="What happens, as server-sent events",
-        query=EventsQuery,
-        types=("text/event-stream",),
-        agent=False,
-    ),
+OPERATION: Final = operation(
+    "GET", "/api/events", stream, type="text/event-stream", agent=False, by_hand=True
 )

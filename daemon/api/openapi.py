@@ -1,109 +1,174 @@
-"""`/api/openapi.json`: the API describing itself, generated from the routes and their structs."""
+"""`/api/openapi.json`: the API describing itself, generated from the operations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from inspect import getdoc
 from typing import Any, Final
 
 import msgspec
+from msgspec import inspect
 
-from .calls import Call, Reply, Route
+from ..config.settings import Settings
+from ..operations import Operation
+from ..operations.operation import JSON, operation
+from ..operations.scope import Scope
+from ..shapes.common import SETTING
 
+_ABOUT: Final = """A memory for AI agents, over a Unix socket.
+
+Text is Unicode without NUL characters. Whole numbers are written without a fraction. Bodies, texts
+and lists have the limits of the configuration; what is beyond them is refused with 413 or 400."""
 _REFERENCE: Final = "#/components/schemas/{name}"
+# What a type calls its largest size.
+_LARGEST: Final = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
+_AGENT: Final = {
+    "name": "agent",
+    "in": "query",
+    "description": "whose memory; the header X-Agent says the same",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+}
 
 
-def describe(routes: Sequence[Route], version: str) -> dict[str, Any]:
-    """The OpenAPI 3.1 document for `routes`."""
-    kinds = [kind for route in routes for kind in (route.body, route.answer) if kind is not None]
+def describe(operations: Sequence[Operation], settings: Settings, version: str) -> dict[str, Any]:
+    """The OpenAPI 3.1 document for `operations`, with the limits of `settings`."""
+    taken = [one.body for one in operations if one.body is not None]
+    answered = [kind for one in operations if one.type == JSON for kind in one.answers]
+    kinds = list(dict.fromkeys([*taken, *answered]))
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
-    by_kind = {id(kind): schema for kind, schema in zip(kinds, schemas, strict=True)}
-    paths: dict[str, Any] = {}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind)
+    by_kind = dict(zip(kinds, schemas, strict=True))
+    _require(components, answered, taken)
     components["Error"] = _ERROR
-    return {
+    paths: dict[str, Any] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, by_kind)
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "Thermocline",
             "version": version,
-            "description": "A memory for AI agents, over a Unix socket.",
+            "description": _ABOUT,
         },
         "paths": paths,
         "components": {"schemas": components},
     }
+    _limit(document, settings)
+    return document
 
 
-def _operation(route: Route, by_kind: dict[int, Any]) -> dict[str, Any]:
-    operation: dict[str, Any] = {
-        "summary": route.summary,
-        "description": f"Needs the role `{route.role}`.",
-        "operationId": f"{route.method.lower()}_{re.sub(r'[^a-z]+', '_', route.path[5:])}",
-        "parameters": _parameters(route),
+def _operation(one: Operation, by_kind: dict[Any, Any]) -> dict[str, Any]:
+    schemas = [by_kind[kind] for kind in one.answers if kind in by_kind]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    content = {
+        one.type: {"schema": schema if one.type == JSON else {"type": "string"}},
+        **{kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in one.others},
+    }
+    error = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Error")}}}
+    given = getdoc(one.query) if one.query is not None else None
+    about = (f"Needs the role `{one.role}`.", one.details, given)
+    described: dict[str, Any] = {
+        "summary": one.summary,
+        "description": " ".join(filter(None, about)),
+        "operationId": f"{one.method.lower()}_{_NO_WORD.sub('_', one.path[5:]).strip('_')}",
+        "parameters": [
+            *(
+                {"name": name, "in": "path", "required": True, "schema": msgspec.json.schema(kind)}
+                for name, kind in one.parts.items()
+            ),
+            *([] if one.query is None else _parameters(one.query)),
+            *([_AGENT] if one.agent else []),
+        ],
         "responses": {
-            str(route.status): {
-                "description": "Done",
-                "content": {kind: _shape(kind, route, by_kind) for kind in route.types},
-            },
-            "default": {
-                "description": "Refused; nothing was changed",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            },
+            **{str(status): {"description": "Done", "content": content} for status in one.statuses},
+            "default": {"description": "Refused; nothing was changed", "content": error},
         },
     }
-    if route.body is not None:
-        content = {"application/json": {"schema": by_kind[id(route.body)]}}
-        operation["requestBody"] = {"required": True, "content": content}
-    return operation
+    if one.body is not None:
+        taken = {"application/json": {"schema": by_kind[one.body]}}
+        described["requestBody"] = {"required": one.needs_body, "content": taken}
+    return described
 
 
-def _shape(kind: str, route: Route, by_kind: dict[int, Any]) -> dict[str, Any]:
-    is_json = kind == "application/json"
-    return {"schema": by_kind.get(id(route.answer), {}) if is_json else {"type": "string"}}
+def _parameters(query: type[Any]) -> Iterable[dict[str, Any]]:
+    _, components = msgspec.json.schema_components([query], ref_template=_REFERENCE)
+    schema = components[query.__name__]
+    for name, field in schema["properties"].items():
+        required = name in schema.get("required", [])
+        yield {"name": name, "in": "query", "required": required, "schema": _without_null(field)}
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"\{(\w+)\}", route.path)
-    ]
-    if route.query is not None:
-        _, components = msgspec.json.schema_components([route.query], ref_template=_REFERENCE)
-        schema = components[route.query.__name__]
-        required = schema.get("required", [])
-        for name, field in schema["properties"].items():
-            found.append(
-                {"name": name, "in": "query", "required": name in required, "schema": field}
-            )
-    if route.agent:
-        found.append(
-            {
-                "name": "agent",
-                "in": "query",
-                "description": "whose memory; the header X-Agent says the same",
-                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
-            }
-        )
+def _without_null(field: dict[str, Any]) -> dict[str, Any]:
+    """What is not given is left out of a URL: there is no null."""
+    kinds = [kind for kind in field.get("anyOf", ()) if kind != _NULL]
+    if _NULL not in field.get("anyOf", ()):
+        return field
+    found: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     return found
 
 
-def route(routes: Sequence[Route]) -> Route:
-    """The route that serves the description of `routes` and itself."""
+def _require(components: dict[str, Any], answered: list[Any], taken: list[Any]) -> None:
+    """Name the fields that answers always have: a default says only what they may be."""
+    requests = {found.cls for found in _structs(taken)}
+    for found in _structs(answered):
+        if found.cls in requests:
+            continue
+        omits = found.cls.__struct_config__.omit_defaults
+        components[found.cls.__name__]["required"] = [
+            field.encode_name
+            for field in msgspec.structs.fields(found.cls)
+            if field.default is not msgspec.UNSET and (field.required or not omits)
+        ]
 
-    async def show(call: Call) -> Reply:
-        return Reply(describe([*routes, own], call.services.identity.version))
 
-    own = Route(
-        method="GET",
-        path="/api/openapi.json",
-        handler=show,
-        summary="This description",
-        answer=dict[str, Any],
-        agent=False,
-    )
+def _structs(kinds: Iterable[Any]) -> Iterable[inspect.StructType]:
+    waiting = list(inspect.multi_type_info(kinds))
+    seen: set[type] = set()
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, inspect.StructType) and found.cls not in seen:
+            seen.add(found.cls)
+            yield found
+            waiting += [field.type for field in found.fields]
+        elif isinstance(found, inspect.UnionType):
+            waiting += found.types
+        elif isinstance(found, inspect.TupleType):
+            waiting += found.item_types
+        elif isinstance(found, (inspect.ListType, inspect.VarTupleType)):
+            waiting.append(found.item_type)
+        elif isinstance(found, inspect.DictType):
+            waiting.append(found.value_type)
+        elif isinstance(found, inspect.Metadata):
+            waiting.append(found.type)
+
+
+def _limit(schema: Any, settings: Settings) -> None:
+    """Put the value of a setting where a schema names one."""
+    inner = schema.values() if isinstance(schema, dict) else schema
+    if isinstance(schema, dict) and isinstance(setting := schema.pop(SETTING, None), str):
+        value: Any = settings
+        for name in setting.split("."):
+            value = getattr(value, name)
+        schema[_LARGEST[schema["type"]]] = value
+        schema["description"] = f"the maximum is the setting `{setting}`"
+    if isinstance(schema, (dict, list)):
+        for one in list(inner):
+            _limit(one, settings)
+
+
+def operation_for(operations: Sequence[Operation]) -> Operation:
+    """The operation that describes `operations` and itself."""
+
+    async def show(scope: Scope) -> dict[str, Any]:
+        """Show this description."""
+        return describe([*operations, own], scope.settings, scope.daemon.identity.version)
+
+    own = operation("GET", "/api/openapi.json", show, agent=False)
     return own
 
 
+_NULL: Final = {"type": "null"}
+_NO_WORD: Final = re.compile(r"[^a-z]+")
 _ERROR: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["error"],

@@ -15,12 +15,12 @@ import msgspec
 from ..client import default_socket
 from ..config import Settings
 from ..errors import ThermoclineError
+from ..operations.status import resident_bytes
 from ..runtime.background import Background, Endless
 from ..runtime.signals import Signals
 from . import server
 from .calls import Services
 from .connections import Server
-from .status import resident_bytes
 from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)

@@ -4,47 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from aiohttp import web
 
 from ..errors import ShuttingDown
-from .calls import Answer, Call, either_leaves
+from ..operations.operation import Stream
+from ..operations.scope import Scope
+from .calls import Call, either_leaves
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-async def streamed(
-    call: Call,
-    content_type: str,
-    pieces: AsyncGenerator[bytes, None],
-    *,
-    headers: Mapping[str, str] | None = None,
-    give_up: Callable[[], None] = lambda: None,
-) -> Answer:
-    """Send `pieces`, and end them as soon as the caller or the daemon leaves.
+async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.StreamResponse:
+    """Send a stream, and end it as soon as the caller or the daemon leaves.
 
     What goes wrong before the first piece is answered as an error. After that it can only show
     as an answer without an end, which no caller takes for a whole one.
-
-    Args:
-        call: of one agent's memory.
-        content_type: the media type.
-        pieces: what to send; empty ones are passed over.
-        headers: more of the answer's head.
-        give_up: called when one side leaves, before `pieces` are closed.
     """
-    response = web.StreamResponse(headers={"Content-Type": content_type, **(headers or {})})
+    response = web.StreamResponse(headers={"Content-Type": kind})
+    if stream.name:
+        response.headers["Content-Disposition"] = f'attachment; filename="{stream.name}"'
     if call.request.method == "HEAD":
-        async with call.store():
+        async with scope.store():
             await response.prepare(call.request)
         return response
+    pieces = stream.pieces
     async with aclosing(pieces), ending(call) as left:
-        left.add_done_callback(lambda _: give_up())
+        left.add_done_callback(lambda _: stream.give_up())
         try:
             piece = await _next(call, pieces, left)
             await response.prepare(call.request)
@@ -66,21 +55,11 @@ async def streamed(
 @asynccontextmanager
 async def ending(call: Call) -> AsyncIterator[asyncio.Future[None]]:
     """A future that is done once the caller or the daemon leaves."""
-    waiting = asyncio.ensure_future(either_leaves(call.connection, call.services.stopping))
+    waiting = asyncio.ensure_future(either_leaves(call))
     try:
         yield waiting
     finally:
         waiting.cancel()
-
-
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `work` on a thread; one that is cancelled returns when the thread is done."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait({running})
-        raise
 
 
 async def _next(

@@ -1,1 +1,13 @@
-"""The command line: one module per verb, each a thin client of the socket."""
+"""The command line: one module for each verb, or for a few that belong together."""
+
+from __future__ import annotations
+
+import sys
+
+# msgspec imports typing_extensions if it is installed, and needs nothing of it on this Python:
+# without it a command starts 12 ms earlier, a sixth of its budget.
+if "typing_extensions" not in sys.modules:
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    import msgspec  # noqa: F401 - so that it does so now
+
+    del sys.modules["typing_extensions"]

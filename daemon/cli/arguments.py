@@ -1,25 +1,26 @@
-"""What the verbs' arguments have in common: parsing, values, standard input, refusals."""
+"""What the arguments of all verbs have in common: parsing, values, standard input, refusals."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from typing import Any, Final, NoReturn
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final, NoReturn
-
-# The options that take a value and may stand before the verb.
+# The options that take a value and may precede the verb.
 VALUED: Final = ("--socket", "--agent-id", "--agent")
+OUTPUT_VARIABLE: Final = "THERMOCLINE_OUTPUT"
+# No argument of a process can contain it.
+_MARK: Final = "\0"
 
 
 class WrongUsage(Exception):
-    """The command line asks for what makes no sense; the message is for its author."""
+    """The command line is wrong; the message says how to correct it."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake as `WrongUsage` instead of leaving; abbreviates no option."""
+    """Reports a mistake as `WrongUsage` instead of exiting; accepts no abbreviated option."""
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(
@@ -35,7 +36,48 @@ class Parser(argparse.ArgumentParser):
         Raises:
             WrongUsage: always.
         """
-        raise WrongUsage(f"{message}; see {self.prog} --help")
+        raise WrongUsage(f"{message.replace(repr(_MARK)[1:-1], '')}; see {self.prog} --help")
+
+    def parse(self, words: list[str]) -> argparse.Namespace:
+        """The arguments; options may stand anywhere, and `-gate` is a text: options have `--`.
+
+        Raises:
+            WrongUsage: they are wrong.
+            SystemExit: after `--help`.
+        """
+        end = words.index("--") if "--" in words else len(words)
+        marked = [_MARK + word if _is_text(word) else word for word in words[:end]]
+        # Intermixed parsing accepts options between words, but ignores the `--` that ends them.
+        parse = self.parse_args if end < len(words) else self.parse_intermixed_args
+        args = parse([*marked, *words[end:]])
+        for name, value in vars(args).items():
+            setattr(args, name, _unmarked(value))
+        return args
+
+
+def _is_text(word: str) -> bool:
+    """Whether a word that begins with a dash is a text; argparse accepts numbers by itself."""
+    return word[:1] == "-" and word[1:2] not in "-.0123456789" and word != "-h"
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(each) for each in value]
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
+
+
+def wants_json(words: list[str]) -> bool:
+    """Whether the answer, an error included, is to be JSON.
+
+    Raises:
+        WrongUsage: the environment asks for an unknown format.
+    """
+    chosen = os.environ.get(OUTPUT_VARIABLE, "")
+    if "--json" in words[: words.index("--") if "--" in words else None]:
+        return True
+    if chosen not in ("", "text", "json"):
+        raise WrongUsage(f"{OUTPUT_VARIABLE}: expected json or text, got {chosen[:40]!r}")
+    return chosen == "json"
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +85,15 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("options of every verb")
     group.add_argument("--socket", metavar="PATH", help="the daemon's socket")
     group.add_argument("--agent-id", "--agent", dest="agent", metavar="ID", help="whose memory")
-    group.add_argument("--json", action="store_true", help="answer in JSON, for programs")
+    group.add_argument(
+        "--json",
+        action="store_true",
+        help=f"print JSON, errors too; {OUTPUT_VARIABLE}=json does so for every command",
+    )
 
 
 def say(message: str) -> None:
-    """Tell people something that is not the result."""
+    """Print a remark that is not part of the result, on standard error."""
     print(f"thermocline: {message}", file=sys.stderr)
 
 
@@ -70,6 +116,20 @@ def whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:40]!r}") from None
 
 
+def one_text(word: str | None, option: str | None, name: str) -> str:
+    """The text, given as a word or with an option.
+
+    Raises:
+        WrongUsage: it was given in neither way, or in both.
+    """
+    if word is not None and option is not None:
+        raise WrongUsage(f"give the text once: as a word, or with {name}")
+    given = option if word is None else word
+    if given is None:
+        raise WrongUsage(f"a text is missing: give it as a word, or with {name}")
+    return given
+
+
 def text_of(value: str) -> str:
     """The value itself, or standard input where it is `-`, without its last line break.
 
@@ -79,6 +139,19 @@ def text_of(value: str) -> str:
     if value != "-":
         return value
     return decoded(read_stdin(), "standard input").removesuffix("\n").removesuffix("\r")
+
+
+def text_in(name: str) -> str:
+    """The text of a file, or standard input where the name is `-`.
+
+    Raises:
+        WrongUsage: it is not UTF-8.
+        OSError: the file cannot be read.
+    """
+    if name == "-":
+        return decoded(read_stdin(), "standard input")
+    with open(name, "rb") as file:  # noqa: PTH123 - pathlib is a tenth of a command's time
+        return decoded(file.read(), name)
 
 
 def stdin_once(*values: str | None) -> None:
@@ -109,7 +182,7 @@ def decoded(data: bytes, name: str) -> str:
     """`data` as UTF-8 text.
 
     Raises:
-        WrongUsage: it is something else.
+        WrongUsage: it is not valid UTF-8.
     """
     try:
         return data.decode("utf-8")
@@ -121,11 +194,11 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def json_of(text: str, name: str) -> Any:
-    """The JSON in `text`, strictly: no NaN, no key twice, no endless nesting.
+    """The JSON in `text`, strictly: no NaN, no repeated key, no endless nesting.
 
     Args:
         text: the JSON.
-        name: what it is the value of, for the message.
+        name: the option that it is the value of, for the message.
 
     Raises:
         WrongUsage: it is not JSON.
@@ -147,5 +220,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands there twice")
+        raise ValueError(f"the key {twice!r} is repeated")
     return fields

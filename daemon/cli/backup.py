@@ -1,20 +1,20 @@
-"""`thermocline backup`: all of an agent's memory into one file."""
+"""`thermocline backup` and `export`: all of an agent's memory in a file, to restore or to read."""
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ..client import Client
 from .arguments import say
 from .saving import add_file, pass_on, refuse_terminal, save
 from .terminal import show_json, size, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
-    from typing import Final
-
+if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..files.walker import Skipped
     from ..restore.archive import Archive
 
@@ -28,31 +28,29 @@ _KINDS: Final = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `backup`."""
     add_file(parser, default=None)
     parser.epilog = (
-        "The archive holds every row and the files of the workspace, and can be read by\n"
-        "its owner alone. It is checked before it gets its name. The daemon goes on meanwhile.\n"
+        "The archive contains every row and the files of the workspace; only its owner can read\n"
+        "it. It is checked before it gets its name. The daemon keeps running.\n"
         "example:\n  thermocline backup ana-2026-03-01.tar.gz --agent-id ana"
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Save it, and tell what is in it."""
+def run_backup(args: argparse.Namespace, client: Client) -> None:
+    """Save it, and print what it contains."""
     refuse_terminal(args.file)
-    with Client(args.socket, args.agent) as client:
-        if args.file == "-":
-            say(f"{size(pass_on(client.backup()))} written")
-            return 0
-        file = Path(args.file).expanduser()
-        found = save(client.backup(), file, force=args.force, check=_verified)
+    if args.file == "-":
+        say(f"{size(pass_on(client.backup()))} written")
+        return
+    file = Path(args.file).expanduser()
+    found = save(client.backup(), file, force=args.force, check=_verified)
     _warn(found.skipped)
     if args.json:
         show_json(_answer(file, found))
     else:
         _show(file, found)
-    return 0
 
 
 def _verified(part: Path) -> Archive:
@@ -82,20 +80,46 @@ def _show(file: Path, found: Archive) -> None:
 
 
 def counted(counts: dict[str, int]) -> str:
-    """How many of each kind, those aside of which there are none."""
+    """The number of rows of each kind that there is."""
     words = [f"{kind_of(name)}: {count:,}" for name, count in counts.items() if count]
     return ", ".join(words) or "nothing stored yet"
 
 
 def kind_of(name: str) -> str:
-    """The rows of a kind, in words for people."""
+    """The name of a kind for people."""
     return _KINDS.get(name, name)
 
 
-def _warn(skipped: Iterable[Skipped]) -> None:
-    """Say what the archive lacks; a list without end helps nobody."""
-    all_of_them = [*skipped]
-    for one in all_of_them[:_NAMED]:
+def _warn(skipped: Sequence[Skipped]) -> None:
+    """Name the files that the archive lacks."""
+    for one in skipped[:_NAMED]:
         say(f"left out: {visible(one.path)} ({visible(one.why)})")
-    if len(all_of_them) > _NAMED:
-        say(f"left out: {len(all_of_them) - _NAMED:,} more")
+    if len(skipped) > _NAMED:
+        say(f"left out: {len(skipped) - _NAMED:,} more")
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `export`."""
+    add_file(parser, default="-")
+    parser.epilog = (
+        "Each line is a row: kind, id, data, and the clocks of its fields. Merged, expired and\n"
+        "archived memories are included; fields with their default value are left out.\n"
+        "example:\n  thermocline export | jq -r 'select(.kind == \"memory\") | .data.text'"
+    )
+
+
+def run_export(args: argparse.Namespace, client: Client) -> None:
+    """Write the rows, to standard output or into a file."""
+    if args.file == "-":
+        if not sys.stdout.isatty():
+            pass_on(client.download("/api/export"))
+            return
+        for line in client.export():
+            show_json(line, one_line=True)
+        return
+    file = Path(args.file).expanduser()
+    written = save(client.download("/api/export"), file, force=args.force, check=os.path.getsize)
+    if args.json:
+        show_json({"file": str(file), "size_bytes": written})
+    else:
+        say(f"{size(written)} written to {file}")

@@ -2,59 +2,56 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
+from ..client import Client
+from .terminal import number_of, show_json
 
-_USAGE = 2
 _COLUMN = 24
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `config` but for the global `--json`."""
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `config`."""
     parser.add_argument(
         "--check",
         action="store_true",
-        help="only check; exit 2 and list every fault if there is one",
+        help="only check; if there are errors, list them all and exit with 2",
     )
-    parser.add_argument("--config", metavar="FILE", help="read FILE over the usual files")
+    parser.add_argument(
+        "--config", metavar="FILE", help="a configuration file that overrides the others"
+    )
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         dest="sets",
         action="append",
         default=[],
-        help="set one key, such as hot.max_bytes=4096, over all files; may be repeated",
+        help="set one key, such as hot.max_bytes=4096; may be repeated",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_config(args: argparse.Namespace, _: Client) -> None:
     """Print the configuration that a daemon started now with the same options would have.
 
-    Needs no daemon. Answers 0, or 2 with every fault on standard error, a line each.
+    Raises:
+        ConfigInvalid: it has errors; the message lists them all.
     """
     from .. import config  # noqa: PLC0415 - only this verb needs it
 
     file = Path(args.config) if args.config is not None else None
-    try:
-        loaded = config.load(os.environ, file, args.sets)
-    except config.ConfigInvalid as error:
-        print(error, file=sys.stderr)
-        return _USAGE
-    if args.check:
-        count = len(loaded.files)
-        print(f"ok: {count} file{'' if count == 1 else 's'} read")
-    elif getattr(args, "json", False):
-        print(json.dumps(config.document(loaded), ensure_ascii=False, indent=2))
+    loaded = config.load(os.environ, file, args.sets)
+    if args.check and args.json:
+        show_json({"ok": True, "files": [str(path) for path in loaded.files]})
+    elif args.check:
+        print(f"ok: {number_of(len(loaded.files), 'file', 'files')} read")
+    elif args.json:
+        show_json(config.document(loaded))
     else:
         entries = config.describe(loaded)
         _table([tuple(map(config.visible, _texts(*entry))) for entry in entries])
-    return 0
 
 
 def _texts(key: str, value: object, origin: str) -> tuple[str, str, str]:

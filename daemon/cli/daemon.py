@@ -1,28 +1,30 @@
-"""`thermocline daemon`: the one verb that is the daemon instead of asking it."""
+"""`thermocline daemon`: the verb that is the daemon, where all others call it."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+import argparse
+
+from ..client import Client
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_daemon(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `daemon`."""
     parser.add_argument("--state-dir", metavar="DIR", help="where the memories are kept")
-    parser.add_argument("--config", metavar="FILE", help="a configuration over all others")
+    parser.add_argument(
+        "--config", metavar="FILE", help="a configuration file that overrides the others"
+    )
     parser.add_argument(
         "--set",
         dest="sets",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="set one key, such as warm.max_kb=100; may be repeated",
+        help="set one key of the configuration, such as warm.max_kb=100; may be repeated",
     )
     parser.add_argument("--welcome", action="store_true", help="show what to try first")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_daemon(args: argparse.Namespace, _: Client) -> int:
     """Run until a signal ends it."""
     from ..app import main  # noqa: PLC0415 - the other verbs must not load the daemon
 

@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-from ..client import ClientError
-from .arguments import WrongUsage, decoded, read_stdin, say
+import argparse
+from typing import Any, Final
+
+from ..client import Client, ClientError
+from .arguments import WrongUsage, say, text_in
+from .options import DATABASE, add_options
 from .terminal import visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Final
-
-    from ..answers import Database
-    from ..client import Client
-
-# Sending much over a slow line takes a while; Ctrl-C leaves what is not sent for later.
+# Sending a lot over a slow line takes a while; after Ctrl-C the rest is sent later.
 PATIENCE_SECONDS: Final = 600.0
 _USUAL_SECONDS: Final = 30.0
-_LONGEST_TOKEN: Final = 65_536
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add = parser.add_argument_group("a database for this call").add_argument
-    add("--db-url", metavar="URL", help="libsql:// or https://; left out: the configured one")
-    add("--token-file", metavar="FILE", help="what holds its token alone; - reads standard input")
-    add("--auth-token", metavar="TOKEN", help="the token itself, which other users can see")
+    add_options(parser.add_argument_group("a database for this call"), DATABASE, DATABASE)
 
 
-def database_of(args: argparse.Namespace) -> Database:
+def database_of(args: argparse.Namespace) -> dict[str, str]:
     """The database that was named, as the API takes it; an empty value names none.
 
     Raises:
         WrongUsage: a token without a database, or two tokens.
         OSError: the token's file cannot be read.
     """
-    database: Database = {}
-    if args.db_url:
-        database["url"] = args.db_url
-    if token := token_of(args):
-        database["token"] = token
+    given: dict[str, str | None] = {"url": args.db_url, "token": token_of(args)}
+    database = {name: value for name, value in given.items() if value}
     if "token" in database and "url" not in database:
-        raise WrongUsage("db-url and auth-token required: the token is there without --db-url")
+        raise WrongUsage("db-url and auth-token required: a token was given without --db-url")
     return database
 
 
@@ -55,21 +44,24 @@ def token_of(args: argparse.Namespace) -> str | None:
     if args.auth_token and args.token_file:
         raise WrongUsage("give the token once: with --token-file, or with --auth-token")
     if args.token_file:
-        return _token_in(args.token_file)
+        token = text_in(args.token_file).strip()
+        if not token or len(token.split()) > 1:
+            raise WrongUsage(f"cannot use {args.token_file}: expected a token and nothing else")
+        return token
     if args.auth_token:
         say("every user of this machine can see --auth-token; --token-file FILE hides the token")
     return args.auth_token or None
 
 
-def patience(database: Database) -> float:
-    """The seconds to wait for the daemon: longer where it goes to a database first."""
+def patience(database: dict[str, str]) -> float:
+    """The seconds to wait for the daemon: longer where it calls a database first."""
     return PATIENCE_SECONDS if database else _USUAL_SECONDS
 
 
-def synced(client: Client, database: Database, *, critical: bool = False) -> bool:
-    """Send now what was changed, where the agent's own replica was named; whether that was done.
+def synced(client: Client, database: dict[str, str], *, critical: bool = False) -> bool:
+    """Send the changes now, if the named database is the agent's replica; whether that was done.
 
-    Another database is left alone, which is said once: replication is the configuration's.
+    Another database is left alone, with a warning: replication goes to the configured one.
     """
     if not database:
         return False
@@ -80,29 +72,17 @@ def synced(client: Client, database: Database, *, critical: bool = False) -> boo
                 " set sync.url to replicate there"
             )
             return False
-        return client.sync(critical=critical)["synced"]
+        return client.sync(critical=critical).synced
     except ClientError as error:
         say(visible(f"done here, but not in the database: {error}"))
         return False
 
 
-def _is_replica(client: Client, database: Database) -> bool:
-    own, named = client.sync_status()["url"], database["url"]
+def _is_replica(client: Client, database: dict[str, Any]) -> bool:
+    own, named = client.sync_status().url, database["url"]
     return bool(own) and _plain(own) == _plain(named)
 
 
 def _plain(url: str) -> str:
     """A URL without what does not tell databases apart."""
     return url.strip().rstrip("/").replace("libsql://", "https://", 1).lower()
-
-
-def _token_in(name: str) -> str:
-    if name == "-":
-        data = read_stdin()
-    else:
-        with open(name, "rb") as file:  # noqa: PTH123 - pathlib is a tenth of a command's time
-            data = file.read(_LONGEST_TOKEN)
-    token = decoded(data, name).strip()
-    if not token or len(token.split()) > 1:
-        raise WrongUsage(f"cannot use {name}: expected a token and nothing else")
-    return token

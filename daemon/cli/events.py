@@ -1,26 +1,23 @@
-"""`thermocline events`: follow what happens."""
+"""`thermocline events`: print events as they happen."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
+from typing import Any, Final
 
 from ..client import Client
 from .arguments import say
 from .terminal import cut, show_json, visible, width
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any, Final
-
-# The daemon is gone: as for every other verb.
+# The exit code of every verb when no daemon answers.
 _UNREACHABLE: Final = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_events(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `events`."""
     parser.add_argument(
         "--type",
         dest="types",
@@ -29,13 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE",
         help="only these, such as memory.stored; may be repeated",
     )
-    parser.add_argument("--after", metavar="ID", help="begin with what followed this event")
+    parser.add_argument("--after", metavar="ID", help="start after this event")
     parser.epilog = "With --json each line is an object with id, type and data."
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print events as they come, until Ctrl-C or until the daemon leaves."""
-    client = Client(args.socket, args.agent)
+def run_events(args: argparse.Namespace, client: Client) -> int:
+    """Print events as they come, until Ctrl-C or until the daemon stops."""
     for event_id, kind, data in client.events(args.types, args.after):
         if args.json:
             show_json({"id": event_id, "type": kind, "data": data}, one_line=True)

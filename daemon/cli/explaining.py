@@ -1,18 +1,14 @@
-"""Why a memory answers, and what was read in the question, as people read it."""
+"""Why a memory was found, and how the question was understood, as people read it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+from .. import shapes
 from .memories import short
 from .terminal import cut, visible, width
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
-
-    from ..recall_answers import ByModel, Explanation, Found, ReasonedPath, Understood
 
 _INDENT: Final = " " * 6
 # Years 1 and 9999: where a span has no beginning or no end.
@@ -20,57 +16,57 @@ _ALWAYS: Final = -62_135_596_800.0
 _FOREVER: Final = 253_402_300_800.0
 
 
-def show_explained(found: Found) -> None:
+def show_explained(found: shapes.recall.HitView) -> None:
     """Print what speaks for a memory, a line for each kind of reason."""
-    parts = found.get("parts")
-    if parts is None:
-        return
-    _print(f"{_INDENT}{_sum(found['relevance'], parts)}")
-    _show(_reasons(found, parts), _INDENT)
+    if parts := found.parts:
+        _print(f"{_INDENT}{_sum(found.relevance, parts)}")
+        _show(_reasons(found, parts), _INDENT)
 
 
-def show_understood(understood: Understood) -> None:
+def show_understood(understood: shapes.recall.Understood) -> None:
     """Print what was read in the question, without what it has none of."""
     print("understood")
     _show(_understood(understood), "  ")
 
 
-def show_reasoned(by_model: ByModel) -> None:
+def show_reasoned(by_model: shapes.recall.ByModel) -> None:
     """Print where a model expected the answer, and why."""
-    if by_model["tree"]:
+    if by_model.tree:
         print("reasoned")
-    _show((("tree", _reasoned(path)) for path in by_model["tree"]), "  ")
+    _show((("tree", _reasoned(path)) for path in by_model.tree), "  ")
 
 
-def _reasoned(path: ReasonedPath) -> str:
-    return f"{' > '.join(path['trace'])}  {path['relevance']:.2f} ({path['reason']})"
+def _reasoned(path: shapes.recall.ReasonedPath) -> str:
+    return f"{' > '.join(path.trace)}  {path.relevance:.2f} ({path.reason})"
 
 
-def _sum(relevance: float, parts: Explanation) -> str:
-    shares = (f"{name} {parts[name]:.3f}" for name in ("match", "recency", "importance"))
+def _sum(relevance: float, parts: shapes.recall.Explanation) -> str:
+    shares = (f"{name} {getattr(parts, name):.3f}" for name in ("match", "recency", "importance"))
     return f"relevance {relevance:.3f} = {', '.join(shares)}"
 
 
-def _reasons(found: Found, parts: Explanation) -> Iterator[tuple[str, str]]:
-    yield "words", ", ".join(parts["words"])
-    by_size = sorted(parts["signals"].items(), key=lambda signal: -abs(signal[1]))
+def _reasons(
+    found: shapes.recall.HitView, parts: shapes.recall.Explanation
+) -> Iterator[tuple[str, str]]:
+    yield "words", ", ".join(parts.words)
+    by_size = sorted(parts.signals.items(), key=lambda signal: -abs(signal[1]))
     yield "signals", "  ".join(f"{name} {added:+.2f}" for name, added in by_size)
-    yield "lenders", ", ".join(map(short, parts["lenders"]))
-    yield "path", parts["path"]
-    yield "reason", parts.get("reason", "")
-    yield "superseded by", short(found["superseded_by"] or "")
+    yield "lenders", ", ".join(map(short, parts.lenders))
+    yield "path", parts.path
+    yield "reason", parts.reason
+    yield "superseded by", short(found.superseded_by or "")
 
 
-def _understood(understood: Understood) -> Iterator[tuple[str, str]]:
-    yield "words", ", ".join(understood["words"])
-    yield "common words", ", ".join(understood["common_words"])
-    yield "phrases", _phrases(understood["phrases"])
-    yield "excluded", _phrases(understood["excluded"])
-    yield "people", ", ".join(understood["people"])
-    yield "dates", ", ".join(_days(start, end) for start, end in understood["dates"])
-    for path in understood["tree"]:
-        matched = ", ".join(path["words"])
-        yield "tree", f"{' > '.join(path['trace'])}  {path['relevance']:.3f} ({matched})"
+def _understood(understood: shapes.recall.Understood) -> Iterator[tuple[str, str]]:
+    yield "words", ", ".join(understood.words)
+    yield "common words", ", ".join(understood.common_words)
+    yield "phrases", _phrases(understood.phrases)
+    yield "excluded", _phrases(understood.excluded)
+    yield "people", ", ".join(understood.people)
+    yield "dates", ", ".join(_days(start, end) for start, end in understood.dates)
+    for path in understood.tree:
+        matched = ", ".join(path.words)
+        yield "tree", f"{' > '.join(path.trace)}  {path.relevance:.3f} ({matched})"
 
 
 def _phrases(phrases: Iterable[Sequence[str]]) -> str:

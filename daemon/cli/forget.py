@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
+
 from ..client import ApiError, Client
 from .arguments import WrongUsage, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS
 from .memories import headline, short
-from .terminal import show_json, show_rows, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+from .terminal import number_of, show_answer, show_json, show_rows, visible
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_forget(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `forget`."""
     add = parser.add_argument
-    add(
-        "ids",
-        nargs="*",
-        metavar="ID",
-        help="an id, or the first 4 or more characters of it; nothing is asked",
-    )
-    add("--category", metavar="PATH", help="all memories of this category and below it")
+    add("ids", nargs="*", metavar="ID", help="an id, or at least its first 4 characters")
+    add("--category", metavar="PATH", help="all memories of this category and those below it")
     add("--query", metavar="TEXT", help="all memories that contain these words; - reads stdin")
-    add("--yes", action="store_true", help="do it; without this it only shows what it would do")
+    add("--yes", action="store_true", help="do it; default: show what would be deleted")
     parser.epilog = (
-        "With --agent NAME alone the whole agent is forgotten: its memories, key-value pairs and\n"
-        "hot state, and its folder with the notes in it. A workspace elsewhere is left as it is.\n"
-        "The replica is told once; where it cannot be reached, other devices keep the agent, and\n"
-        "give it back. Notes that were replicated stay on the replica.\n\n"
+        "Memories named by ID are deleted at once.\n"
+        "With --agent NAME alone the whole agent is deleted: its memories, key-value pairs and\n"
+        "hot state, and its folder with the notes in it. A workspace elsewhere is kept. If the\n"
+        "replica cannot be reached, other devices keep the agent and send it back. Notes that\n"
+        "were replicated stay on the replica.\n\n"
         "examples:\n"
         "  thermocline forget 8019fd10\n"
         "  thermocline forget --category projects/old --yes\n"
@@ -37,85 +31,82 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Delete what is named; 1 when an id was not there, after the others are deleted.
+def run_forget(args: argparse.Namespace, client: Client) -> int:
+    """Delete what is named; 1 when an id was not found, after the others are deleted.
 
     Raises:
-        WrongUsage: it is not said what to forget, or in two ways.
+        WrongUsage: nothing is named, or in two ways.
     """
     filtered = args.category is not None or args.query is not None
     if args.ids:
         if filtered:
             raise WrongUsage("give either IDs, or --category and --query")
-        return _forget_each(args)
+        return _forget_each(args, client)
+    client.timeout = PATIENCE_SECONDS
     if filtered:
-        return _forget_matching(args)
-    if args.agent is None:
+        _forget_matching(args, client)
+    elif args.agent is not None:
+        _forget_agent(args)
+    else:
         raise WrongUsage("say what to forget: IDs, --category, --query, or a whole --agent")
-    return _forget_agent(args)
+    return 0
 
 
-def _forget_each(args: argparse.Namespace) -> int:
+def _forget_each(args: argparse.Namespace, client: Client) -> int:
     code = 0
-    with Client(args.socket, args.agent) as client:
-        for memory_id in args.ids:
-            try:
-                deleted = client.forget(memory_id)
-            except ApiError as error:
-                if error.status >= 500:
-                    raise
-                say(visible(str(error)))
-                code = 1
-                continue
+    for memory_id in args.ids:
+        try:
+            deleted = client.forget(memory_id)
+        except ApiError as error:
+            if error.status >= 500:
+                raise
+            code = 1
             if args.json:
-                show_json(deleted, one_line=True)
+                show_json({"error": error.as_dict()}, one_line=True)
             else:
-                print("forgot", short(visible(deleted.get("id", memory_id))))
-                for back in deleted.get("unmerged", ()):
-                    print(short(visible(back)), "was merged into it, and is back")
+                say(visible(str(error)))
+            continue
+        if args.json:
+            show_answer(client.answered, one_line=True)
+            continue
+        print("forgot", short(visible(deleted.id)))
+        for back in deleted.unmerged or ():
+            print(short(visible(back)), "was merged into it, and is restored")
     return code
 
 
-def _forget_matching(args: argparse.Namespace) -> int:
+def _forget_matching(args: argparse.Namespace, client: Client) -> None:
     stdin_once(args.query)
     query = None if args.query is None else text_of(args.query)
-    with Client(args.socket, args.agent, PATIENCE_SECONDS) as client:
-        found = client.forget_matching(category=args.category, query=query, dry_run=not args.yes)
+    found = client.forget_matching(category=args.category, query=query, dry_run=not args.yes)
     if args.json:
-        show_json(found)
-        return 0
-    count = _counted(found["total"])
-    if found["forgotten"]:
+        show_answer(client.answered)
+        return
+    count = number_of(found.total, "memory", "memories")
+    if found.forgotten:
         print(f"forgot {count}")
-        return 0
+        return
     print(f"would forget {count}")
-    show_rows(
-        (short(memory["id"]), memory["category"], headline(memory)) for memory in found["results"]
-    )
-    if (more := found["total"] - len(found["results"])) > 0:
+    show_rows((short(memory.id), memory.category, headline(memory)) for memory in found.results)
+    if (more := found.total - len(found.results)) > 0:
         print(f"and {more} more")
-    if found["total"]:
-        say("nothing is forgotten yet: add --yes")
-    return 0
+    if found.total:
+        say("nothing is deleted yet: add --yes")
 
 
-def _forget_agent(args: argparse.Namespace) -> int:
+def _forget_agent(args: argparse.Namespace) -> None:
     with Client(args.socket, None, PATIENCE_SECONDS) as client:
         told = client.forget_agent(args.agent, dry_run=not args.yes)
     if args.json:
-        show_json(told)
-        return 0
-    pairs = f"{told['key_values']} key-value pair{'' if told['key_values'] == 1 else 's'}"
-    what = f"the agent '{visible(told['id'])}': {_counted(told['memories'])}, {pairs}, its folder"
-    print(f"{'forgot' if told['forgotten'] else 'would forget'} {what}")
-    if told["workspace"] is not None:
-        print(f"its workspace stays: {visible(told['workspace'])}")
-    if not told["forgotten"]:
-        say("nothing is forgotten yet: add --yes")
-    elif told["replica"] == "behind":
-        say(visible(f"the replica was not told, and still has the agent: {told['why']}"))
-    return 0
-
-
-def _counted(memories: int) -> str:
-    return f"{memories} memor{'y' if memories == 1 else 'ies'}"
+        show_answer(client.answered)
+        return
+    memories = number_of(told.memories, "memory", "memories")
+    pairs = number_of(told.key_values, "key-value pair", "key-value pairs")
+    verb = "forgot" if told.forgotten else "would forget"
+    print(f"{verb} the agent '{visible(told.id)}': {memories}, {pairs}, its folder")
+    if told.workspace is not None:
+        print(f"its workspace is kept: {visible(told.workspace)}")
+    if not told.forgotten:
+        say("nothing is deleted yet: add --yes")
+    elif told.replica == "behind":
+        say(visible(f"the agent is still on the replica, which was not reached: {told.why}"))

@@ -1,63 +1,91 @@
-"""`thermocline history`: the versions that a memory had, and values that lost a conflict."""
+"""`thermocline history` and `undo`: earlier versions, and how to restore them."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
+from typing import Any
 
+from .. import shapes
 from ..client import Client
+from .arguments import whole
 from .memories import short
-from .terminal import ago, show_json, show_rows, visible
+from .options import refuse
+from .terminal import ago, cut, show_answer, show_rows, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-    from typing import Any
+_KIND_HELP = "what ID is: memory (default), pair, hot, category or note"
+_LONGEST_VALUE = 60
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
-    parser.add_argument(
-        "id", nargs="?", metavar="ID", help="of a memory; default: the latest of all"
-    )
-    parser.add_argument(
-        "--kind", default="memory", help="what ID is: memory, pair, hot, category or note"
-    )
-    parser.add_argument(
-        "--conflicts", action="store_true", help="only what lost when two devices changed a field"
-    )
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="default 20")
+def add_history(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `history`."""
+    add = parser.add_argument
+    add("id", nargs="?", metavar="ID", help="of a memory; default: the latest changes of all")
+    add("--kind", default="memory", help=_KIND_HELP)
+    add("--conflicts", action="store_true", help="only values that lost to another device's change")
+    add("--limit", type=whole, default=20, metavar="N", help="maximum number (default 20)")
+    parser.epilog = "Each line shows the fields that a change replaced, with their earlier values."
 
 
-def run(args: argparse.Namespace) -> int:
+def run_history(args: argparse.Namespace, client: Client) -> None:
     """Show the versions, the latest first."""
-    wanted = {"kind": args.kind, "limit": args.limit}
-    if args.id is not None:
-        wanted["id"] = args.id
-    if args.conflicts:
-        wanted["conflicts"] = "true"
-    with Client(args.socket, args.agent) as client:
-        versions = client.request("GET", "/api/history", wanted)
+    versions = client.history(args.id, kind=args.kind, conflicts=args.conflicts, limit=args.limit)
     if args.json:
-        show_json(versions)
-        return 0
+        show_answer(client.answered)
+        return
     now = time.time()
     show_rows(
         (
-            str(one["number"]),
-            ago(one["at"], now),
-            one["why"] or "edited",
-            visible(one["writer"]) or f"on {one['device'][:8]}",
-            f"{one['kind']} {short(visible(one['id']))}",
-            _said(one["data"]),
+            str(one.number),
+            ago(one.at, now),
+            one.why or "edited",
+            visible(one.writer) or f"on {one.device[:8]}",
+            f"{one.kind} {short(visible(one.id))}",
+            _replaced(one),
         )
-        for one in versions["results"]
+        for one in versions.results
     )
-    return 0
 
 
-def _said(data: Mapping[str, Any]) -> str:
-    """The field that a version is about."""
-    said = data.get("text", data.get("value", data.get("desc", "")))
-    line = " ".join(visible(str(said)).split())
-    return line if len(line) <= 60 else f"{line[:59]}…"
+def _replaced(version: shapes.history.VersionView) -> str:
+    """The fields that were replaced after this version, with the values that they had."""
+    data = version.data
+    return "; ".join(f"{name}: {_value(data.get(name))}" for name in version.replaced)
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return cut(" ".join(visible(text).split()), _LONGEST_VALUE) if value is not None else "default"
+
+
+def add_undo(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `undo`."""
+    add = parser.add_argument
+    add("id", nargs="?", metavar="ID", help="undo the last change of this memory")
+    add("--kind", default="memory", help=_KIND_HELP)
+    add("--to", type=whole, metavar="NUMBER", help="a version, numbered by thermocline history")
+    add("--by", metavar="WRITER", help="undo all changes of a writer, such as uid:1000")
+    add("--since", metavar="TIME", help="with --by: 2h, 7d, or a date and time")
+    add("--dry-run", action="store_true", help="change nothing, and show what would be put back")
+
+
+def run_undo(args: argparse.Namespace, client: Client) -> None:
+    """Restore versions; that is an ordinary change, which can be undone.
+
+    Raises:
+        WrongUsage: it is not clear what to undo.
+    """
+    refuse((args.id is None) == (args.by is None), "name a memory, or a writer with --by")
+    refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
+    wish = {"id": args.id, "number": args.to, "by": args.by, "since": args.since}
+    wish = {name: value for name, value in wish.items() if value is not None}
+    undone = client.undo(**wish, kind=args.kind, dry_run=args.dry_run)
+    if args.json:
+        show_answer(client.answered)
+        return
+    verb = "put back" if undone.done else "would put back"
+    for row in undone.results:
+        print(f"{verb} {row.kind} {short(visible(row.id))}")
+    if not undone.results:
+        print("nothing to put back")

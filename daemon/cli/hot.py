@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+from typing import Final
+
 from ..client import Client
 from .arguments import json_of, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
-from .terminal import show_json, size, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any, Final
-
-    from ..answers import Database
+from .terminal import show_answer, show_json, size, visible
 
 _KEYS: Final = "identity, owner_profile, lesson, event, task or project"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_hot(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `hot`."""
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "--update",
         nargs=2,
         metavar=("KEY", "JSON"),
-        help=f"merge into, or append to, a part: {_KEYS}; - reads the JSON from stdin",
+        help=f"change or append to a part: {_KEYS}; - reads the JSON from stdin",
     )
     one.add_argument("--remove", nargs=2, metavar=("KEY", "NAME"), help="remove an entry of a part")
-    one.add_argument("--rebuild", action="store_true", help="write MEMORY.md anew")
+    one.add_argument("--rebuild", action="store_true", help="rewrite the section in MEMORY.md")
     add_database(parser)
     parser.epilog = (
         "examples:\n"
@@ -37,45 +34,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_hot(args: argparse.Namespace, client: Client) -> None:
     """Show it, or do what an option says."""
     key, text = args.update or ("", "null")
     stdin_once(text, args.token_file)
     value = json_of(text_of(text), f"--update {key}")
     database = database_of(args)
-    with Client(args.socket, args.agent, patience(database)) as client:
-        if args.update:
-            updated = client.hot_update(key, value)
-            told = f"updated {visible(key)}"
-            _changed(client, dict(updated), told, database, as_json=args.json)
-        elif args.remove:
-            removed = client.hot_remove(*args.remove)
-            told = f"removed {visible(args.remove[1])} from {visible(args.remove[0])}"
-            _changed(client, dict(removed), told, database, as_json=args.json)
-        elif args.rebuild:
-            _rebuild(client, as_json=args.json)
-        elif args.json:
-            show_json(client.hot()["state"])
+    client.timeout = patience(database)
+    if args.update:
+        client.hot_update(key, value)
+        _changed(client, f"updated {key}", database, as_json=args.json)
+    elif args.remove:
+        client.hot_remove(*args.remove)
+        key, name = args.remove
+        _changed(client, f"removed {name} from {key}", database, as_json=args.json)
+    elif args.rebuild:
+        rebuilt = client.hot_rebuild()
+        if args.json:
+            show_answer(client.answered)
         else:
-            print(visible(client.hot_markdown(), keep="\n\t").rstrip("\n"))
-    return 0
-
-
-def _changed(
-    client: Client, answer: dict[str, Any], told: str, database: Database, *, as_json: bool
-) -> None:
-    if database:
-        answer["cold_synced"] = synced(client, database, critical=True)
-    if as_json:
-        show_json(answer)
+            sizes = f"({size(rebuilt.size_bytes)} of {size(rebuilt.max_bytes)})"
+            print("wrote", visible(rebuilt.output), sizes)
+    elif args.json:
+        show_json(client.hot().state)
     else:
-        print(told)
+        print(visible(client.hot_markdown(), keep="\n\t").rstrip("\n"))
 
 
-def _rebuild(client: Client, *, as_json: bool) -> None:
-    rebuilt = client.hot_rebuild()
+def _changed(client: Client, told: str, database: dict[str, str], *, as_json: bool) -> None:
+    answer = json.loads(client.answered)
+    done = {"cold_synced": synced(client, database, critical=True)} if database else {}
     if as_json:
-        show_json(rebuilt)
-        return
-    sizes = f"({size(rebuilt['size_bytes'])} of {size(rebuilt['max_bytes'])})"
-    print("wrote", visible(rebuilt["output"]), sizes)
+        show_json({**answer, **done})
+    else:
+        print(visible(told))

@@ -2,90 +2,60 @@
 
 from __future__ import annotations
 
+import argparse
 import time
+from typing import Any
 
 from ..client import Client
-from .arguments import text_of, whole
+from .arguments import text_of
 from .list import tell_rest
-from .terminal import moment, show_json, show_rows, show_text, visible
+from .options import FILTERS, add_options, refuse
+from .terminal import moment, show_answer, show_rows, show_text, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+_ACTIONS = ("list", "get", "set", "delete")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
-    # Named as words, not as parsers of their own: those would not know the common options.
+def add_kv(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `kv`."""
+    # Words, not subparsers: those would not accept the common options.
     parser.usage = (
-        "thermocline kv get KEY | set KEY VALUE | delete KEY | list [PREFIX] "
-        "[--limit N] [--offset N]"
+        "thermocline kv [list [PREFIX] [--limit N] [--offset N]] | get KEY | set KEY VALUE |"
+        " delete KEY"
     )
-    parser.add_argument("action", choices=("get", "set", "delete", "list"), help="what to do")
-    parser.add_argument("key", nargs="?", metavar="KEY", help="the key; for list, how it begins")
-    parser.add_argument("value", nargs="?", metavar="VALUE", help="for set; - reads it from stdin")
-    parser.add_argument("--limit", type=whole, default=50, metavar="N", help="for list (50)")
-    parser.add_argument("--offset", type=whole, default=0, metavar="N", help="for list")
+    add = parser.add_argument
+    add("action", nargs="?", default="list", choices=_ACTIONS, help="default: list")
+    add("key", nargs="?", metavar="KEY", help="the key; for list, its first characters")
+    add("value", nargs="?", metavar="VALUE", help="for set; - reads it from stdin")
+    limit = {"default": 50, "help": "maximum number of results (default 50)"}
+    add_options(parser, FILTERS, ("limit", "offset"), limit=limit, offset={"default": 0})
     parser.epilog = "example:\n  thermocline kv set timezone Europe/Vienna"
-    parser.set_defaults(refuse=parser.error)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_kv(args: argparse.Namespace, client: Client) -> None:
     """Do what the first word says."""
-    _check(args)
-    with Client(args.socket, args.agent) as client:
-        if args.action == "list":
-            _list(client, args)
-        elif args.action == "get":
-            _get(client, args)
-        elif args.action == "set":
-            _set(client, args)
-        else:
-            _delete(client, args)
-    return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    if args.action != "list" and args.key is None:
-        args.refuse(f"{args.action} needs a KEY")
-    if args.action == "set" and args.value is None:
-        args.refuse("set needs a VALUE")
-    if args.action != "set" and args.value is not None:
-        args.refuse(f"{args.action} takes no VALUE, got {args.value[:40]!r}")
-
-
-def _list(client: Client, args: argparse.Namespace) -> None:
-    pairs = client.kv_list(args.key or "", args.limit, args.offset)
-    if args.json:
-        show_json(pairs)
+    action, key, value = args.action, args.key, args.value
+    refuse(action != "list" and key is None, f"{action} needs a KEY")
+    refuse(action == "set" and value is None, "set needs a VALUE")
+    refuse(action != "set" and value is not None, f"{action} takes no VALUE, got {value!r:.40}")
+    if action == "list":
+        pairs = client.kv_list(key or "", args.limit, args.offset)
+        if args.json:
+            show_answer(client.answered)
+            return
+        now = time.time()
+        show_rows((p.key, moment(p.updated_at, now), p.value) for p in pairs.results)
+        tell_rest(len(pairs.results), pairs.total, args.offset)
         return
-    now = time.time()
-    rows = [
-        (pair["key"], moment(pair["updated_at"], now), pair["value"]) for pair in pairs["results"]
-    ]
-    show_rows(rows)
-    tell_rest(len(rows), pairs["total"], args.offset)
-
-
-def _get(client: Client, args: argparse.Namespace) -> None:
-    pair = client.kv_get(args.key)
-    if args.json:
-        show_json(pair)
+    answer: Any
+    if action == "get":
+        answer = client.kv_get(key)
+    elif action == "set":
+        answer = client.kv_set(key, text_of(value))
     else:
-        show_text(pair["value"])
-
-
-def _set(client: Client, args: argparse.Namespace) -> None:
-    updated = client.kv_set(args.key, text_of(args.value))
+        answer = client.kv_delete(key)
     if args.json:
-        show_json(updated)
+        show_answer(client.answered)
+    elif action == "get":
+        show_text(answer.value)
     else:
-        print("set", visible(args.key))
-
-
-def _delete(client: Client, args: argparse.Namespace) -> None:
-    deleted = client.kv_delete(args.key)
-    if args.json:
-        show_json(deleted)
-    else:
-        print("deleted", visible(args.key))
+        print("set" if action == "set" else "deleted", visible(key))

@@ -1,69 +1,94 @@
-"""`thermocline list`: list memories by any of their fields."""
+"""`thermocline get`, `list` and `search-url`: memories by id, by field, by URL."""
 
 from __future__ import annotations
 
+import argparse
+
+from .. import shapes
 from ..client import Client
-from .arguments import number, say, whole
-from .fields import TYPES
-from .memories import show_list
-from .terminal import show_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Final
-
-_FILTERS: Final = (
-    "limit", "offset", "type", "event", "category", "tags", "url", "actor", "group", "source",
-    "archived", "tier", "since", "until", "min_importance", "include", "order",
-)  # fmt: skip
+from .arguments import one_text, say
+from .memories import headline, record, short, show_list, show_one
+from .options import FILTERS, add_options, given
+from .terminal import show_answer, show_json, show_rows, visible
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
-    add = parser.add_argument
-    add("--limit", type=whole, metavar="N", help="at most so many (50)")
-    add("--offset", type=whole, metavar="N", help="leave out the first so many")
-    add("--order", choices=("newest", "oldest", "score", "importance"))
-    add("--type", action="append", choices=TYPES, help="may be repeated")
-    add("--event", action="append", metavar="NAME", help="may be repeated")
-    add("--category", metavar="PATH", help="this part of the tree")
-    add("--tag", dest="tags", action="append", metavar="TAG", help="repeated: all of them")
-    add("--url", metavar="PART", help="mentions a URL that contains this")
-    add("--actor", metavar="TEXT")
-    add("--group", metavar="TEXT")
-    add("--source", metavar="TEXT")
-    add("--archived", choices=("true", "false"), help="only, or not, what is in the archive")
-    add("--tier", choices=("hot", "warm", "cold", "frozen"))
-    add("--since", metavar="TIME", help="stored since, as ISO 8601 or epoch seconds")
-    add("--until", metavar="TIME", help="stored until then")
-    add("--min-importance", type=number, metavar="0-1")
-    add(
-        "--include",
-        action="append",
-        choices=("merged", "expired"),
-        help="what is otherwise left out; may be repeated",
-    )
+def add_get(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `get`."""
+    parser.add_argument("id", metavar="ID", help="its id, or at least its first 4 characters")
+
+
+def run_get(args: argparse.Namespace, client: Client) -> None:
+    """Show all of a memory."""
+    memory = client.get(args.id)
+    if args.json:
+        show_answer(client.answered)
+    else:
+        show_one(memory)
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `list`."""
+    limit = {"help": "maximum number of results (default 50)"}
+    add_options(parser, FILTERS, shapes.memory.ListQuery.__struct_fields__, limit=limit)
     parser.epilog = "example:\n  thermocline list --category projects --tag urgent --order score"
 
 
-def run(args: argparse.Namespace) -> int:
-    """List them, a line each."""
-    given = {name: getattr(args, name) for name in _FILTERS}
-    filters = {name: value for name, value in given.items() if value is not None}
-    with Client(args.socket, args.agent) as client:
-        page = client.list(**filters)
+def run_list(args: argparse.Namespace, client: Client) -> None:
+    """List memories, a line each."""
+    page = client.list(**given(args, shapes.memory.ListQuery.__struct_fields__))
     if args.json:
-        show_json(page)
-        return 0
-    show_list(page["results"])
-    tell_rest(len(page["results"]), page["total"], args.offset or 0)
-    return 0
+        show_answer(client.answered)
+    else:
+        show_list(page.results)
+        tell_rest(len(page.results), page.total, args.offset or 0)
 
 
 def tell_rest(shown: int, total: int, offset: int) -> None:
-    """Say on standard error how much more there is, or that there is nothing."""
+    """Say on standard error how many more there are, or that there are none."""
     if not shown:
         say("nothing found" if not offset else f"nothing beyond {total}")
     elif offset + shown < total:
         say(f"{shown} of {total}; more with --offset {offset + shown}")
+
+
+def add_search_url(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `search-url`."""
+    add = parser.add_argument
+    add("words", nargs="?", metavar="URL", help="part of it, in any case; default: list all URLs")
+    add("--url", metavar="URL", help="the same, in place of the first word")
+    limit = {"help": "maximum number of results (default 5, of all URLs 50)"}
+    add_options(parser, FILTERS, ("limit",), limit=limit)
+
+
+def run_search_url(args: argparse.Namespace, client: Client) -> None:
+    """Find the memories that mention a URL, or list all URLs, the highest score first."""
+    if args.words is None and args.url is None:
+        _list_urls(args, client)
+        return
+    url = one_text(args.words, args.url, "--url")
+    found = client.search_url(url, 5 if args.limit is None else args.limit)
+    if args.json:
+        results = [record(memory) for memory in found]
+        show_json({"query": url, "results_count": len(results), "results": results})
+    elif found:
+        show_list(found)
+    else:
+        say("nothing found")
+
+
+def _list_urls(args: argparse.Namespace, client: Client) -> None:
+    page = client.urls(50 if args.limit is None else args.limit)
+    if args.json:
+        show_answer(client.answered)
+        return
+    for url in page.results:
+        print(visible(url.url))
+        show_rows(
+            (f"  {short(memory.id)}", memory.category, headline(memory)) for memory in url.memories
+        )
+        if (more := url.count - len(url.memories)) > 0:
+            print(f"  and {more:,} more")
+    if len(page.results) < page.total:
+        say(f"{len(page.results)} of {page.total} URLs; --limit shows more")
+    elif not page.results:
+        say("no memory mentions a URL")

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from ..client import ApiError
+from ..client import ApiError, Client
 from .arguments import say
 from .terminal import visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Final, TypeVar
-
-    from ..client import Client
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 PORTS_VARIABLE: Final = "THERMOCLINE_MODEL_PORTS"
 # Where llama.cpp, Ollama and LM Studio listen; EvoClaw's tools look there as well.
@@ -53,7 +48,7 @@ def stand_in(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, s
     To be called only for somebody who has asked for a model in so many words: what is asked
     of it goes to whatever listens there.
     """
-    if client.status()["llm"]["state"] != "off":
+    if client.status().llm.state != "off":
         return {}
     ports = ports_of(env)
     for port in ports:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, Final
 
-from ..client import AnswerLost, ApiError, ClientError, DaemonUnreachable
+from ..client import AnswerLost, ApiError, Client, ClientError, DaemonUnreachable
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
-from .arguments import VALUED, Parser, WrongUsage, add_common, say
-from .terminal import visible
+from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
+from .terminal import show_json, visible
 from .verbs import VERBS, module_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Final
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -26,26 +23,29 @@ INTERRUPTED: Final = 130
 
 _EXIT_CODES: Final = """exit codes:
   0    done
-  1    refused or not found: the daemon, or the disk, said no
+  1    refused or not found
   2    wrong usage or configuration
   3    no daemon answers
   4    not possible at the moment, such as with a full disk: try again later
   130  interrupted
 
 `-` in place of a text, a file or a value reads standard input.
+With --json an error is printed on standard output, as {"error": {"code", "message"}}.
 `thermocline VERB --help` shows the options of a verb."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; only the result goes to standard output.
+    """Run one command and return its exit code; only the result goes to standard output.
 
     Args:
-        argv: the words after the program's name; those of this process when left out.
+        argv: the words after the program's name; default: those of this process.
     """
     words = sys.argv[1:] if argv is None else [*argv]
+    as_json = "--json" in words
     try:
         _print_anything()
-        code = _run(words)
+        as_json = wants_json(words)
+        code = _run(words, as_json=as_json)
         _flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -53,34 +53,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_output()
         return DONE
     except (ClientError, ThermoclineError, WrongUsage, OSError) as error:
-        return _failed(error)
+        return _failed(error, as_json=as_json)
     return code
 
 
-def _run(words: Sequence[str]) -> int:
+def _run(words: Sequence[str], *, as_json: bool) -> int:
     verb, rest = split(words)
     if verb is None:
         return _without_verb(rest)
     if verb not in VERBS:
         raise WrongUsage(_unknown(verb))
-    module = import_module(module_of(verb), __package__)
-    parser = Parser(f"thermocline {verb}", VERBS[verb].capitalize() + ".")
-    module.add_arguments(parser)
+    module, name = import_module(module_of(verb), __package__), verb.replace("-", "_")
+    parser = Parser(f"thermocline {verb}", f"{sentence(VERBS[verb])}.")
+    getattr(module, f"add_{name}")(parser)
     add_common(parser)
-    # Intermixed lets options stand between the words, but overlooks the mark that ends them.
-    parse = parser.parse_args if "--" in rest else parser.parse_intermixed_args
     try:
-        args = parse(rest)
+        args = parser.parse(rest)
     except SystemExit:  # after --help
         return DONE
-    code: int = module.run(args)
-    return code
+    args.json = as_json
+    with Client(args.socket, args.agent) as client:
+        return getattr(module, f"run_{name}")(args, client) or DONE
+
+
+def sentence(text: str) -> str:
+    """`text` with its first letter in upper case, and the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def split(words: Sequence[str]) -> tuple[str | None, list[str]]:
     """The verb, and everything before and after it.
 
-    Options of every verb may stand before it; nothing else can, so the first word that is
+    Options of every verb may precede it; nothing else can, so the first word that is
     neither an option nor the value of one is the verb.
     """
     index = 0
@@ -97,7 +101,7 @@ def _without_verb(words: list[str]) -> int:
     width = max(map(len, VERBS))
     verbs = "\n".join(f"  {verb:<{width}}  {does}" for verb, does in VERBS.items())
     parser.epilog = f"verbs:\n{verbs}\n\n{_EXIT_CODES}"
-    parser.add_argument("--version", action="store_true", help="show the version and leave")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
     add_common(parser)
     try:
         args = parser.parse_args(words)
@@ -120,9 +124,17 @@ def _unknown(verb: str) -> str:
     return f"unknown verb {verb!r}; {meant}"
 
 
-def _failed(error: Exception) -> int:
-    say(visible(_explained(error), keep="\n"))
-    if isinstance(error, OSError) and error.filename is None:
+def _failed(error: Exception, *, as_json: bool) -> int:
+    lost_output = isinstance(error, OSError) and error.filename is None
+    told = explained(error)
+    if as_json and not lost_output:
+        show_json({"error": told})
+    else:
+        field, message, hint = (told.get(name, "") for name in ("field", "message", "hint"))
+        start = f"{field}: " if field and field not in message else ""
+        gap = "; " if isinstance(error, DaemonUnreachable) else "\n  "
+        say(visible(start + message + (gap + hint if hint else ""), keep="\n"))
+    if lost_output:
         _abandon_output()
     if isinstance(error, ApiError):
         return UNAVAILABLE if error.status in (503, 507) else REFUSED
@@ -133,28 +145,29 @@ def _failed(error: Exception) -> int:
     return WRONG if isinstance(error, (WrongUsage, ConfigInvalid)) else REFUSED
 
 
-def _explained(error: Exception) -> str:
-    if isinstance(error, AnswerLost):
-        return f"{error}; if it was to change something, look whether it did"
-    if isinstance(error, DaemonUnreachable):
-        return f"{error}; {_way_in(error)}"
+def explained(error: Exception) -> dict[str, str]:
+    """An error as the API shows it: `code`, `message`, and where known `field` and `hint`."""
     if isinstance(error, (ApiError, ThermoclineError)):
-        field = f"{error.field}: " if error.field and error.field not in str(error) else ""
-        return f"{field}{error}" + (f"\n  {error.hint}" if error.hint else "")
+        return error.as_dict()
+    if isinstance(error, AnswerLost):
+        hint = "check whether the change was made"
+        return {"code": "answer_lost", "message": str(error), "hint": hint}
+    if isinstance(error, DaemonUnreachable):
+        return {"code": "unreachable", "message": str(error), "hint": _way_in(error)}
     if isinstance(error, OSError):
         where = f"open {error.filename}" if error.filename else "write the result"
-        return f"cannot {where}: {error.strerror or error}"
-    return str(error)
+        return {"code": "io", "message": f"cannot {where}: {error.strerror or error}"}
+    return {"code": "usage", "message": str(error)}
 
 
 def _way_in(error: DaemonUnreachable) -> str:
     if isinstance(error.__cause__, PermissionError):
-        return "its owner can let your user or group in"
+        return "its owner can grant access to your user or group"
     return 'start it with "thermocline daemon", or "make run" in a checkout'
 
 
 def _print_anything() -> None:
-    """Let no character that the terminal's encoding lacks end a command."""
+    """Escape characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -168,7 +181,7 @@ def _flush() -> None:
 
 
 def _abandon_output() -> None:
-    """Drop what could not be written, or the interpreter would try again as it leaves."""
+    """Drop what could not be written, or the interpreter would try again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

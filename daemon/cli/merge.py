@@ -1,34 +1,89 @@
-"""`thermocline merge`: retire a memory into another."""
+"""`thermocline merge`, `unmerge` and `tidy`: duplicates become one memory, and back."""
 
 from __future__ import annotations
 
+import argparse
+from typing import Final
+
 from ..client import Client
+from .database import PATIENCE_SECONDS
 from .memories import short
-from .terminal import show_json, visible
+from .terminal import show_answer, show_rows, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
+_DOES: Final = {"duplicate": "merged into", "contradiction": "superseded by"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
-    parser.add_argument("id", metavar="ID", help="the memory that leaves the search")
-    parser.add_argument("into", metavar="INTO", help="the memory that stays, and gains from it")
+def add_merge(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `merge`."""
+    parser.add_argument("id", metavar="ID", help="the memory that is merged, and no longer found")
+    parser.add_argument("into", metavar="INTO", help="the memory that stays")
     parser.epilog = (
-        "The one that stays keeps its text and gains the uses, tags and references of the other.\n"
-        "thermocline unmerge ID undoes it.\n\n"
+        "The memory that stays keeps its text and receives the uses, tags and references of the\n"
+        "other. thermocline unmerge ID undoes it.\n\n"
         "example:\n  thermocline merge 3f2a9c1b 8019fd10"
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_merge(args: argparse.Namespace, client: Client) -> None:
     """Merge the two."""
-    with Client(args.socket, args.agent) as client:
-        merged = client.merge(args.id, args.into)
+    merged = client.merge(args.id, args.into)
     if args.json:
-        show_json(merged)
+        show_answer(client.answered)
     else:
-        retired, kept = (short(visible(merged[one]["id"])) for one in ("retired", "kept"))
-        print("merged", retired, "into", kept)
-    return 0
+        retired, kept = merged.retired.id, merged.kept.id
+        print("merged", short(visible(retired)), "into", short(visible(kept)))
+
+
+def add_unmerge(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `unmerge`."""
+    parser.add_argument("id", metavar="ID", help="the memory that was merged into another")
+
+
+def run_unmerge(args: argparse.Namespace, client: Client) -> None:
+    """Undo a merge."""
+    unmerged = client.unmerge(args.id)
+    if args.json:
+        show_answer(client.answered)
+        return
+    kept = unmerged.kept
+    origin = f" from {short(visible(kept.id))}" if kept else ""
+    print(f"unmerged {short(visible(unmerged.restored.id))}{origin}")
+
+
+def add_tidy(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tidy`."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and show what would be done"
+    )
+    parser.epilog = (
+        "Nothing is deleted: thermocline unmerge ID undoes a merge, a contradicted memory stays\n"
+        "and names the newer one, and faded memories stay in the archive."
+    )
+
+
+def run_tidy(args: argparse.Namespace, client: Client) -> None:
+    """Tidy up, and print what was done."""
+    # A hundred thousand memories take half a minute on a small machine.
+    client.timeout = PATIENCE_SECONDS
+    tidied = client.tidy(dry_run=args.dry_run)
+    if args.json:
+        show_answer(client.answered)
+        return
+    show_rows(
+        (
+            short(pair.older),
+            _DOES[pair.relation],
+            short(pair.newer),
+            f"{pair.older_text} | {pair.newer_text} ({'; '.join(pair.reasons)})",
+        )
+        for pair in tidied.pairs
+    )
+    named, counted = len(tidied.pairs), tidied.merged + tidied.superseded
+    if named < counted:
+        print(f"and {counted - named} more")
+    print(
+        f"{'would merge' if args.dry_run else 'merged'} {tidied.merged}, "
+        f"supersede{'' if args.dry_run else 'd'} {tidied.superseded}, "
+        f"archive{'' if args.dry_run else 'd'} {tidied.archived} "
+        f"of {tidied.examined} memories"
+    )

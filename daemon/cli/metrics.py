@@ -2,52 +2,48 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from .. import shapes
 from ..client import Client
-from .terminal import moment, show_json, show_rows
-from .trends import show_report, show_trend
+from .terminal import moment, show_json, show_rows, size
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
+_CELLS: Final = 10
+_BYTES: Final = ("hot_bytes", "warm_bytes")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `metrics`."""
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--report", action="store_true", help="how full everything is, in bars")
+    one.add_argument("--report", action="store_true", help="show as bars how full everything is")
     one.add_argument(
-        "--trend", action="store_true", help="the last seven days against the seven before"
+        "--trend", action="store_true", help="compare the last seven days with the seven before"
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Show the agent's, then the daemon's; or how they compare."""
-    with Client(args.socket, args.agent) as client:
-        if args.report:
-            _tell(client.request("GET", "/api/memory/stats"), show_report, as_json=args.json)
-            return 0
-        if args.trend:
-            trend = client.request("GET", "/api/metrics/history")["trend"]
-            _tell(trend, show_trend, as_json=args.json)
-            return 0
-        metrics = client.metrics()
+def run_metrics(args: argparse.Namespace, client: Client) -> None:
+    """Show the agent's and the daemon's metrics, a report or a comparison."""
+    if args.report:
+        stats = client.stats()
+        if not args.json:
+            _show_report(stats)
+            return
+    elif args.trend:
+        trend = client.metrics_history().trend
+        if not args.json:
+            _show_trend(trend)
+            return
+    else:
+        client.metrics()
+    answer = json.loads(client.answered)
     if args.json:
-        show_json(metrics)
+        show_json(answer["trend"] if args.trend else answer)
     else:
-        show_rows(_rows(metrics, ""))
-    return 0
-
-
-def _tell(answer: Any, show: Callable[[Any], None], *, as_json: bool) -> None:
-    if as_json:
-        show_json(answer)
-    else:
-        show(answer)
+        show_rows(_rows(answer, ""))
 
 
 def _rows(metrics: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
@@ -66,3 +62,60 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _show_report(stats: shapes.stats.Stats) -> None:
+    hot, warm, tree = stats.hot, stats.warm, stats.tree
+    show_rows(
+        [
+            _bar("hot state", hot.size_bytes, hot.max_bytes),
+            _bar("warm", warm.size_bytes, warm.max_kb * 1024),
+            _bar("tree", tree.nodes, tree.max_nodes, unit="nodes"),
+        ]
+    )
+    print()
+    counted = stats.metrics
+    show_rows(
+        [
+            ("warm memories", f"{warm.count:,}"),
+            ("archived", f"{stats.cold.count:,}"),
+            ("stored so far", f"{counted.total_stored:,}"),
+            ("archived so far", f"{counted.total_evicted:,}"),
+            ("recalled so far", f"{counted.total_retrieved:,}"),
+            *(
+                ("most in" if number == 0 else "", f"{top.category} ({top.count:,})")
+                for number, top in enumerate(warm.top_categories)
+            ),
+        ]
+    )
+
+
+def _show_trend(trend: shapes.stats.Trend | None) -> None:
+    if trend is None:
+        print("nothing is recorded yet: upkeep records each day")
+        return
+    print(f"the week until {trend.until}: {trend.days} of 7 days are recorded")
+    show_rows([("", "average", "before", "change"), *_compared(trend.numbers)])
+
+
+def _compared(numbers: Mapping[str, shapes.stats.Compared]) -> Iterator[tuple[str, ...]]:
+    for name, compared in numbers.items():
+        delta = compared.delta
+        sign = "" if delta is None else "+" if delta > 0 else "-" if delta < 0 else ""
+        yield (
+            name.replace("_", " "),
+            _shown(name, compared.average),
+            "" if compared.before is None else _shown(name, compared.before),
+            "" if delta is None else sign + _shown(name, abs(delta)),
+        )
+
+
+def _shown(name: str, value: float) -> str:
+    return size(value) if name in _BYTES else f"{value:,.6g}"
+
+
+def _bar(name: str, value: int, limit: int, unit: str = "") -> tuple[str, str, str]:
+    share = min(1.0, value / limit) if limit else 0.0
+    full = round(share * _CELLS)
+    told = f"{value:,} of {limit:,} {unit}" if unit else f"{size(value)} of {size(limit)}"
+    return name, "█" * full + "░" * (_CELLS - full), f"{share:>4.0%}  {told}"

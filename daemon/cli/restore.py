@@ -1,73 +1,77 @@
-"""`thermocline restore`: bring memories back, from the cloud or a file, without a daemon."""
+"""`thermocline restore`: restore memories from the replica or a file, without a daemon."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from .. import shapes
 from ..client import Client
 from ..runtime.places import default_state_dir
-from .arguments import WrongUsage, number, say
+from .arguments import number, say
 from .backup import kind_of
 from .database import token_of
-from .terminal import moment, number_of, show_json, show_rows, size, span, visible
+from .options import DATABASE, add_options, refuse
+from .terminal import moment, number_of, show_answer, show_json, show_rows, size, span, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
+if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..restore.join import AgentRestored, Measured, Outcome, Wish
     from ..restore.unpack import Restored
-    from ..status_answers import Verification
 
-# It fetches all that there is.
+# Verifying fetches all rows over a line of any speed.
 _PATIENCE_SECONDS: Final = 6 * 3600.0
+# How long a person waits for a replica that does not answer; scripts wait until it does.
+_WAIT_SECONDS: Final = 300.0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's wish."""
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `restore`."""
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", help="an archive that `thermocline backup` wrote")
-    add(
-        "--url", "--db-url", dest="db_url", metavar="URL",
-        help="the database: libsql://, https:// or file:/; left out: the configured one",
-    )  # fmt: skip
-    add("--token-file", metavar="FILE", help="what holds its token alone; - reads standard input")
-    add("--auth-token", metavar="TOKEN", help="the token itself, which other users can see")
+    url = {
+        "flags": ("--url", "--db-url"),
+        "help": "libsql://, https:// or file:/; default: as configured",
+    }
+    add_options(parser, DATABASE, DATABASE, db_url=url)
     add("--to", "--state-dir", dest="to", metavar="DIR", help="where the memories are kept")
-    add("--dry-run", action="store_true", help="say what there is, and change nothing")
-    add("--replace", action="store_true", help="set aside what is there, under another name")
-    add("--keep-going", action="store_true", help="restore what is whole, if some rows are not")
-    add("--wait", metavar="SECONDS", type=number, help="give up when nothing answers for so long")
-    add("--verify", action="store_true", help="have the daemon prove that it works")
-    add("--config", metavar="FILE", help="a configuration over all others")
+    add("--dry-run", action="store_true", help="change nothing, and show what is there")
+    add("--replace", action="store_true", help="rename the memory that is in the way")
+    add("--keep-going", action="store_true", help="leave out damaged rows")
+    add(
+        "--wait", metavar="SECONDS", type=number,
+        help="how long to wait for a replica that cannot be reached"
+        f" (default {_WAIT_SECONDS:.0f} in a terminal, else without end)",
+    )  # fmt: skip
+    add("--verify", action="store_true", help="have the daemon verify that a restore would work")
+    add("--config", metavar="FILE", help="a file that overrides the usual ones")
     add(
         "--set", dest="sets", metavar="KEY=VALUE", action="append", default=[],
         help="set one key of the configuration; may be repeated",
     )  # fmt: skip
     parser.epilog = (
-        "Without --agent-id all agents of the database are restored. An interrupted restore is\n"
-        "gone on with by the same command. The daemon must not run, but for --verify.\n"
-        "After a FILE, what the replica has that is newer comes in, deletions too, once it runs."
+        "Without --agent-id all agents of the database are restored. To resume an interrupted\n"
+        "restore, repeat the command. The daemon must not run, except for --verify.\n"
+        "After restoring a FILE, the daemon fetches newer changes and deletions from the replica."
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Restore, or prove that it works."""
+def run_restore(args: argparse.Namespace, client: Client) -> int:
+    """Restore, or verify that it would work."""
     _check(args)
     if args.verify:
-        return _verify(args)
+        return _verify(args, client)
     wish = _wish(args)
     if wish.file is not None:
         return _from_file(wish, as_json=args.json)
     try:
         return _from_replica(wish, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
-        say("interrupted; what has come is kept, and the same command goes on with it")
+        say("interrupted; what was fetched is kept: repeat the command to resume")
         raise
 
 
@@ -78,18 +82,21 @@ def _check(args: argparse.Namespace) -> None:
         WrongUsage: they do.
     """
     database = args.db_url or args.token_file or args.auth_token
-    if args.file is not None and (database or args.keep_going or args.wait is not None):
-        raise WrongUsage("a FILE is restored without a database: leave out its options")
-    elsewhere = database or args.file or args.to or args.config or args.sets
-    if args.verify and (elsewhere or args.replace or args.dry_run):
-        raise WrongUsage("--verify uses the daemon's own database: leave out the rest")
-    if args.wait is not None and args.wait < 0:
-        raise WrongUsage("--wait: expected a number of seconds, 0 or more")
+    of_database = database or args.keep_going or args.wait is not None
+    refuse(args.file is not None and of_database, "a FILE needs no database: leave out its options")
+    others = (database, args.file, args.to, args.config, args.sets, args.replace, args.dry_run)
+    refuse(
+        args.verify and any(others), "--verify uses the daemon's own database: leave out the rest"
+    )
+    refuse((args.wait or 0) < 0, "--wait: expected a number of seconds, 0 or more")
 
 
 def _wish(args: argparse.Namespace) -> Wish:
     from ..restore.join import Wish  # noqa: PLC0415 - the other verbs must not load it
 
+    wait = args.wait
+    if wait is None and sys.stderr is not None and sys.stderr.isatty():
+        wait = _WAIT_SECONDS
     return Wish(
         state_dir=Path(args.to or default_state_dir(os.environ)).expanduser().absolute(),
         agent=args.agent,
@@ -99,7 +106,7 @@ def _wish(args: argparse.Namespace) -> Wish:
         replace=args.replace,
         dry_run=args.dry_run,
         keep_going=args.keep_going,
-        give_up_seconds=args.wait,
+        give_up_seconds=wait,
         config=Path(args.config).expanduser() if args.config else None,
         sets=tuple(args.sets),
     )
@@ -111,7 +118,7 @@ def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
     if wish.dry_run:
         measured = command.measure(wish)
         if as_json:
-            show_json({"dry_run": True, "agents": [_builtins(each) for each in measured]})
+            show_json({"dry_run": True, "agents": measured})
         else:
             _show_measured(measured)
         return 0
@@ -130,15 +137,15 @@ def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
 
 
 def _show_next(wish: Wish, token_file: str | None) -> None:
-    """Say what is to be done, now that the memory is there."""
+    """Print the next step for the user."""
     if wish.url is None:
         print("next: start the daemon, with the same state folder")
         return
     sync = {"url": wish.url}
-    # From standard input it has no place to be named.
+    # A token from standard input has no file to name.
     if token_file not in (None, "", "-"):
         sync["token_file"] = str(Path(token_file).absolute())
-    print("next: start the daemon. To go on replicating there, put this into its config.json:")
+    print("next: start the daemon. To keep replicating there, add this to its config.json:")
     show_json({"sync": sync}, one_line=True)
 
 
@@ -147,7 +154,7 @@ def _from_file(wish: Wish, *, as_json: bool) -> int:
 
     restored = command.from_file(wish, say)
     if as_json:
-        show_json(_builtins(restored))
+        show_json(restored)
     else:
         show_rows(_rows_of_file(restored))
         if not restored.dry_run:
@@ -155,27 +162,27 @@ def _from_file(wish: Wish, *, as_json: bool) -> int:
     return 0
 
 
-def _verify(args: argparse.Namespace) -> int:
+def _verify(args: argparse.Namespace, client: Client) -> int:
     if sys.stderr is not None and sys.stderr.isatty():
-        say("fetching everything from the replica, and comparing it with the memory in use")
-    with Client(args.socket, args.agent, _PATIENCE_SECONDS) as client:
-        found: Verification = client.request("POST", "/api/restore", body={"verify": True})
+        say("fetching everything from the replica to compare it with the memory in use")
+    client.timeout = _PATIENCE_SECONDS
+    found = client.verify()
     if args.json:
-        show_json(found)
+        show_answer(client.answered)
     else:
         print(_told(found))
-        for fault in found["faults"]:
+        for fault in found.faults:
             say(visible(fault))
-    return 0 if found["verified"] else 1
+    return 0 if found.verified else 1
 
 
-def _told(found: Verification) -> str:
-    took = f"in {span(found['seconds'])}" if found["seconds"] >= 1 else "at once"
-    if found["verified"]:
-        return f"verified {took}: the replica gives back all {found['rows']:,} rows as they are"
+def _told(found: shapes.restore.Verification) -> str:
+    took = f"in {span(found.seconds)}" if found.seconds >= 1 else "at once"
+    if found.verified:
+        return f"verified {took}: the replica has all {found.rows:,} rows, unchanged"
     return (
-        f"NOT verified: {found['missing']:,} rows missing, {found['different']:,} different, "
-        f"{found['extra']:,} too many, of {found['rows']:,}"
+        f"NOT verified: {found.missing:,} rows missing, {found.different:,} different, "
+        f"{found.extra:,} too many, of {found.rows:,}"
     )
 
 
@@ -184,7 +191,7 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     counts = dict(restored.counts)
     yield "memories", f"{counts.pop('memory', 0):,}"
     yield "also", ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
-    yield "compared", f"{restored.rows:,} rows, all as the replica holds them"
+    yield "compared", f"{restored.rows:,} rows with the replica: no difference"
     for fault in restored.lost:
         yield "NOT RESTORED", visible(fault)
     yield "took", _took(restored)
@@ -192,7 +199,7 @@ def _rows(restored: AgentRestored) -> Iterator[tuple[str, str]]:
     if restored.set_aside:
         yield "set aside", restored.set_aside
     if restored.unsent:
-        yield "", f"in it are {restored.unsent:,} changes that the replica had not heard of"
+        yield "", f"it contains {restored.unsent:,} changes that were never sent to the replica"
 
 
 def _took(restored: AgentRestored) -> str:
@@ -207,9 +214,9 @@ def _show_measured(measured: Sequence[Measured]) -> None:
         text = (
             f"{visible(each.agent)}: {held}"
             f" and {number_of(others, 'other row', 'other rows')}, about"
-            f" {span(max(each.seconds, 1.0))}; would go to {each.folder}"
+            f" {span(max(each.seconds, 1.0))}; to be restored to {each.folder}"
         )
-        print(text + (", where a memory is: --replace sets it aside" if each.taken else ""))
+        print(text + (", which already holds a memory: --replace renames it" if each.taken else ""))
 
 
 def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
@@ -220,23 +227,17 @@ def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
     for name, count in archived.counts.items():
         yield kind_of(name), f"{count:,}"
     if restored.refused:
-        yield "NOT RESTORED", f"{restored.refused:,} rows that make no sense to this release"
+        yield "NOT RESTORED", f"{restored.refused:,} rows that this release cannot read"
     yield "files", f"{restored.files:,}, {size(restored.size_bytes)}"
     yield "folder", restored.folder
     if restored.set_aside:
         yield "set aside", restored.set_aside
     for skipped in restored.skipped:
-        yield "not in it", f"{visible(skipped.path)}: {skipped.why}"
+        yield "left out", f"{visible(skipped.path)}: {skipped.why}"
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:
     return {
-        "restored": [_builtins(each) for each in outcome.restored],
+        "restored": outcome.restored,
         "failed": {name: error.as_dict() for name, error in outcome.failed.items()},
     }
-
-
-def _builtins(value: object) -> object:
-    import msgspec  # noqa: PLC0415 - loaded by now, and not by the other verbs
-
-    return msgspec.to_builtins(value)

@@ -1,21 +1,17 @@
-"""`thermocline status`: how the daemon is, problems first."""
+"""`thermocline status` and `agents`: the state of the daemon, and whose memories it has."""
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+from .. import shapes
 from ..client import Client
+from .arguments import say
 from .sync import phase_of
-from .terminal import ago, moment, number_of, show_json, show_rows, size, span, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-    from typing import Final
-
-    from ..status_answers import AgentStatus, Models, Problem, Status, UpkeepBrief
-
+from .terminal import ago, moment, number_of, show_answer, show_rows, size, span, visible
 
 _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "sync",
@@ -23,115 +19,128 @@ _HEAD: Final = (
 )  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This verb has no options of its own."""
-    del parser
+def add_status(_: argparse.ArgumentParser) -> None:
+    """It has no options of its own."""
 
 
-def run(args: argparse.Namespace) -> int:
+def run_status(args: argparse.Namespace, client: Client) -> None:
     """Show it on one page."""
-    with Client(args.socket, args.agent) as client:
-        status = client.status()
+    status = client.status()
     if args.json:
-        show_json(status)
-        return 0
-    _show_problems(status["problems"])
+        show_answer(client.answered)
+        return
+    _show_problems(status.problems)
     _show_daemon(status)
-    if status["agents"]:
+    if status.agents:
         print()
-        _show_agents(status["agents"])
-    return 0
+        _show_agents(status.agents)
 
 
-def _show_problems(problems: Sequence[Problem]) -> None:
+def _show_problems(problems: Sequence[shapes.status.Problem]) -> None:
     now = time.time()
     for problem in problems:
-        since = problem.get("since")
-        begun = f" (since {moment(since, now)})" if since is not None else ""
-        print(f"PROBLEM {visible(problem['code'])}: {visible(problem['message'])}{begun}")
-        if hint := problem.get("hint"):
+        since = f"(since {moment(problem.since, now)})"
+        print(f"PROBLEM {visible(problem.code)}: {visible(problem.message)} {since}")
+        if hint := problem.hint:
             print(f"  {visible(hint)}")
     if problems:
         print()
 
 
-def _show_daemon(status: Status) -> None:
-    state = "ready" if status["ready"] else "starting"
-    up = span(status["uptime_seconds"])
+def _show_daemon(status: shapes.status.Status) -> None:
+    state = "ready" if status.ready else "starting"
+    up = span(status.uptime_seconds)
     show_rows(
         [
-            ("thermocline", f"{status['version']}, {state}, up {up}, process {status['pid']}"),
-            ("state", status["state_dir"]),
-            ("socket", f"{status['socket']}, {status['connections']} connected"),
-            ("device", status["device"]),
-            ("model", _model(status["llm"])),
+            ("thermocline", f"{status.version}, {state}, up {up}, process {status.pid}"),
+            ("state", status.state_dir),
+            ("socket", f"{status.socket}, {status.connections} connected"),
+            ("device", status.device),
+            ("model", _model(status.llm)),
         ]
     )
 
 
-def _model(models: Models) -> str:
-    if models["state"] == "off":
-        return "none: by rules"
-    names = ", ".join(dict.fromkeys(name for many in models["models"].values() for name in many))
-    today = models["today"]
-    used = f"{today['calls']:,.0f} calls, {today['tokens']:,.0f} tokens today"
-    cost = f", {dollars(today['cost'])} dollars" if today["cost"] else ""
+def _model(models: shapes.status.ModelStatus) -> str:
+    if models.state == "off":
+        return "none, rules only"
+    names = ", ".join(dict.fromkeys(name for many in models.models.values() for name in many))
+    today = models.today
+    used = f"{today.calls:,.0f} calls, {today.tokens:,.0f} tokens today"
+    cost = f", {dollars(today.cost)} dollars" if today.cost else ""
     states = {
-        "failing": "failing: by rules until it answers",
-        "spent": "budget spent: by rules",
-        "missing": "litellm is missing: by rules",
+        "failing": "failing, rules only until it answers",
+        "spent": "budget spent, rules only",
+        "missing": "litellm is not installed, rules only",
     }
-    return f"{visible(names)}, {states.get(models['state'], models['state'])}; {used}{cost}"
+    return f"{visible(names)}, {states.get(models.state, models.state)}; {used}{cost}"
 
 
 def dollars(amount: float) -> str:
-    """Cents, and of less than ten of them two digits: a day with a small model may cost less."""
+    """An amount with two digits: a day with a small model may cost less than a cent."""
     if amount >= 0.1:
         return f"{amount:,.2f}"
     return f"{amount:.2g}" if amount >= 0.0001 else "less than 0.0001"
 
 
-def _show_agents(agents: Mapping[str, AgentStatus]) -> None:
+def _show_agents(agents: Mapping[str, shapes.status.AgentStatus]) -> None:
     now = time.time()
     rows = [_HEAD]
     for name, agent in agents.items():
         rows.append(
             (
                 name,
-                f"{agent['memories']:,}",
-                f"{agent['warm']:,} ({_share(agent['warm_bytes'], agent['warm_max_bytes'])})",
-                _cold(agent),
-                _share(agent["hot_bytes"], agent["hot_max_bytes"]),
-                f"{agent['tree_nodes']}",
-                f"{agent['kv']:,}",
-                size(agent["database_bytes"]),
-                phase_of(agent["sync"], now),
-                _upkeep(agent["upkeep"], now),
+                f"{agent.memories:,}",
+                f"{agent.warm:,} ({_share(agent.warm_bytes, agent.warm_max_bytes)})",
+                f"{agent.cold:,}",
+                _share(agent.hot_bytes, agent.hot_max_bytes),
+                f"{agent.tree_nodes}",
+                f"{agent.kv:,}",
+                size(agent.database_bytes),
+                phase_of(agent.sync, now),
+                _upkeep(agent.upkeep, now),
                 _noted(agent),
             )
         )
     show_rows(rows)
 
 
-def _noted(agent: AgentStatus) -> str:
-    lost = agent["conflicts"]
+def _noted(agent: shapes.status.AgentStatus) -> str:
+    lost = agent.conflicts
     conflicts = f"{number_of(lost, 'conflict', 'conflicts')}: history --conflicts" if lost else ""
-    return conflicts or ("writing files" if agent["faces_pending"] else "")
+    return conflicts or ("writing files" if agent.faces_pending else "")
 
 
-def _upkeep(brief: UpkeepBrief, now: float) -> str:
-    if brief["running"]:
-        return f"{brief['running']} now"
-    if brief["error"]:
-        return f"{brief['last']} FAILED"
-    if brief["last"]:
-        return f"{brief['last']}, {ago(brief['last_at'], now)}"
-    return f"{brief['next']}, {ago(brief['next_at'], now)}" if brief["next"] else "none"
-
-
-def _cold(agent: AgentStatus) -> str:
-    return f"{agent['cold']:,}"
+def _upkeep(brief: shapes.upkeep.UpkeepBrief, now: float) -> str:
+    if brief.running:
+        return f"{brief.running} now"
+    if brief.error:
+        return f"{brief.last} FAILED"
+    if brief.last:
+        return f"{brief.last}, {ago(brief.last_at, now)}"
+    return f"{brief.next}, {ago(brief.next_at, now)}" if brief.next else "none"
 
 
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
+
+
+def add_agents(_: argparse.ArgumentParser) -> None:
+    """It has no options of its own."""
+
+
+def run_agents(args: argparse.Namespace, client: Client) -> None:
+    """List the agents."""
+    agents = client.agents()
+    if args.json:
+        show_answer(client.answered)
+        return
+    if not agents.results:
+        say("no agent has a memory yet")
+        return
+    rows = [("agent", "memories", "size", "")]
+    for agent in agents.results:
+        memories = "-" if agent.memories is None else f"{agent.memories:,}"
+        is_open = "open" if agent.open else ""
+        rows.append((agent.id, memories, size(agent.size_bytes), is_open))
+    show_rows(rows)

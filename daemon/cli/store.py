@@ -1,27 +1,22 @@
-"""`thermocline store`: remember a text."""
+"""`thermocline store` and `update`: store a memory, and change one."""
 
 from __future__ import annotations
 
+import argparse
+
 from ..client import Client
-from .arguments import WrongUsage, stdin_once, text_of
+from .arguments import WrongUsage, one_text, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
-from .fields import add_fields, given_fields
 from .memories import short
-from .terminal import show_json, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
-    from ..answers import Memory
+from .options import FIELDS, add_options, fields_of
+from .terminal import show_answer, show_json, visible
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `store`."""
     parser.add_argument("words", nargs="?", metavar="TEXT", help="the text; - reads it from stdin")
     parser.add_argument("--text", metavar="TEXT", help="the text, in place of the first word")
-    add_fields(parser)
+    add_options(parser, FIELDS, FIELDS)
     add_database(parser)
     parser.epilog = (
         "examples:\n"
@@ -30,51 +25,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Store it, and say under which id."""
-    given = one_text(args.words, args.text, "--text")
-    stdin_once(given, args.data, args.token_file)
-    text = text_of(given)
-    fields = given_fields(args)
-    database = database_of(args)
-    with Client(args.socket, args.agent, patience(database)) as client:
-        stored = client.store(text, **fields)
-        is_synced = synced(client, database)
-    if args.json:
-        show_json(_record(stored, synced=is_synced), one_line=True)
-    else:
-        print("stored", short(stored["id"]), "in", visible(stored["category"]))
-    return 0
-
-
-def one_text(words: str | None, option: str | None, name: str) -> str:
-    """The text that was given, as a word or by an option.
-
-    Raises:
-        WrongUsage: it was given in neither way, or in both.
-    """
-    if words is not None and option is not None:
-        raise WrongUsage(f"give the text once: as a word, or with {name}")
-    given = option if words is None else words
-    if given is None:
-        raise WrongUsage(f"a text is missing: give it as a word, or with {name}")
-    return given
-
-
-def _record(stored: Memory, *, synced: bool) -> dict[str, Any]:
-    return {
-        "id": stored["id"],
-        "category": stored["category"],
-        "tier": _tier(stored["importance"]),
-        "metadata": stored["metadata"],
-        "cold_synced": synced,
+def run_store(args: argparse.Namespace, client: Client) -> None:
+    """Store it, and print its id."""
+    text = one_text(args.words, args.text, "--text")
+    stdin_once(text, args.data, args.token_file)
+    text, fields, database = text_of(text), fields_of(args), database_of(args)
+    client.timeout = patience(database)
+    stored = client.store(text, **fields)
+    is_synced = synced(client, database)
+    if not args.json:
+        print("stored", short(stored.id), "in", visible(stored.category))
+        return
+    answer = {
+        "id": stored.id,
+        "category": stored.category,
+        "tier": _tier(stored.importance),
+        "metadata": stored.metadata,
+        "cold_synced": is_synced,
     }
+    show_json(answer, one_line=True)
 
 
 def _tier(importance: float) -> str:
-    """The temperature at birth, which EvoClaw reads off the importance alone."""
+    """The temperature at birth, which EvoClaw derives from the importance alone."""
     if importance >= 0.7:
         return "hot"
     if importance >= 0.3:
         return "warm"
     return "cold" if importance >= 0.05 else "frozen"
+
+
+def add_update(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `update`."""
+    parser.add_argument("id", metavar="ID", help="its id, or at least its first 4 characters")
+    parser.add_argument("--text", metavar="TEXT", help="the new text; - reads it from stdin")
+    add_options(parser, FIELDS, FIELDS)
+    parser.add_argument("--merged-into", metavar="ID", help="the memory that replaces it")
+    parser.add_argument("--no-tags", action="store_true", help="remove its tags")
+    parser.epilog = (
+        "Fields that are not given keep their value; --tag, --url, --cmd and --path replace\n"
+        "the previous ones.\n\n"
+        "example:\n  thermocline update 3f2a9c1b --importance 0.9 --tag urgent"
+    )
+
+
+def run_update(args: argparse.Namespace, client: Client) -> None:
+    """Change the fields that were given.
+
+    Raises:
+        WrongUsage: there are none.
+    """
+    stdin_once(args.text, args.data)
+    changes = fields_of(args)
+    if args.text is not None:
+        changes["text"] = text_of(args.text)
+    if args.merged_into is not None:
+        changes["merged_into"] = args.merged_into or None
+    if args.no_tags:
+        changes["tags"] = []
+    if not changes:
+        raise WrongUsage("nothing to change: give at least one field, such as --text")
+    updated = client.update(args.id, **changes)
+    if args.json:
+        show_answer(client.answered)
+    else:
+        print("updated", short(updated.id))

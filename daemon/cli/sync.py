@@ -1,21 +1,17 @@
-"""`thermocline sync`: how replication stands, or replicating now."""
+"""`thermocline sync`, `sync-critical` and `devices`: replication, and who takes part in it."""
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from ..client import Client
-from .database import PATIENCE_SECONDS
-from .terminal import ago, number_of, show_json, show_rows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping
-    from typing import Final
-
-    from ..answers import Synced
-    from ..status_answers import Standing, SyncStanding, Verification
+from .. import shapes
+from ..client import ApiError, Client
+from .arguments import WrongUsage, say
+from .database import PATIENCE_SECONDS, add_database, database_of
+from .terminal import ago, moment, number_of, show_answer, show_json, show_rows, visible
 
 _KINDS: Final = {
     "memory": ("memory", "memories"),
@@ -28,86 +24,80 @@ _KINDS: Final = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_sync(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `sync`."""
     parser.add_argument("--now", action="store_true", help="send and receive now, and wait for it")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Show how it stands, or do it."""
-    with Client(args.socket, args.agent, PATIENCE_SECONDS) as client:
-        if args.now:
-            synced = client.sync()
-            if args.json:
-                show_json(synced)
-            else:
-                print(_told(synced))
-            return 0
-        standing = client.sync_status()
+def run_sync(args: argparse.Namespace, client: Client) -> None:
+    """Replicate now, or show the state of it."""
+    client.timeout = PATIENCE_SECONDS
+    answer: Any = client.sync() if args.now else client.sync_status()
     if args.json:
-        show_json(standing)
+        show_answer(client.answered)
+    elif args.now:
+        print(_told(answer))
     else:
-        show_rows(_rows(standing, time.time()))
-    return 0
+        show_rows(_rows(answer, time.time()))
 
 
-def phase_of(standing: Standing, now: float) -> str:
-    """What replication is doing, in a few words; capital letters where somebody must act."""
-    if standing["replica"] == "none":
+def phase_of(standing: shapes.sync.ReplicationStatus, now: float) -> str:
+    """What replication is doing, in a few words; capital letters where a person must act."""
+    if standing.replica == "none":
         return "off"
-    if standing["phase"] == "waiting":
-        return f"waiting, next try {ago(max(standing['next_try'] or now, now), now)}"
-    if standing["phase"] == "stopped":
-        return "STOPPED until it is mended"
-    if standing["phase"] == "working":
-        return "at work"
-    if standing["last_success"] is None:
-        return "not begun"
-    return "some to send" if standing["queued"] else "in step"
+    if standing.phase == "waiting":
+        return f"waiting, next try {ago(max(standing.next_try or now, now), now)}"
+    if standing.phase == "stopped":
+        return "STOPPED until it is fixed"
+    if standing.phase == "working":
+        return "running"
+    if standing.last_success is None:
+        return "not started"
+    return "changes to send" if standing.queued else "up to date"
 
 
-def _told(synced: Synced) -> str:
-    text = f"sent {synced['sent']:,}, received {synced['received']:,}"
-    if synced["refused"]:
-        text += f", passed over {synced['refused']:,} that make no sense"
-    took = synced["took_ms"]
+def _told(synced: shapes.sync.Synced) -> str:
+    text = f"sent {synced.sent:,}, received {synced.received:,}"
+    if synced.refused:
+        text += f", skipped {synced.refused:,} that this release cannot read"
+    took = synced.took_ms
     text += " in " + (f"{took / 1000:.1f} s" if took >= 1000 else f"{took:.0f} ms")
-    nothing = not (synced["sent"] or synced["received"] or synced["refused"])
-    return f"{text}: nothing was left" if nothing else text
+    nothing = not (synced.sent or synced.received or synced.refused)
+    return f"{text}: nothing to do" if nothing else text
 
 
-def _rows(standing: SyncStanding, now: float) -> Iterator[tuple[str, str]]:
+def _rows(standing: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
     yield "replica", _place(standing)
     yield "state", phase_of(standing, now)
-    if standing["message"]:
-        yield "", standing["message"]
-    if standing["hint"]:
-        yield "way out", standing["hint"]
-    yield "to send", _queued(standing["outbox"])
-    if standing["lost_values"]:
-        lost = number_of(standing["lost_values"], "value", "values")
+    if standing.message:
+        yield "", standing.message
+    if standing.hint:
+        yield "remedy", standing.hint
+    yield "to send", _queued(standing.outbox)
+    if standing.lost_values:
+        lost = number_of(standing.lost_values, "value", "values")
         yield (
             "conflicts",
             f"{lost} lost to a later change elsewhere: thermocline history --conflicts",
         )
-    for note in standing["notes"]:
+    for note in standing.notes:
         yield "left out", note
-    if standing["away"]:
-        yield "away", f"not seen for 90 days: {', '.join(standing['away'])}"
-    if standing["replica"] != "none":
-        yield "last success", _succeeded(standing["last_success"], now)
+    if standing.away:
+        yield "away", f"not seen for 90 days: {', '.join(standing.away)}"
+    if standing.replica != "none":
+        yield "last success", _succeeded(standing.last_success, now)
         yield "since start", _counted(standing)
-        yield "restore", _verified(standing["verification"], now)
-    yield "device", f"{standing['device']['name']} ({standing['device']['id']})"
+        yield "restore", _verified(standing.verification, now)
+    yield "device", f"{standing.device.name} ({standing.device.id})"
 
 
-def _place(standing: Standing) -> str:
-    if standing["replica"] == "none":
+def _place(standing: shapes.sync.ReplicationStatus) -> str:
+    if standing.replica == "none":
         return "none: set sync.url to replicate"
-    if standing["replica"] == "unknown":
-        unusable = "what the configuration names cannot be used"
-        return unusable if standing["message"] else "not looked for yet"
-    return f"{standing['url']} ({standing['configured_by']})"
+    if standing.replica == "unknown":
+        unusable = "the configured database cannot be used"
+        return unusable if standing.message else "not checked yet"
+    return f"{standing.url} ({standing.configured_by})"
 
 
 def _queued(kinds: Mapping[str, int]) -> str:
@@ -119,18 +109,101 @@ def _succeeded(last: float | None, now: float) -> str:
     return "none since the daemon started" if last is None else ago(last, now)
 
 
-def _verified(last: Verification | None, now: float) -> str:
-    """How the last proof that a restore works went."""
+def _verified(last: shapes.restore.Verification | None, now: float) -> str:
+    """The result of the last check that a restore would work."""
     if last is None:
-        return "none yet"
-    when = ago(last["at"], now)
-    if last["verified"]:
-        return f"{last['rows']:,} rows could be restored {when}"
-    return f"FAILED {when}: {'; '.join(last['faults'])}"
+        return "not verified yet"
+    when = ago(last.at, now)
+    if last.verified:
+        return f"{last.rows:,} rows verified {when}"
+    return f"FAILED {when}: {'; '.join(last.faults)}"
 
 
-def _counted(standing: Standing) -> str:
-    text = f"sent {standing['sent']:,}, received {standing['received']:,}"
-    if standing["refused"]:
-        text += f", passed over {standing['refused']:,} that make no sense"
+def _counted(standing: shapes.sync.ReplicationStatus) -> str:
+    text = f"sent {standing.sent:,}, received {standing.received:,}"
+    if standing.refused:
+        text += f", skipped {standing.refused:,} that this release cannot read"
     return text
+
+
+def add_sync_critical(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `sync-critical`."""
+    add_database(parser)
+    parser.epilog = 'It answers in JSON: {"synced", "timestamp"}, or {"error"} and exit code 1.'
+
+
+def run_sync_critical(args: argparse.Namespace, client: Client) -> int:
+    """Send them, and answer as EvoClaw does: JSON on one line, an error as a text."""
+    client.timeout = PATIENCE_SECONDS
+    try:
+        synced = client.sync(critical=True, **database_of(args))
+    except (WrongUsage, ApiError) as error:
+        if hint := getattr(error, "hint", None):
+            say(visible(hint))
+        show_json({"error": str(error)}, one_line=True)
+        return 1
+    now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    # As Python's isoformat has it, with a colon in the offset.
+    timestamp = f"{now[:-2]}:{now[-2:]}"
+    show_json({"synced": synced.synced, "timestamp": timestamp}, one_line=True)
+    return 0
+
+
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `devices`."""
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
+        "--retire", metavar="ID|NAME", help="do not wait any longer for a device that is gone"
+    )
+    one.add_argument("--rejoin", action="store_true", help="use this device again after --retire")
+    parser.epilog = (
+        "A deletion is kept until every device that is not retired has received it. Everything\n"
+        "that a retired device has sent is kept."
+    )
+
+
+def run_devices(args: argparse.Namespace, client: Client) -> None:
+    """List them, or do what an option says."""
+    client.timeout = PATIENCE_SECONDS
+    if args.retire is not None:
+        answer: Any = client.retire_device(args.retire)
+        told = f"retired {answer.name} ({answer.id})"
+    elif args.rejoin:
+        answer = client.rejoin()
+        told = "this device was not retired"
+        if answer.rejoined:
+            told = f"rejoined: sent {answer.sent:,}, received {answer.received:,}"
+    else:
+        answer, told = client.devices(), ""
+    if args.json:
+        show_answer(client.answered)
+    elif told:
+        print(visible(told))
+    elif answer.results:
+        _show_devices(answer.results)
+    else:
+        say("no device has replicated yet")
+
+
+def _show_devices(devices: list[shapes.devices.DeviceView]) -> None:
+    now = time.time()
+    head = ("device", "name", "first contact", "last contact", "rows behind", "")
+    show_rows([head, *(_device(device, now) for device in devices)])
+
+
+def _device(device: shapes.devices.DeviceView, now: float) -> tuple[str, ...]:
+    return (
+        device.id,
+        device.name,
+        moment(device.first_at, now),
+        ago(device.last_at, now),
+        "-" if device.behind is None else f"{device.behind:,}",
+        _note(device, now),
+    )
+
+
+def _note(device: shapes.devices.DeviceView, now: float) -> str:
+    notes = ["this device"] if device.this else []
+    if device.retired_at is not None:
+        notes.append(f"retired {ago(device.retired_at, now)}")
+    return ", ".join(notes)

@@ -7,11 +7,10 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any, Final
+import msgspec
 
 # Control characters, line separators, and what turns the direction of writing or is
 # half a character: everything by which a stored text could act on a terminal.
@@ -30,7 +29,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def width() -> int | None:
-    """The columns of the terminal that standard output is; None when it is none."""
+    """The columns of the terminal on standard output; None when it is not a terminal."""
     if not _to_terminal():
         return None
     try:
@@ -44,12 +43,18 @@ def show_text(text: str) -> None:
     print(visible(text, keep="\n\t") if _to_terminal() else text)
 
 
+def show_answer(answered: bytes, *, one_line: bool = False) -> None:
+    """Print the daemon's JSON with all its fields, also those that this release does not know."""
+    show_json(json.loads(answered), one_line=one_line)
+
+
 def show_json(value: Any, *, one_line: bool = False) -> None:
-    """Print JSON that every program can read and no terminal obeys."""
+    """Print JSON that every program can read and no terminal obeys; structs are objects."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "")
     text = json.dumps(
         value,
         indent=None if one_line else 2,
+        default=msgspec.to_builtins,
         ensure_ascii=encoding.lower().replace("-", "") != "utf8",
     )
     print(re.sub(_ACTING, lambda found: _escaped_json(found[0]), text))
@@ -68,7 +73,7 @@ def show_rows(rows: Iterable[Sequence[str]]) -> None:
 
 
 def cut(text: str, columns: int | None) -> str:
-    """`text` within so many columns, its end marked when it was longer; None cuts nothing."""
+    """`text` cut to a number of columns, its end marked when it was longer; None: no limit."""
     if columns is None or cells(text) <= columns:
         return text
     room = columns - 1

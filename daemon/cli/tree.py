@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
+import argparse
+import json
+
 from ..client import Client
-from .terminal import show_json, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from ..upkeep_answers import Undone
+from .terminal import number_of, show_answer, show_json, visible
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's options."""
+def add_tree(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tree`."""
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--show", action="store_true", help="show it, as without an option")
     one.add_argument("--add", nargs=2, metavar=("PATH", "DESC"), help="add a category")
-    one.add_argument("--remove", metavar="PATH", help="remove one that holds no memory")
-    one.add_argument("--prune", action="store_true", help="remove all that are empty and unused")
-    one.add_argument("--undo", action="store_true", help="take the last rebuild of the tree back")
+    one.add_argument("--remove", metavar="PATH", help="remove a category without memories")
+    one.add_argument("--prune", action="store_true", help="remove all empty and unused categories")
+    one.add_argument("--undo", action="store_true", help="undo the last rebuild of the tree")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_tree(args: argparse.Namespace, client: Client) -> None:
     """Show it, or do what an option says."""
-    with Client(args.socket, args.agent) as client:
-        if args.add is not None:
-            added = client.tree_add(*args.add)
-            done = "added" if added["made"] else "already there:"
-            answer = {"path": added["path"], "added": added["added"]}
-            _show(answer, done, added["path"], args)
-        elif args.remove is not None:
-            removed = client.tree_remove(args.remove)
-            _show(removed, "removed" if removed["removed"] else "not there:", removed["path"], args)
-        elif args.prune:
-            pruned = client.tree_prune()
-            _show(pruned, "pruned", f"{pruned['pruned']} categories", args)
-        elif args.undo:
-            undone: Undone = client.request("POST", "/api/tree/undo")
-            changes = len(undone["changes"])
-            told = f"{changes} {'change' if changes == 1 else 'changes'} of the tree"
-            _show(undone, "took back", f"{told}; filed as before: {undone['memories']:,}", args)
-        elif args.json:
-            show_json(client.tree())
-        else:
-            print(visible(client.tree_text(), keep="\n").rstrip("\n"))
-    return 0
-
-
-def _show(answer: object, done: str, what: str, args: argparse.Namespace) -> None:
-    if args.json:
-        show_json(answer)
+    if args.add is not None:
+        added = client.tree_add(*args.add)
+        told = f"{'added' if added.made else 'already there:'} {added.path}"
+        _show(client, told, args, only=("path", "added"))
+    elif args.remove is not None:
+        removed = client.tree_remove(args.remove)
+        told = f"{'removed' if removed.removed else 'not there:'} {removed.path}"
+        _show(client, told, args)
+    elif args.prune:
+        pruned = client.tree_prune()
+        _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)
+    elif args.undo:
+        undone = client.tree_undo()
+        changes = number_of(len(undone.changes), "change", "changes")
+        told = f"undid {changes} of the tree; memories filed as before: {undone.memories:,}"
+        _show(client, told, args)
+    elif args.json:
+        client.tree()
+        show_answer(client.answered)
     else:
-        print(done, visible(what))
+        print(visible(client.tree_text(), keep="\n").rstrip("\n"))
+
+
+def _show(client: Client, told: str, args: argparse.Namespace, only: tuple[str, ...] = ()) -> None:
+    if args.json:
+        answer = json.loads(client.answered)
+        show_json({name: answer[name] for name in only or answer})
+    else:
+        print(visible(told))

@@ -1,6 +1,7 @@
 """The socket from Python; see `Client`."""
 
-from .channel import AnswerLost, ApiError, ClientError, DaemonUnreachable
-from .client import Client, default_socket
+from .caller import default_socket
+from .client import Client
+from .errors import AnswerLost, ApiError, ClientError, DaemonUnreachable
 
 __all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]

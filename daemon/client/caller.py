@@ -1,26 +1,33 @@
-"""What every part of the client calls the daemon with: one kept connection, and its way out."""
+"""Calls to the daemon over one kept connection, and when a call may be sent again."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Self, TypeAlias, TypeVar
+
+import msgspec
 
 from ..runtime.places import socket_places
-from .channel import ApiError, Channel, quoted, refusal
+from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
+from .wire import Answer, BadAnswer, Broken, Connection, events_of, quoted, request_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
+Json: TypeAlias = Any
+Query: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
 
-    from ..answers import Json
-    from .channel import Query
+# The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
+_SILENCE_SECONDS: Final = 45.0
+# Before the first piece of a backup the daemon copies and checks its whole database.
+_PREPARING_SECONDS: Final = 600.0
 
 
 def default_socket(env: Mapping[str, str]) -> str:
     """The daemon's socket for a program with the environment `env`.
 
     `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the places where a
-    daemon offers it; where none does, the one that a daemon of this user would make.
+    daemon creates it; else the one that a daemon of this user would create.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
@@ -32,30 +39,48 @@ def default_socket(env: Mapping[str, str]) -> str:
 
 
 def place(collection: str, name: str) -> str:
-    """The path of one thing of a collection, whatever characters its name has."""
+    """The path of one element of a collection, whatever characters its name has."""
     if not name:
         raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
     return f"{collection}/{quoted(name)}"
 
 
 class Caller:
-    """A connection to the daemon, kept alive between calls and made anew when it must be.
+    """A connection to the daemon, kept alive between calls and reopened when necessary.
 
     A call is sent a second time only when that can do nothing twice: when the daemon had not
     received all of it, or when it only reads. One client serves one thread, and a forked
     process needs its own. Calls raise `ApiError` and `DaemonUnreachable`.
 
     Args:
-        socket_path: the daemon's socket; `default_socket` finds it when left out.
-        agent: whose memory; the daemon's `default` when left out.
+        socket_path: the daemon's socket; default: `default_socket`.
+        agent: whose memory; default: the daemon's `default`.
         timeout: seconds to wait for the daemon at a time.
+
+    Attributes:
+        answered: the JSON of the last answer, as it came; it may have fields that this release
+            does not know.
     """
 
     def __init__(
         self, socket_path: str | None = None, agent: str | None = None, timeout: float = 30.0
     ) -> None:
         self.socket_path = socket_path or default_socket(os.environ)
-        self._channel = Channel(self.socket_path, agent, timeout)
+        self.answered = b""
+        self._agent = agent
+        self._timeout = timeout
+        self._connection: Connection | None = None
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for the daemon at a time; a change closes the connection."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        if seconds != self._timeout:
+            self.close()
+            self._timeout = seconds
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +90,9 @@ class Caller:
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""
-        self._channel.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -81,17 +108,116 @@ class Caller:
         Returns:
             The JSON of the answer, or its text where it is text.
         """
-        status, parsed = self._channel.call(method, path, query, body)
-        if status >= 400:
-            raise refusal(status, parsed)
-        return parsed
+        answer = self._call(method, path, query, body)
+        found = self._parsed(answer)
+        if answer.status >= 400:
+            raise refusal(answer.status, found)
+        return found
 
-    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces as they come.
+    def ask(
+        self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> T:
+        """The same for an answer of a known shape, one of those in `shapes`."""
+        answer = self._call(method, path, query, body)
+        if answer.status >= 400:
+            raise refusal(answer.status, self._parsed(answer))
+        return self._decoded(answer.body, kind)
 
-        Takes a connection of its own, from the first piece to the last.
+    def stream(
+        self, path: str, query: Query, last_id: str | None
+    ) -> Iterator[tuple[str, str, Json]]:
+        """The server-sent events of `path` as (id, type, data), until the daemon ends them.
 
         Raises:
-            AnswerLost: it broke off.
+            AnswerLost: the stream broke off or fell silent.
         """
-        return self._channel.download(path, query or {})
+        headers = {"Accept": "text/event-stream"}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        request = request_of("GET", path, self._query(query), headers)
+        yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
+
+    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+        """The bytes of an answer of any length, in pieces, over a connection of its own.
+
+        Raises:
+            AnswerLost: it broke off or fell silent.
+        """
+        request = request_of("GET", path, self._query(query), {})
+        return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
+
+    def _call(
+        self, method: str, path: str, query: Query | None = None, body: Json = None
+    ) -> Answer:
+        request = request_of(method, path, self._query(query), {}, body)
+        try:
+            return self._once(request)
+        except Broken as broken:
+            if not (broken.unsent or (method == "GET" and not broken.begun)):
+                raise AnswerLost(self.socket_path, str(broken)) from broken
+        try:
+            return self._once(request)
+        except Broken as broken:
+            raise AnswerLost(self.socket_path, str(broken)) from broken
+
+    def _query(self, query: Query | None) -> Query:
+        return {**(query or {}), "agent": self._agent}
+
+    def _parsed(self, answer: Answer) -> Json:
+        """The JSON of an answer, or its text where it is text."""
+        if answer.media_type != "application/json":
+            return answer.body.decode("utf-8", "replace")
+        try:
+            return json.loads(answer.body)
+        except (ValueError, RecursionError) as error:
+            raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
+
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
+        self.answered = body
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            raise AnswerUnreadable(self.socket_path, str(error)) from error
+
+    def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
+        connection = self._open(timeout)
+        try:
+            status, answered = connection.open_stream(request)
+            if status >= 400:
+                whole = Answer(status, answered, connection.body(status, answered))
+                raise refusal(status, self._parsed(whole))
+            yield from connection.chunks(answered)
+        except BadAnswer as error:
+            raise DaemonUnreachable(self.socket_path, str(error)) from error
+        except Broken as error:
+            raise AnswerLost(self.socket_path, str(error)) from error
+        except TimeoutError as error:
+            raise AnswerLost(self.socket_path, "the stream fell silent") from error
+        finally:
+            connection.close()
+
+    def _once(self, request: bytes) -> Answer:
+        if self._connection is not None and self._connection.stale():
+            self.close()
+        connection = self._connection = self._connection or self._open(self._timeout)
+        answered = False
+        try:
+            answer = connection.converse(request)
+            answered = answer.headers.get("connection", "").lower() != "close"
+        except BadAnswer as error:
+            raise DaemonUnreachable(self.socket_path, str(error)) from error
+        except TimeoutError as error:
+            reason = f"nothing came for {self._timeout:g} seconds"
+            raise AnswerLost(self.socket_path, reason) from error
+        finally:
+            # Whatever happened, the rest of an answer must not meet the next call.
+            if not answered:
+                self.close()
+        return answer
+
+    def _open(self, timeout: float) -> Connection:
+        try:
+            return Connection(self.socket_path, timeout)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DaemonUnreachable(self.socket_path, reason[:1].lower() + reason[1:]) from error

@@ -1,406 +1,358 @@
-"""Talk to the daemon from any Python program; needs nothing but the standard library.
+"""Talk to the daemon from any Python program.
 
 with Client(agent="assistant") as memory:
     memory.store("Ana prefers tea", category="people/ana", importance=0.8)
-    for found in memory.recall("what does Ana drink?")["results"]:
-        print(found["text"])
+    for found in memory.recall("what does Ana drink?").results:
+        print(found.text)
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from .caller import Caller, default_socket, place
-from .channel import AnswerLost, ApiError, ClientError, DaemonUnreachable, lines_of, refusal
+from .. import shapes
+from .caller import Caller, Json, place
+from .errors import refusal
+from .wire import lines_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Unpack
-
-    from .. import answers, status_answers, thinking_answers, upkeep_answers
-    from ..answers import Json
-    from ..recall_answers import ColdFound, Recall, RecallOptions
-
-__all__ = ["AnswerLost", "ApiError", "Client", "ClientError", "DaemonUnreachable", "default_socket"]
+Memories: TypeAlias = "Sequence[shapes.memory.MemoryView]"
 
 
 class Client(Caller):
-    """The daemon's calls as methods; see `Caller` for the connection, and for any other call."""
+    """The daemon's calls as methods; see `Caller` for the connection, and for any other call.
+
+    Options that a method passes on are the fields of the request in `thermocline.daemon.shapes`.
+    """
 
     # Memories
 
-    def store(self, text: str, **fields: Unpack[answers.NewFields]) -> answers.Memory:
-        """Remember `text`; when this returns, it is on the disk."""
-        stored: answers.Memory = self.request("POST", "/api/memory", body={"text": text, **fields})
-        return stored
+    def store(self, text: str, **fields: Json) -> shapes.memory.MemoryView:
+        """Store a memory with the fields of `NewMemory`; when this returns, it is on the disk."""
+        body = {"text": text, **fields}
+        return self.ask(shapes.memory.MemoryView, "POST", "/api/memory", body=body)
 
-    def batch(self, memories: Sequence[Mapping[str, Json]]) -> answers.Memories:
-        """Remember up to 500 at once, all or none of them; each is a `text` and its fields."""
+    def batch(self, memories: Sequence[Mapping[str, Json]]) -> Memories:
+        """Store up to 500 at once, all or none of them; each is a `text` and its fields."""
         body = {"memories": [*memories]}
-        stored: answers.Memories = self.request("POST", "/api/memory/batch", body=body)["results"]
-        return stored
+        return self.ask(shapes.memory.Stored, "POST", "/api/memory/batch", body=body).results
 
-    def get(self, memory_id: str) -> answers.Memory:
-        """The memory with this id, or with the only id that begins so (4 characters or more)."""
-        memory: answers.Memory = self.request("GET", place("/api/memory", memory_id))
-        return memory
+    def get(self, memory_id: str) -> shapes.memory.MemoryView:
+        """The memory with this id, or the only one whose id begins so (4 characters or more)."""
+        return self.ask(shapes.memory.MemoryView, "GET", place("/api/memory", memory_id))
 
-    def list(self, **filters: Unpack[answers.Filters]) -> answers.Page:
-        """A page of the memories that fit every filter, newest first unless told otherwise."""
-        query: dict[str, Json] = dict(filters)
-        query["tag"] = query.pop("tags", None)
-        query["include"] = ",".join(query.pop("include", ())) or None
-        page: answers.Page = self.request("GET", "/api/memory", query)
-        return page
+    def list(self, **filters: Json) -> shapes.memory.MemoryPage:
+        """A page of the memories that pass all filters of `ListQuery`, by default newest first."""
+        filters["include"] = ",".join(filters.get("include") or ()) or None
+        return self.ask(shapes.memory.MemoryPage, "GET", "/api/memory", filters)
 
-    def update(self, memory_id: str, **changes: Unpack[answers.Changes]) -> answers.Updated:
-        """Change the given fields of a memory."""
+    def update(self, memory_id: str, **changes: Json) -> shapes.memory.Updated:
+        """Change the given fields of a memory, those of `MemoryChanges`."""
         path = place("/api/memory", memory_id)
-        updated: answers.Updated = self.request("PUT", path, body=changes)
-        return updated
+        return self.ask(shapes.memory.Updated, "PUT", path, body=changes)
 
-    def forget(self, memory_id: str) -> answers.Deleted:
+    def forget(self, memory_id: str) -> shapes.memory.Deleted:
         """Delete a memory for good."""
-        deleted: answers.Deleted = self.request("DELETE", place("/api/memory", memory_id))
-        return deleted
+        return self.ask(shapes.memory.Deleted, "DELETE", place("/api/memory", memory_id))
 
-    def forget_matching(
-        self, *, category: str | None = None, query: str | None = None, dry_run: bool = False
-    ) -> answers.Forgotten:
-        """Delete all memories of a category, or that contain words, or both.
+    def forget_matching(self, **which: Json) -> shapes.memory.Forgotten:
+        """Delete all memories of a `category`, or that contain the words of a `query`, or both.
 
-        Args:
-            category: it and all below it.
-            query: words that the memory contains, all of them.
-            dry_run: only count them, and show the newest.
+        With `dry_run` it only counts them, and returns the newest.
         """
-        body = {"category": category, "query": query, "dry_run": dry_run}
-        forgotten: answers.Forgotten = self.request("POST", "/api/memory/forget", body=body)
-        return forgotten
+        return self.ask(shapes.memory.Forgotten, "POST", "/api/memory/forget", body=which)
 
-    def forget_agent(self, agent: str, *, dry_run: bool = False) -> status_answers.AgentForgotten:
-        """Delete an agent: all its memories, and its folder.
+    def forget_agent(self, agent: str, *, dry_run: bool = False) -> shapes.agents.AgentForgotten:
+        """Delete an agent: all its memories, and its folder."""
+        path, query = place("/api/agents", agent), {"dry_run": dry_run}
+        return self.ask(shapes.agents.AgentForgotten, "DELETE", path, query)
 
-        Args:
-            agent: its id.
-            dry_run: only tell what it has.
-        """
-        path, query = place("/api/agents", agent), {"dry_run": "true"} if dry_run else None
-        forgotten: status_answers.AgentForgotten = self.request("DELETE", path, query)
-        return forgotten
-
-    def reinforce(self, memory_id: str) -> answers.Reinforced:
+    def reinforce(self, memory_id: str) -> shapes.memory.Reinforced:
         """Count one more use of a memory, which raises its score."""
         path = place("/api/memory", memory_id) + "/reinforce"
-        reinforced: answers.Reinforced = self.request("POST", path)
-        return reinforced
+        return self.ask(shapes.memory.Reinforced, "POST", path)
 
-    def merge(self, memory_id: str, into: str) -> answers.Merged:
-        """Retire a memory into another, which gains its uses, tags and references."""
+    def merge(self, memory_id: str, into: str) -> shapes.merging.Merged:
+        """Merge a memory into another, which receives its uses, tags and references."""
         path = place("/api/memory", memory_id) + "/merge"
-        merged: answers.Merged = self.request("POST", path, body={"into": into})
-        return merged
+        return self.ask(shapes.merging.Merged, "POST", path, body={"into": into})
 
-    def unmerge(self, memory_id: str) -> answers.Unmerged:
-        """Bring a memory back that was merged into another, and undo what that gained."""
+    def unmerge(self, memory_id: str) -> shapes.merging.Unmerged:
+        """Undo the merge of a memory into another."""
         path = place("/api/memory", memory_id) + "/unmerge"
-        unmerged: answers.Unmerged = self.request("POST", path)
-        return unmerged
+        return self.ask(shapes.merging.Unmerged, "POST", path)
 
-    def tidy(self, *, dry_run: bool = False) -> answers.Tidied:
-        """Merge repeated memories, mark contradicted ones, archive what has faded.
+    def tidy(self, *, dry_run: bool = False) -> shapes.merging.Tidied:
+        """Merge duplicates, mark contradicted memories, archive faded ones; it takes seconds."""
+        body = {"dry_run": dry_run}
+        return self.ask(shapes.merging.Tidied, "POST", "/api/memory/tidy", body=body)
 
-        It takes seconds where there are many memories.
-
-        Args:
-            dry_run: change nothing, and tell what would be done.
-        """
-        tidied: answers.Tidied = self.request("POST", "/api/memory/tidy", body={"dry_run": dry_run})
-        return tidied
-
-    def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recall:
-        """Search by meaning of the words: the memories that fit `query`, best first."""
+    def recall(self, query: str, **options: Json) -> shapes.recall.Recalled:
+        """Search: the memories that answer `query`, best first; options are of `RecallBody`."""
         body = {"query": query, **options}
-        recall: Recall = self.request("POST", "/api/recall", body=body)
-        return recall
+        return self.ask(shapes.recall.Recalled, "POST", "/api/recall", body=body)
 
-    def search_url(self, url: str, limit: int = 5) -> answers.Memories:
+    def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""
-        return self.list(url=url, limit=limit, order="score")["results"]
+        return self.list(url=url, limit=limit, order="score").results
+
+    def urls(self, limit: int = 50, offset: int = 0) -> shapes.metadata.UrlPage:
+        """The URLs that memories mention, with those memories, best first."""
+        wanted = {"limit": limit, "offset": offset}
+        return self.ask(shapes.metadata.UrlPage, "GET", "/api/metadata/urls", wanted)
+
+    def history(self, row_id: str | None = None, **query: Json) -> shapes.history.VersionList:
+        """Earlier versions of a row, or the latest of all; options are of `HistoryQuery`."""
+        wanted = {"id": row_id, **query}
+        return self.ask(shapes.history.VersionList, "GET", "/api/history", wanted)
+
+    def undo(self, **which: Json) -> shapes.history.Undone:
+        """Put back an earlier version, or undo what a writer changed; options of `UndoBody`."""
+        return self.ask(shapes.history.Undone, "POST", "/api/undo", body=which)
 
     # Tiers
 
-    def hot(self) -> answers.Hot:
+    def hot(self) -> shapes.hot.HotView:
         """The hot state: what is always in the agent's context."""
-        hot: answers.Hot = self.request("GET", "/api/hot")
-        return hot
+        return self.ask(shapes.hot.HotView, "GET", "/api/hot")
 
     def hot_markdown(self) -> str:
         """The hot state as the text of MEMORY.md."""
         return str(self.request("GET", "/api/hot/markdown"))
 
-    def hot_update(self, key: str, value: Json) -> answers.HotUpdated:
+    def hot_update(self, key: str, value: Json) -> shapes.hot.HotUpdated:
         """Merge `value` into a part of the hot state, or append it there.
 
         Args:
             key: identity, owner_profile, lesson, event, task or project.
             value: the JSON for it.
         """
-        updated: answers.HotUpdated = self.request("PUT", place("/api/hot", key), body=value)
-        return updated
+        return self.ask(shapes.hot.HotUpdated, "PUT", place("/api/hot", key), body=value)
 
-    def hot_remove(self, key: str, name: str) -> answers.HotRemoved:
+    def hot_remove(self, key: str, name: str) -> shapes.hot.HotRemoved:
         """Remove one entry of a part of the hot state."""
-        path = place("/api/hot", key)
-        removed: answers.HotRemoved = self.request("DELETE", path, {"name": name})
-        return removed
+        return self.ask(shapes.hot.HotRemoved, "DELETE", place("/api/hot", key), {"name": name})
 
-    def hot_rebuild(self) -> answers.HotRebuilt:
-        """Write MEMORY.md anew."""
-        rebuilt: answers.HotRebuilt = self.request("POST", "/api/hot/rebuild")
-        return rebuilt
+    def hot_rebuild(self) -> shapes.hot.HotRebuilt:
+        """Write the section in MEMORY.md."""
+        return self.ask(shapes.hot.HotRebuilt, "POST", "/api/hot/rebuild")
 
-    def tree(self) -> answers.Tree:
+    def tree(self) -> shapes.tree.TreeView:
         """The category tree."""
-        tree: answers.Tree = self.request("GET", "/api/tree")
-        return tree
+        return self.ask(shapes.tree.TreeView, "GET", "/api/tree")
 
     def tree_text(self) -> str:
         """The category tree as indented text."""
         return str(self.request("GET", "/api/tree/text"))
 
-    def tree_add(self, path: str, desc: str = "") -> answers.NodeAdded:
+    def tree_add(self, path: str, desc: str = "") -> shapes.tree.CategoryAdded:
         """Add a category and its missing parents."""
-        body = {"path": path, "desc": desc} if desc else {"path": path}
-        added: answers.NodeAdded = self.request("PUT", "/api/tree", body=body)
-        return added
+        body = {"path": path, "desc": desc}
+        return self.ask(shapes.tree.CategoryAdded, "PUT", "/api/tree", body=body)
 
-    def tree_remove(self, path: str) -> answers.NodeRemoved:
-        """Remove a category in which, and below which, there are no memories."""
-        removed: answers.NodeRemoved = self.request("DELETE", "/api/tree", {"path": path})
-        return removed
+    def tree_remove(self, path: str) -> shapes.tree.CategoryRemoved:
+        """Remove a category that contains no memories, with those below it."""
+        return self.ask(shapes.tree.CategoryRemoved, "DELETE", "/api/tree", {"path": path})
 
-    def tree_prune(self) -> answers.Pruned:
+    def tree_prune(self) -> shapes.tree.TreePruned:
         """Remove the categories that are empty and long unused."""
-        pruned: answers.Pruned = self.request("POST", "/api/tree/prune")
-        return pruned
+        return self.ask(shapes.tree.TreePruned, "POST", "/api/tree/prune")
 
-    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> answers.Page:
+    def tree_undo(self) -> shapes.tree.RebuildUndone:
+        """Undo the last rebuild of the tree."""
+        return self.ask(shapes.tree.RebuildUndone, "POST", "/api/tree/undo")
+
+    def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> shapes.memory.MemoryPage:
         """A page of the archive; `query` narrows it by words."""
-        wanted = {"query": query or None, "limit": limit, "offset": offset}
-        page: answers.Page = self.request("GET", "/api/cold", wanted)
-        return page
+        wanted = {"query": query, "limit": limit, "offset": offset}
+        return self.ask(shapes.memory.MemoryPage, "GET", "/api/cold", wanted)
 
-    def cold_search(
-        self, query: str = "", limit: int = 10, **database: Unpack[answers.Database]
-    ) -> ColdFound:
-        """What the replica, or another database, holds of the words in `query`."""
+    def cold_init(self, **database: str) -> shapes.cold.Initialized:
+        """Create the tables of a database (`url`, `token`; default: the agent's replica)."""
+        return self.ask(shapes.cold.Initialized, "POST", "/api/cold/init", body=database)
+
+    def cold_search(self, query: str, limit: int, **database: str) -> shapes.cold.ColdFound:
+        """Search a database (`url`, `token`) that holds memories."""
         body = {"query": query, "limit": limit, **database}
-        found: ColdFound = self.request("POST", "/api/cold/search", body=body)
-        return found
-
-    def cold_init(self, **database: Unpack[answers.Database]) -> answers.Initialized:
-        """Make the tables of the replica, or of another database, that are missing."""
-        made: answers.Initialized = self.request("POST", "/api/cold/init", body=database)
-        return made
+        return self.ask(shapes.cold.ColdFound, "POST", "/api/cold/search", body=body)
 
     # Texts and conversations
 
-    def distill(
-        self, text: str, **options: Unpack[thinking_answers.Distilling]
-    ) -> thinking_answers.DistilledText:
-        """What is worth remembering of a text, and by which way it was found.
-
-        Args:
-            text: any length that a request may have.
-            **options: `facts` for each statement, `core_summary` for one line; `store` keeps
-                what was found, in the fitting category or in `category`; `llm` says by what.
-        """
+    def distill(self, text: str, **options: Json) -> shapes.distill.DistilledText:
+        """The facts of a text; options are of `DistilBody`."""
         body = {"text": text, **options}
-        found: thinking_answers.DistilledText = self.request("POST", "/api/distill", body=body)
-        return found
+        return self.ask(shapes.distill.DistilledText, "POST", "/api/distill", body=body)
+
+    def distill_all(self, texts: Sequence[str], **options: Json) -> shapes.distill.DistilledTexts:
+        """The same for up to 50 texts."""
+        body = {"texts": [*texts], **options}
+        return self.ask(shapes.distill.DistilledTexts, "POST", "/api/distill", body=body)
 
     def observe(
-        self,
-        conversation: str,
-        turns: Sequence[thinking_answers.Turn] = (),
-        *,
-        end: bool = False,
-        **reading: Unpack[thinking_answers.Reading],
-    ) -> thinking_answers.Observed:
-        """Tell what was said; what is worth remembering of it is kept after a pause.
+        self, conversation: str, turns: Sequence[Mapping[str, Json]] = (), **options: Json
+    ) -> shapes.observe.Observed:
+        """Report what was said; after a pause the facts in it are stored.
 
         When this returns, the turns are on the disk.
 
         Args:
             conversation: any name; the same for all its turns.
-            turns: up to 500, in their order; none may be left to say when it ends.
-            end: it is over, and becomes an episode.
-            **reading: `wait` for the memories that are made of it; `llm` and `llm_endpoint` then
-                say by what.
+            turns: up to 500 `TurnBody`, in their order.
+            **options: of `ObserveBody`: `end` makes it an episode, `wait` reads it at once.
         """
-        body = {"conversation": conversation, "turns": [*turns], "end": end, **reading}
-        observed: thinking_answers.Observed = self.request("POST", "/api/observe", body=body)
-        return observed
-
-    def graph(self, entity: str, depth: int = 2) -> thinking_answers.Graph:
-        """What memories say of somebody or something, and what is up to `depth` relations away."""
-        wanted: dict[str, Json] = {"entity": entity, "depth": depth}
-        graph: thinking_answers.Graph = self.request("GET", "/api/graph", wanted)
-        return graph
+        body = {"conversation": conversation, "turns": [*turns], **options}
+        return self.ask(shapes.observe.Observed, "POST", "/api/observe", body=body)
 
     def compact(
-        self,
-        messages: Sequence[Mapping[str, Json]],
-        **options: Unpack[thinking_answers.Compacting],
-    ) -> thinking_answers.Compacted:
-        """Make a conversation with a model fit into its window again. Nothing is stored.
-
-        Args:
-            messages: the oldest first, each with a `role` and a `content`; whatever else they
-                have comes back with them.
-            **options: `window` is what the model can read, in tokens (128,000 when left out);
-                `check` only tells whether it is time.
-        """
+        self, messages: Sequence[Mapping[str, Json]], **options: Json
+    ) -> shapes.compact.CompactedMessages:
+        """Fit a conversation into a model's window again; options are of `CompactBody`."""
         body = {"messages": [*messages], **options}
-        compacted: thinking_answers.Compacted = self.request("POST", "/api/compact", body=body)
-        return compacted
+        return self.ask(shapes.compact.CompactedMessages, "POST", "/api/compact", body=body)
+
+    def graph(self, entity: str, depth: int = 2) -> shapes.graph.Graph:
+        """What memories say of an entity, and what is up to `depth` relations away."""
+        wanted = {"entity": entity, "depth": depth}
+        return self.ask(shapes.graph.Graph, "GET", "/api/graph", wanted)
+
+    def metadata(self, text: str) -> shapes.metadata.MetadataFound:
+        """The URLs, commands and paths in a text, which is not stored."""
+        body = {"text": text}
+        return self.ask(shapes.metadata.MetadataFound, "POST", "/api/metadata", body=body)
+
+    def validate(self, **note: Json) -> shapes.validate.Validated:
+        """What a note lacks: today's, or that of `ValidateBody`."""
+        return self.ask(shapes.validate.Validated, "POST", "/api/validate", body=note)
 
     # The replica
 
-    def sync_status(self) -> status_answers.SyncStanding:
-        """How the agent's replication stands."""
-        standing: status_answers.SyncStanding = self.request("GET", "/api/sync")
-        return standing
+    def sync_status(self) -> shapes.sync.SyncStatus:
+        """The state of the agent's replication."""
+        return self.ask(shapes.sync.SyncStatus, "GET", "/api/sync")
 
-    def sync(
-        self,
-        *,
-        critical: bool = False,
-        **database: Unpack[answers.Database],
-    ) -> answers.Synced:
+    def sync(self, *, critical: bool = False, **database: str) -> shapes.sync.Synced:
         """Send and receive everything now; it takes as long as there is something to send.
 
         Args:
-            critical: the hot state and the tree alone.
-            **database: `url` and `token` of another database, which is sent to, and not followed.
+            critical: only the hot state and the tree.
+            **database: `url` and `token` of another database, which is only sent to.
         """
         body = {"critical": critical, **database}
-        synced: answers.Synced = self.request("POST", "/api/sync", body=body)
-        return synced
+        return self.ask(shapes.sync.Synced, "POST", "/api/sync", body=body)
 
-    def devices(self) -> status_answers.Devices:
+    def devices(self) -> shapes.devices.DeviceList:
         """The devices that share the agent's replica."""
-        devices: status_answers.Devices = self.request("GET", "/api/devices")
-        return devices
+        return self.ask(shapes.devices.DeviceList, "GET", "/api/devices")
 
-    def retire_device(self, device_id: str) -> status_answers.DeviceRetired:
-        """Wait for a device no longer, by its id, the beginning of it, or its name."""
+    def retire_device(self, device_id: str) -> shapes.devices.DeviceRetired:
+        """Stop waiting for a device, by its id, the beginning of it, or its name."""
         path = place("/api/devices", device_id) + "/retire"
-        retired: status_answers.DeviceRetired = self.request("POST", path)
-        return retired
+        return self.ask(shapes.devices.DeviceRetired, "POST", path)
 
-    def rejoin(self) -> status_answers.DeviceRejoined:
-        """Take the daemon's own device in again after it was retired."""
-        rejoined: status_answers.DeviceRejoined = self.request("POST", "/api/devices/rejoin")
-        return rejoined
+    def rejoin(self) -> shapes.devices.DeviceRejoined:
+        """Use the daemon's own device again after it was retired."""
+        return self.ask(shapes.devices.DeviceRejoined, "POST", "/api/devices/rejoin")
+
+    def verify(self) -> shapes.restore.Verification:
+        """Check that a restore from the replica would bring everything back."""
+        body = {"verify": True}
+        return self.ask(shapes.restore.Verification, "POST", "/api/restore", body=body)
 
     # Pairs
 
-    def kv_get(self, key: str) -> answers.Pair:
+    def kv_get(self, key: str) -> shapes.pairs.Pair:
         """The pair with this key."""
-        pair: answers.Pair = self.request("GET", place("/api/kv", key))
-        return pair
+        return self.ask(shapes.pairs.Pair, "GET", place("/api/kv", key))
 
-    def kv_set(self, key: str, value: str) -> Json:
+    def kv_set(self, key: str, value: str) -> shapes.pairs.PairStored:
         """Set the value of a key, new or not."""
-        return self.request("PUT", place("/api/kv", key), body={"value": value})
+        body = {"value": value}
+        return self.ask(shapes.pairs.PairStored, "PUT", place("/api/kv", key), body=body)
 
-    def kv_delete(self, key: str) -> answers.Deleted:
+    def kv_delete(self, key: str) -> shapes.pairs.PairDeleted:
         """Delete a pair."""
-        deleted: answers.Deleted = self.request("DELETE", place("/api/kv", key))
-        return deleted
+        return self.ask(shapes.pairs.PairDeleted, "DELETE", place("/api/kv", key))
 
-    def kv_list(self, prefix: str = "", limit: int = 50, offset: int = 0) -> answers.Pairs:
+    def kv_list(self, prefix: str = "", limit: int = 50, offset: int = 0) -> shapes.pairs.PairPage:
         """A page of the pairs whose key begins with `prefix`."""
-        query = {"prefix": prefix or None, "limit": limit, "offset": offset}
-        pairs: answers.Pairs = self.request("GET", "/api/kv", query)
-        return pairs
+        wanted = {"prefix": prefix, "limit": limit, "offset": offset}
+        return self.ask(shapes.pairs.PairPage, "GET", "/api/kv", wanted)
 
     # The daemon
 
-    def consolidate(
-        self, mode: str = "quick", *, dry_run: bool = False
-    ) -> upkeep_answers.Consolidated:
-        """Do now what otherwise happens by itself; it takes as long as there is something to do.
+    def consolidate(self, mode: str = "quick", **options: Json) -> shapes.upkeep.Consolidated:
+        """Run the upkeep now: `quick`, `daily`, `monthly` or `full`; `dry_run` changes nothing."""
+        body = {"mode": mode, **options}
+        return self.ask(shapes.upkeep.Consolidated, "POST", "/api/consolidate", body=body)
 
-        Args:
-            mode: `quick`, `daily`, `monthly` or `full`.
-            dry_run: only tell what would be done.
-        """
-        body = {"mode": mode, "dry_run": dry_run}
-        done: upkeep_answers.Consolidated = self.request("POST", "/api/consolidate", body=body)
-        return done
+    def ingest(self, **options: Json) -> shapes.upkeep.Ingested:
+        """Store the facts of the daily notes; options are of `IngestBody`."""
+        return self.ask(shapes.upkeep.Ingested, "POST", "/api/ingest", body=options)
 
-    def metadata(self, text: str) -> answers.Extracted:
-        """The URLs, commands and paths in a text, which is not stored."""
-        found: answers.Extracted = self.request("POST", "/api/metadata", body={"text": text})
-        return found
+    def upkeep(self) -> shapes.upkeep.UpkeepStatus:
+        """The schedule of the upkeep."""
+        return self.ask(shapes.upkeep.UpkeepStatus, "GET", "/api/upkeep")
 
-    def agents(self) -> status_answers.Agents:
-        """The agents that this daemon keeps."""
-        agents: status_answers.Agents = self.request("GET", "/api/agents")
-        return agents
+    def import_(self, **what: Json) -> shapes.imports.Imported:
+        """Import a text, a path or a database, as `ImportBody` describes it."""
+        return self.ask(shapes.imports.Imported, "POST", "/api/import", body=what)
 
-    def status(self) -> status_answers.Status:
+    def agents(self) -> shapes.agents.AgentList:
+        """The agents of this daemon."""
+        return self.ask(shapes.agents.AgentList, "GET", "/api/agents")
+
+    def status(self) -> shapes.status.Status:
         """The daemon's state, its problems, and the sizes of the open agents."""
-        status: status_answers.Status = self.request("GET", "/api/status")
-        return status
+        return self.ask(shapes.status.Status, "GET", "/api/status")
 
-    def health(self) -> status_answers.Health:
+    def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
-        status, parsed = self._channel.call("GET", "/api/health", None, None)
-        health: status_answers.Health = parsed
-        if not isinstance(parsed, dict) or "status" not in parsed:
-            raise refusal(status, parsed)
-        return health
+        answer = self._call("GET", "/api/health")
+        found = self._parsed(answer)
+        if not isinstance(found, dict) or "status" not in found:
+            raise refusal(answer.status, found)
+        return self._decoded(answer.body, shapes.status.Health)
 
-    def metrics(self) -> dict[str, Json]:
+    def metrics(self) -> shapes.status.Metrics:
         """The agent's counters and sizes, and under `daemon` the daemon's."""
-        metrics: dict[str, Json] = self.request("GET", "/api/metrics")
-        return metrics
+        return self.ask(shapes.status.Metrics, "GET", "/api/metrics")
+
+    def metrics_history(self) -> shapes.stats.MetricsHistory:
+        """The recorded days, and the last seven against those before."""
+        return self.ask(shapes.stats.MetricsHistory, "GET", "/api/metrics/history")
+
+    def stats(self) -> shapes.stats.Stats:
+        """Sizes against their limits."""
+        return self.ask(shapes.stats.Stats, "GET", "/api/memory/stats")
 
     def backup(self) -> Iterator[bytes]:
         """All of the agent's memory as one archive (a `.tar.gz`), in pieces as they come.
 
-        Takes a connection of its own. The archive is of one moment, however long it takes.
+        Uses a connection of its own. The archive is of one moment, however long it takes.
 
         Raises:
-            AnswerLost: it broke off; what came is not a whole archive.
+            AnswerLost: it broke off; the archive is incomplete.
         """
         return self.download("/api/backup")
 
     def export(self) -> Iterator[dict[str, Json]]:
-        """Everything that is remembered, an object each; raises `AnswerLost` if it breaks off.
-
-        The `kind` of an object says what it is.
-        """
+        """All rows, an object each with its `kind`; raises `AnswerLost` if it breaks off."""
         return map(json.loads, lines_of(self.download("/api/export")))
 
     def events(
         self, types: Sequence[str] = (), last_id: str | None = None
-    ) -> Iterator[answers.Event]:
-        """What happens from now on, as (id, type, data), over a connection of its own.
+    ) -> Iterator[tuple[str, str, Any]]:
+        """Events from now on, as (id, type, data), over a connection of its own.
 
-        Ends when the daemon leaves.
+        Ends when the daemon stops.
 
         Args:
-            types: only these; all when empty.
+            types: only these; default: all.
             last_id: of the last event seen, to get those missed since (of the last 1000) first.
 
         Raises:
             AnswerLost: the stream broke off, or was silent longer than the daemon ever is.
         """
         wanted = {"types": ",".join(types) or None}
-        return self._channel.stream("/api/events", wanted, last_id)
+        return self.stream("/api/events", wanted, last_id)

@@ -6,15 +6,16 @@ half of what a whole command may take.
 
 from __future__ import annotations
 
+import json
 import socket
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 _HEAD_LIMIT: Final = 65_536
 _READ_SIZE: Final = 65_536
+_UNRESERVED: Final = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+)
 
 
 class Broken(Exception):
@@ -210,3 +211,63 @@ def _chunk_size(line: bytes) -> int:
         return int(line.partition(b";")[0], 16)
     except ValueError:
         raise BadAnswer("the size of a chunk is no number") from None
+
+
+def quoted(text: str) -> str:
+    """`text` percent-encoded for a path or a query."""
+    data = text.encode("utf-8", "surrogatepass")
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in data)
+
+
+def request_of(
+    method: str, path: str, query: Mapping[str, Any], headers: Mapping[str, str], body: Any = None
+) -> bytes:
+    """The bytes of a request; None is left out of the query, and a sequence repeated."""
+    text = "&".join(f"{quoted(name)}={quoted(value)}" for name, value in _pairs(query))
+    data = b"" if body is None else json.dumps(body, allow_nan=False).encode()
+    lines = [f"{method} {path}{'?' if text else ''}{text} HTTP/1.1", "Host: thermocline"]
+    lines += [f"{name}: {_header_value(value)}" for name, value in headers.items()]
+    if body is not None:
+        lines.append("Content-Type: application/json")
+    if method != "GET" or data:
+        lines.append(f"Content-Length: {len(data)}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + data
+
+
+def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in query.items():
+        many = isinstance(value, (list, tuple, set, frozenset))
+        for one in value if many else (value,):
+            if one is not None:
+                yield name, str(one).lower() if isinstance(one, bool) else str(one)
+
+
+def _header_value(value: str) -> str:
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError(f"a header cannot hold {value!r}")
+    return value
+
+
+def events_of(chunks: Iterable[bytes]) -> Iterator[tuple[str, str, Any]]:
+    """The (id, type, data) of server-sent events: fields by line, a blank line ends an event."""
+    fields: dict[str, str] = {}
+    for line in lines_of(chunks):
+        name, _, value = line.partition(":")
+        if name:
+            value = value.removeprefix(" ")
+            before = fields.get(name) if name == "data" else None
+            fields[name] = value if before is None else f"{before}\n{value}"
+        elif not line:
+            if "data" in fields:
+                data = json.loads(fields["data"])
+                yield fields.get("id", ""), fields.get("event", "message"), data
+            fields = {}
+
+
+def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces; an incomplete last one is left out."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line.removesuffix(b"\r").decode("utf-8", "replace")

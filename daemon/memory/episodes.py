@@ -8,13 +8,14 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from .distilling.clauses import condensed
-from .distilling.outcomes import Outcome, outcome_of
+from .distilling.outcomes import outcome_of
 from .distilling.shortening import utf8_bytes
 from .distilling.signals import Signal
 from .distilling.statements import Statement, spoken
 from .distilling.topics import topics_of
 from .names import people
 from .observing import Turn, utterance_of
+from .records import Outcome
 
 EpisodeOutcome: TypeAlias = Literal["resolved", "unresolved", "informational"]
 

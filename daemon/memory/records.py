@@ -1,4 +1,4 @@
-"""A memory: one remembered statement and all that is known about it."""
+"""A memory: one remembered statement and all that is known about it; and the smaller records."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import msgspec
 Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
 Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
+# How what a text tells of ended.
+Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
@@ -74,3 +76,53 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def expired(self, now: float) -> bool:
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
         return self.expires_at is not None and self.expires_at <= now
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A key and its value; times in seconds since the epoch."""
+
+    key: str
+    value: str
+    created_at: float = 0.0
+    updated_at: float = 0.0
+
+
+class Distilled(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact and what belongs to it, in the shape that EvoClaw's distiller answers with.
+
+    Attributes:
+        fact: one statement that says something by itself.
+        emotion: a word for the mood, or `neutral`.
+        people: names, as written.
+        topics: words in lower case, the best first.
+        actions: verb phrases.
+        outcome: positive, negative, pending, or ongoing where nothing tells of an end.
+        urls, commands, paths: the references of the text that it came from; no limit on the
+            size of the fact removes them.
+    """
+
+    fact: str = ""
+    emotion: str = "neutral"
+    people: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    outcome: Outcome = "ongoing"
+    urls: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+class Omission(msgspec.Struct, frozen=True):
+    """Something that a note leaves out.
+
+    Attributes:
+        kind: what is missing.
+        message: the warning, in EvoClaw's words.
+        line: where in the note, from 1.
+        suggestion: what to write, and on which line.
+    """
+
+    kind: Literal["url", "command", "next_step"]
+    message: str
+    line: int
+    suggestion: str

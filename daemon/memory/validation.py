@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Literal, TypeAlias
-
-import msgspec
+from typing import Final
 
 from .metadata import extract
-
-Kind: TypeAlias = Literal["url", "command", "next_step"]
+from .records import Omission
 
 # How far around a word its link or command may stand, in characters; whole lines count.
 NEARBY: Final = 250
@@ -63,22 +60,6 @@ _SENTENCE_START: Final = re.compile(
     r"[.!?。](?:\s+|$)|\n|(?:^|(?<=\n))[ \t]*(?:[-*+]|\d+[.)])[ \t]+(?:\[.\][ \t]+)?"
 )
 _COMMANDS: Final = re.compile(r"`[^`\n]{2,}`|^[ \t]*\$ \S|^[ \t]*(?:```|~~~)", re.MULTILINE)
-
-
-class Omission(msgspec.Struct, frozen=True):
-    """Something that a note leaves out.
-
-    Attributes:
-        kind: what is missing: a URL, a command, or a next step.
-        message: the warning, in EvoClaw's words.
-        line: where in the note, from 1.
-        suggestion: what to write, and on which line.
-    """
-
-    kind: Kind
-    message: str
-    line: int
-    suggestion: str
 
 
 def validate(text: str) -> list[Omission]:

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from ..memory.indexing import index_text
-from ..store.key_values import Pair, newest
+from ..memory.records import Pair
+from ..store.key_values import newest
 from .query import Query
 
 # Tiny Claw gives a pair at most half of what a memory can have.

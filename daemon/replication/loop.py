@@ -13,6 +13,7 @@ from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, 
 
 from ..errors import NotFound, ThermoclineError, Unavailable
 from ..runtime.problems import Problems, unforeseen
+from ..shapes.sync import ReplicationStatus
 from ..store.kinds import URGENT
 from .database import Database
 
@@ -25,56 +26,6 @@ _END_SECONDS: Final = 2.0
 # It passes by itself, but perhaps not before a month is over: somebody should know.
 _QUOTA: Final = "quota"
 _UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
-
-
-class ReplicationStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the replication of an agent goes. Times are seconds since the epoch.
-
-    Attributes:
-        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
-            be used, or was not looked for yet.
-        configured_by: the setting or file that names it.
-        phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody removes
-            the cause.
-        queued: rows that the replica does not have; None while the memory is closed.
-        outbox: the same by kind.
-        sent, received, refused, conflicts: rows since the daemon started; refused ones make no
-            sense here, and in conflicts two devices had changed the same field.
-        set_aside: rows that the replica cannot take.
-        notes: the last refused and set aside rows, with the reason.
-        away: devices in use that were not there for 90 days.
-    """
-
-    replica: str
-    url: str = ""
-    configured_by: str = ""
-    phase: str = "idle"
-    error: str = ""
-    message: str = ""
-    hint: str = ""
-    since: float | None = None
-    next_try: float | None = None
-    last_success: float | None = None
-    queued: int | None = None
-    outbox: dict[str, int] = {}
-    sent: int = 0
-    received: int = 0
-    refused: int = 0
-    conflicts: int = 0
-    set_aside: int = 0
-    notes: tuple[str, ...] = ()
-    away: tuple[str, ...] = ()
-
-    def after(self, before: ReplicationStatus) -> ReplicationStatus:
-        """This, with the counts of an earlier loop, and its last success on the same replica."""
-        last = before.last_success if before.url == self.url else None
-        counts = ("sent", "received", "refused", "conflicts")
-        return msgspec.structs.replace(
-            self,
-            last_success=self.last_success or last,
-            notes=self.notes or before.notes,
-            **{name: getattr(self, name) + getattr(before, name) for name in counts},
-        )
 
 
 class Loop:

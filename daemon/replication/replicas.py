@@ -28,12 +28,13 @@ from thermocline.sync import (
 from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
+from ..shapes.sync import ReplicationStatus
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .account import Account
 from .database import Database
-from .loop import Loop, ReplicationStatus
+from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -204,7 +204,13 @@ class Joiner:
         def wait(error: TryLater, seconds: float) -> None:
             if give_up is not None and time.monotonic() + seconds - began > give_up:
                 raise error
-            self._say(f"waiting for the replica, next try in {seconds:.0f} s: {error.message}")
+            left = (
+                "" if give_up is None else f", for up to {began + give_up - time.monotonic():.0f} s"
+            )
+            self._say(
+                f"{error.message}; waiting for the replica{left} (Ctrl-C ends it):"
+                f" next try in {seconds:.0f} s"
+            )
 
         async for attempt in retrying(
             self._waiting, sleep=asyncio.sleep, before_wait=wait, random=self._random

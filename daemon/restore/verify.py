@@ -22,6 +22,7 @@ from ..errors import DiskFull, NotFound, Unavailable
 from ..replication.account import Account
 from ..replication.replicas import Replicas
 from ..runtime.problems import Problems
+from ..shapes.restore import Verification
 from ..store import noted
 from ..store.agents import Agents
 from ..store.database import translate_os
@@ -37,32 +38,6 @@ _ROOM: Final = 3
 _COMMAND: Final = "thermocline.daemon.cli.main"
 _GIVE_UP_SECONDS: Final = "60"
 _NICENESS: Final = 10
-
-
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory was restored into a temporary folder and compared with the live one.
-
-    Rows on their way between the two are left out.
-
-    Attributes:
-        verified: nothing is missing, different or extra, and all came as it was sent.
-        rows: how many were compared.
-        missing: rows that the replica does not have.
-        different: rows that the replica has in another version.
-        extra: rows that only the replica has.
-        seconds: how long it took.
-        at: when it was over, in seconds since the epoch.
-        faults: what is wrong, a line each.
-    """
-
-    verified: bool
-    rows: int
-    missing: int
-    different: int
-    extra: int
-    seconds: float
-    at: float
-    faults: tuple[str, ...] = ()
 
 
 def last_verification(db: sqlite3.Connection) -> Verification | None:

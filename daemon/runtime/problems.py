@@ -9,20 +9,10 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
+from ..shapes.status import Problem
 
 _log = logging.getLogger(__name__)
 _MOST: Final = 200
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """One thing that a person should know or do. `since` is in seconds since the epoch."""
-
-    code: str
-    message: str
-    hint: str
-    since: float
-    lasting: bool
 
 
 def unforeseen(error: BaseException) -> tuple[str, str]:

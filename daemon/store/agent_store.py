@@ -34,7 +34,12 @@ class AgentStore:
     A damaged database is repaired under way: the operation that met the damage is run once more
     on the rebuilt one. While the disk refuses writes, reads go on; writes begin again by
     themselves when it takes them.
+
+    Attributes:
+        exists: whether the agent does; see `EmptyStore`.
     """
+
+    exists = True
 
     def __init__(self, place: Place, around: Surroundings) -> None:
         self.place = place

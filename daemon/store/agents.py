@@ -18,6 +18,7 @@ from ..memory.checks import check_agent, is_agent
 from . import atomic
 from .agent_store import AgentStore
 from .database import translate_os
+from .empty import EmptyStore
 from .opening import has_database
 from .place import Place, Surroundings
 
@@ -32,15 +33,6 @@ class Keeping(msgspec.Struct, frozen=True):
 
     idle_close_seconds: float
     max_open_agents: int
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """One agent in the list of all."""
-
-    id: str
-    open: bool
-    memories: int | None
-    size_bytes: int
 
 
 class Agents:
@@ -75,7 +67,7 @@ class Agents:
 
     @contextlib.asynccontextmanager
     async def use(
-        self, agent: str, *, create: bool, quietly: bool = False
+        self, agent: str, *, create: bool, quietly: bool = False, or_empty: bool = False
     ) -> AsyncIterator[AgentStore]:
         """The agent's store, which stays open as long as the block runs.
 
@@ -83,6 +75,7 @@ class Agents:
             agent: its id.
             create: whether a new memory may be begun. The default agent always may.
             quietly: this use does not keep it from being closed as idle.
+            or_empty: an agent that does not exist is read as one without memories.
 
         Raises:
             InvalidInput: the id is none.
@@ -90,6 +83,9 @@ class Agents:
         """
         check_agent(agent)
         if not create and agent != "default" and not self._exists(agent):
+            if or_empty:
+                yield EmptyStore(self._place_of(agent), self._around)
+                return
             raise NotFound(
                 f"no agent is called '{agent}'",
                 field="agent",
@@ -123,10 +119,9 @@ class Agents:
         names = {path.name for path in self._folder.glob("*") if is_agent(path.name)}
         return sorted({name for name in names if self._is_seen(name)} | self._open.keys())
 
-    def summary(self, agent: str, memories: int | None) -> Summary:
-        """What the list of agents says of one."""
-        folder = self._folder / agent
-        return Summary(agent, agent in self._open, memories, _size(folder))
+    def size_bytes(self, agent: str) -> int:
+        """What an agent's folder takes on the disk. Blocking."""
+        return _size(self._folder / agent)
 
     async def close_idle(self) -> None:
         """Close the agents that nobody uses, and those whose folder was removed."""

@@ -53,6 +53,19 @@ def latest(db: sqlite3.Connection, limit: int, *, conflicts: bool = False) -> li
     return read(db, "1 ORDER BY number DESC LIMIT ?", limit)
 
 
+def replaced(db: sqlite3.Connection, kind: Kind, version: Version) -> list[str]:
+    """The fields that the change after a version gave another value, or removed."""
+    later = read(
+        db,
+        "kind = ? AND id = ? AND number > ? AND why != ? ORDER BY number LIMIT 1",
+        *(kind.name, version.id, version.number, CONFLICT),
+    )
+    row = later[0].row if later else kind.load(db, version.id)
+    before, after = version.row.data or {}, (row and row.data) or {}
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return [name for name in names if name != "updated_at"]
+
+
 def find(db: sqlite3.Connection, number: int) -> Row | None:
     """The version with this number."""
     found = read(db, "number = ?", number)

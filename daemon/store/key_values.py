@@ -11,18 +11,10 @@ from thermocline.sync import Fields, Row
 
 from ..errors import NotFound
 from ..memory.checks import check_text, check_time
+from ..memory.records import Pair
 from . import rows
 from .kind import Kind
 from .transaction import Transaction
-
-
-class Pair(msgspec.Struct, frozen=True):
-    """One pair; times in seconds since the epoch."""
-
-    key: str
-    value: str
-    created_at: float = 0.0
-    updated_at: float = 0.0
 
 
 def get(db: sqlite3.Connection, key: str) -> Pair:

@@ -15,6 +15,8 @@ from .memory_table import FIELDS, SELECT, from_row
 
 Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
 
+# A URL that thousands of memories mention is shown with the first of them.
+_OF_A_URL: Final = 10
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
     "warm": (WARM, HOT),
@@ -99,6 +101,35 @@ def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> lis
         (msgspec.json.encode(rows).decode(), now),
     )
     return [from_row(row) for row in found]
+
+
+def urls(
+    db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
+) -> tuple[list[tuple[str, int, list[Memory]]], int]:
+    """A page of the URLs that live memories mention, best score first, and how many there are.
+
+    Each comes with the number of those memories, and with the first of them.
+    """
+    teach_score(db, now, scoring)
+    rows: dict[str, list[int]] = {}
+    for url, row in db.execute(
+        "SELECT url.value, row FROM memories, json_each(metadata, '$.urls') AS url"
+        " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+        f" ORDER BY {_ORDER['score']}",
+        (now,),
+    ):
+        rows.setdefault(url, []).append(row)
+    some = [*rows.items()][offset : offset + limit]
+    wanted = [row for _, of_url in some for row in of_url[:_OF_A_URL]]
+    loaded = db.execute(
+        f"SELECT row, {', '.join(FIELDS)} FROM memories"
+        " WHERE row IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(wanted).decode(),),
+    )
+    memories = {number: from_row(rest) for number, *rest in loaded}
+    return [
+        (url, len(of_url), [memories[row] for row in of_url[:_OF_A_URL]]) for url, of_url in some
+    ], len(rows)
 
 
 def _total(

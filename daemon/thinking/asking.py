@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
 from ..errors import ModelUnavailable
 from ..llm.instructions import Prompts
 from ..llm.model import Asked, Model, Part, Reply
-
-Way: TypeAlias = Literal["rule", "llm"]
+from ..shapes.common import Way
+from ..shapes.recall import Expense
 
 V = TypeVar("V")
 R = TypeVar("R")
@@ -32,18 +32,6 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     model: bool | None = None
     endpoint: str | None = None
     seconds: float | None = None
-
-
-class Expense(msgspec.Struct, frozen=True):
-    """What an answer of a model took; `cleared` counts the secrets that it was not shown."""
-
-    model: str
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-    cached: bool
-    seconds: float
-    cleared: dict[str, int]
 
 
 class Thought(msgspec.Struct, Generic[V], frozen=True):

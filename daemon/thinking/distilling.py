@@ -12,12 +12,11 @@ from ..llm.model import Part
 from ..memory import distilling as rules
 from ..memory.distilling import Distilled
 from ..memory.distilling.feelings import NEUTRAL
-from ..memory.distilling.outcomes import Outcome
 from ..memory.distilling.signals import signals_of
 from ..memory.distilling.speech import role_of
 from ..memory.distilling.weighing import worth
 from ..memory.metadata import extract
-from ..memory.records import Metadata
+from ..memory.records import Metadata, Outcome
 from .asking import Mind, Thought, Wish
 from .told import one_line, short_list
 

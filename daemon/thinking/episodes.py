@@ -16,11 +16,12 @@ from ..llm.model import Part
 from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
 from ..memory.metadata import extract
 from ..memory.records import Memory
+from ..shapes.common import Way
 from ..store import conversations, line_file, memories
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Heard
 from ..store.transaction import Transaction
-from .asking import Mind, Way, Wish
+from .asking import Mind, Wish
 from .extraction import CATEGORY
 from .observing import is_worth_reading, line_of, turn_of
 from .told import one_line, short_list

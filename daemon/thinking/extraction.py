@@ -15,11 +15,13 @@ from ..memory.metadata import extract, merge
 from ..memory.records import Memory, Metadata
 from ..memory.stop_words import NOT_TOPICS
 from ..recall.query import match_expression, parse
+from ..shapes.common import Way
+from ..shapes.recall import Expense
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Heard
 from ..store.transaction import Transaction
-from .asking import Expense, Mind, Way, Wish
+from .asking import Mind, Wish
 from .filing import category_for
 from .keeping import Kept, keep, memory_from
 from .observing import is_worth_reading, observe

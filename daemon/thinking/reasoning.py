@@ -10,7 +10,9 @@ import msgspec
 from ..errors import ModelUnavailable
 from ..memory.tree_nodes import Tree
 from ..recall.tree_search import Reasoned
-from .asking import Expense, Mind, Way, Wish
+from ..shapes.common import Way
+from ..shapes.recall import Expense
+from .asking import Mind, Wish
 from .tree_search import search
 
 _LATE: Final = "the model did not answer in time; asked again, its answer may be there at once"

@@ -12,7 +12,8 @@ import msgspec
 from ..llm.model import Part
 from ..memory.tree_nodes import ROOT, Tree
 from ..recall.tree_search import Reasoned
-from .asking import Expense, Mind, Wish, spent_on
+from ..shapes.recall import Expense
+from .asking import Mind, Wish, spent_on
 from .told import one_line
 
 _MOST: Final = 5

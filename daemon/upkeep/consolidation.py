@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from ..errors import ModelUnavailable
 from ..memory import ageing
@@ -25,6 +25,7 @@ from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
 from ..memory.scoring import DAY, score, tier_of
 from ..memory.tree_rebuild import Operation
+from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Event, Rules, Transaction
@@ -35,19 +36,15 @@ from .ingesting import Ingestion, ingest
 from .last_runs import words_of
 from .tidying import tidy
 
-Step: TypeAlias = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot"]
-Mode: TypeAlias = Literal["quick", "daily", "monthly", "full"]
-# What a step found and did, under the names of `Outcome`.
+# What a step found and did, under the names of `Consolidated`.
 Facts: TypeAlias = dict[str, Any]
-Count: TypeAlias = int | UnsetType
-
 # In the order in which they run: what is ingested goes through all the others, and the hot state
 # is written last, when what it shows is settled.
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
 _QUICK: Final[tuple[Step, ...]] = ("evict", "hot")
 _DAILY: Final[tuple[Step, ...]] = (*_QUICK, "ingest", "prune", "merge")
 _MONTHLY: Final[tuple[Step, ...]] = (*_DAILY, "rebuild", "clean")
-_OF_MODE: Final[dict[Mode, tuple[Step, ...]]] = {
+_OF_MODE: Final[dict[ConsolidationMode, tuple[Step, ...]]] = {
     "quick": _QUICK,
     "daily": _DAILY,
     "monthly": _MONTHLY,
@@ -58,73 +55,16 @@ _DAYS_AT_MOST: Final = 366
 _NOTES_READ: Final = "notes_read"
 
 
-def steps_of(mode: Mode) -> tuple[Step, ...]:
+def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
     """The steps of a mode, in order."""
     return tuple(step for step in STEPS if step in _OF_MODE[mode])
 
 
-def covered_by(mode: Mode) -> tuple[str, ...]:
+def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     """The jobs that a run of `mode` contains."""
-    smaller: tuple[Mode, ...] = ("quick", "daily", "monthly")
+    smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
     found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
-
-
-class Scores(msgspec.Struct, frozen=True):
-    """The number of warm memories by the tier of their scores."""
-
-    hot: int
-    warm: int
-    cold: int
-    frozen: int
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run did, or would do; an optional field is there if its step was part of the run.
-
-    Attributes:
-        mode, agent_id, timestamp, evicted_warm, archived_cold, hot_size_bytes, ingested_facts,
-            ingest_skipped, ingest_error, pruned_nodes, tree_rebuilt: EvoClaw's. The tree was
-            rebuilt by "llm" or by "rule"; "counts-only" says that nothing had to be changed.
-        merged, pruned, decayed: Tiny Claw's: memories merged into others; those that faded and
-            left, warm for the archive or the archive for good; those unused for so long that its
-            preset ranks them by less than their importance.
-        dry_run: nothing was changed.
-        took_ms: of this run alone.
-        expired: memories deleted because their time has passed.
-        scores: of the warm memories.
-        promoted: the number of memories in the hot state.
-        superseded: memories marked as contradicted.
-        forgotten: memories deleted because they were frozen longer than the archive keeps them.
-        tree_changes: the operations in words.
-        model_error: why the rules stood in for a model.
-    """
-
-    mode: str
-    agent_id: str
-    timestamp: str
-    dry_run: bool = False
-    steps: tuple[Step, ...] = ()
-    took_ms: float = 0.0
-    merged: int = 0
-    pruned: int = 0
-    decayed: int = 0
-    evicted_warm: Count = UNSET
-    archived_cold: Count = UNSET
-    hot_size_bytes: Count = UNSET
-    ingested_facts: Count = UNSET
-    ingest_skipped: Count = UNSET
-    ingest_error: str | UnsetType = UNSET
-    notes_read: Count = UNSET
-    pruned_nodes: Count = UNSET
-    tree_rebuilt: str | UnsetType = UNSET
-    tree_changes: tuple[str, ...] | UnsetType = UNSET
-    expired: Count = UNSET
-    scores: Scores | UnsetType = UNSET
-    promoted: Count = UNSET
-    superseded: Count = UNSET
-    forgotten: Count = UNSET
-    model_error: str | UnsetType = UNSET
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +97,7 @@ Stages: TypeAlias = Mapping[Step, Callable[[Work], Awaitable[Facts]]]
 
 async def consolidate(
     work: Work, steps: Iterable[Step], tell: Callable[[Event], None], stages: Stages | None = None
-) -> Outcome:
+) -> Consolidated:
     """Run some steps, in order.
 
     Args:
@@ -192,7 +132,7 @@ async def consolidate(
         "steps": wanted,
         "took_ms": round((time.perf_counter() - started) * 1000, 1),
     }
-    return msgspec.convert(facts | fixed, Outcome)
+    return msgspec.convert(facts | fixed, Consolidated)
 
 
 async def _run_steps(

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Final
 
-import msgspec
-
 from ..memory.hot import document_size
+from ..shapes.stats import Compared, Day, Trend
 from ..store import documents, hot_rows, noted, tree_rows
 from ..store.settling import warm_bytes
 from ..store.transaction import Transaction
@@ -18,48 +17,6 @@ _PREFIX: Final = "day/"
 # Two years, so that a month can be held against that of the year before.
 _KEPT_DAYS: Final = 731
 _WEEK: Final = timedelta(days=7)
-
-
-class Day(msgspec.Struct, frozen=True, rename={"day": "date"}):
-    """A day, as it stood when it was recorded last. Counters count since the beginning.
-
-    The first names are those of EvoClaw's tracker.
-    """
-
-    day: date
-    timestamp: float
-    hot_bytes: int
-    warm_count: int
-    warm_bytes: int
-    tree_nodes: int
-    cold_count: int
-    evicted: int
-    stored: int
-    retrieved: int
-    consolidations: int
-    context_tokens_saved: int
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """A number over the last seven days, and over the seven before.
-
-    Attributes:
-        average: of the days that were recorded; of a counter, what was added in a day.
-        before: the same of the week before; None: nothing was recorded then.
-        delta: how much more it is.
-    """
-
-    average: float
-    before: float | None
-    delta: float | None
-
-
-class Trend(msgspec.Struct, frozen=True):
-    """The last seven days against the seven before, by name; `days` of them were recorded."""
-
-    until: str
-    days: int
-    numbers: dict[str, Compared]
 
 
 def record(tx: Transaction, zone: tzinfo) -> None:

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, tzinfo
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -22,8 +22,9 @@ from msgspec import UNSET, UnsetType
 from ..errors import InvalidInput, ModelUnavailable
 from ..memory import checks
 from ..memory.daily_notes import NoteFact, read_note
-from ..memory.records import DEFAULT_CATEGORY, Memory, Metadata
+from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..memory.similarity import exact_key
+from ..shapes.upkeep import Ingested, NoteReport, TakenIn
 from ..store import memories, noted
 from ..store.agent_store import AgentStore
 from ..store.duplicates import is_known
@@ -51,59 +52,6 @@ class Ingestion(msgspec.Struct, frozen=True):
     categories: Mapping[str, str]
     days: int
     max_bytes: int
-
-
-class TakenIn(msgspec.Struct, frozen=True):
-    """A fact that was stored; one that would be has no id."""
-
-    text: str
-    category: str
-    importance: float
-    metadata: Metadata
-    id: str | UnsetType = UNSET
-
-
-class NoteReport(msgspec.Struct, frozen=True):
-    """What became of one note.
-
-    Attributes:
-        status: `unchanged` since it was read last; `refused` for the reason in `why`.
-        found, stored: its facts, and those of them that were new.
-    """
-
-    file: str
-    status: Literal["read", "unchanged", "refused"]
-    found: int = 0
-    stored: int = 0
-    why: str | UnsetType = UNSET
-
-
-class Ingested(msgspec.Struct, frozen=True):
-    """What was taken in, or would be: EvoClaw's fields, and a report on each file.
-
-    Attributes:
-        mode: whether a model was asked.
-        facts_skipped: what is already remembered, or was and has been forgotten.
-        llm_fallbacks: the notes that the rules had to read since no model did.
-        model_error: why not, of the last of them.
-    """
-
-    files_scanned: int
-    mode: Literal["rule", "llm"]
-    facts_found: int
-    facts_stored: int
-    facts_skipped: int
-    llm_fallbacks: int
-    facts: tuple[TakenIn, ...]
-    files: tuple[NoteReport, ...]
-    dry_run: bool = False
-    model_error: str | UnsetType = UNSET
-
-    @property
-    def unread(self) -> str:
-        """A message that names the notes that were not read, and why; "" where all were."""
-        named = "; ".join(f"{file.file}: {file.why}" for file in self.files if file.why)
-        return named and f"did not read {named}"
 
 
 class _Known(msgspec.Struct, frozen=True):

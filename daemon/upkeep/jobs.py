@@ -13,8 +13,9 @@ from typing import Final
 import msgspec
 
 from ..memory.scoring import DAY
+from ..shapes.upkeep import ConsolidationMode, Step
 from ..store.agent_store import AgentStore
-from .consolidation import Mode, Step, covered_by, steps_of
+from .consolidation import covered_by, steps_of
 from .cron import When
 from .scheduler import Job
 from .upkeep import Upkeep
@@ -95,7 +96,7 @@ def jobs_of(
 def _runs(timing: Callable[[], Timing], upkeep: Upkeep) -> Iterator[Job]:
     """The runs of consolidation, and of its steps that have a rhythm of their own."""
 
-    def steps(mode: Mode) -> tuple[Step, ...]:
+    def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
         apart = {APART[one] for one, word in timing().rhythms.items() if word is not None}
         return tuple(step for step in steps_of(mode) if step not in apart)
 
@@ -105,7 +106,7 @@ def _runs(timing: Callable[[], Timing], upkeep: Upkeep) -> Iterator[Job]:
     def cron(name: str) -> When:
         return timing().crons.get(name)
 
-    async def run(store: AgentStore, mode: Mode) -> None:
+    async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))
 
     for name, one in APART.items():
@@ -122,7 +123,7 @@ def _runs(timing: Callable[[], Timing], upkeep: Upkeep) -> Iterator[Job]:
         lane="upkeep",
     )
     # "full" on request alone: it is here since one that was interrupted runs again.
-    modes: tuple[Mode, ...] = ("quick", "daily", "monthly", "full")
+    modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
     for mode in modes:
         yield Job(
             name=mode,

@@ -21,10 +21,11 @@ import msgspec
 from ..errors import NotFound, ThermoclineError
 from ..memory.scoring import DAY
 from ..runtime.problems import Problems, unforeseen
+from ..shapes.upkeep import Schedule
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .cron import When, believed, interval_of, next_after, spread
-from .last_runs import Postponed, Run, Schedule, last_run, put_runs, record, words_of
+from .last_runs import Postponed, Run, last_run, put_runs, record, words_of
 
 _log = logging.getLogger(__name__)
 # A changed schedule, a new agent and a clock that jumped are noticed within this time.

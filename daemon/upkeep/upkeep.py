@@ -14,13 +14,22 @@ from msgspec import UNSET
 
 from ..memory.note_categories import CATEGORIES
 from ..runtime.problems import Problems
+from ..shapes.upkeep import (
+    Consolidated,
+    ConsolidationMode,
+    Ingested,
+    Running,
+    Schedule,
+    Step,
+    UpkeepStatus,
+)
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
 from .advice import Advisor
-from .consolidation import Mode, Outcome, Step, Work, consolidate, covered_by, steps_of
-from .ingesting import Ingested, Ingestion, ingest
-from .last_runs import Running, Schedule, Standing, record
+from .consolidation import Work, consolidate, covered_by, steps_of
+from .ingesting import Ingestion, ingest
+from .last_runs import record
 from .notes import Folder, note_of
 from .scheduler import Clock
 
@@ -86,8 +95,13 @@ class Upkeep:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def consolidate(
-        self, agent: str, mode: Mode, *, dry_run: bool = False, endpoint: str | None = None
-    ) -> Outcome:
+        self,
+        agent: str,
+        mode: ConsolidationMode,
+        *,
+        dry_run: bool = False,
+        endpoint: str | None = None,
+    ) -> Consolidated:
         """Run a mode now, or as soon as the run in progress ends.
 
         It continues if the caller leaves. The jobs that it contains are recorded as done.
@@ -97,7 +111,7 @@ class Upkeep:
             ThermoclineError: a step failed.
         """
 
-        async def run(store: AgentStore) -> Outcome:
+        async def run(store: AgentStore) -> Consolidated:
             steps = steps_of(mode)
             one = partial(self._run, store, mode, steps, dry_run=dry_run, endpoint=endpoint)
             if dry_run:
@@ -106,7 +120,7 @@ class Upkeep:
 
         return await self._detached(agent, run)
 
-    async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Outcome:
+    async def run(self, store: AgentStore, mode: str, steps: Iterable[Step]) -> Consolidated:
         """Run some steps for an open agent, once the run in progress has ended.
 
         Raises:
@@ -172,7 +186,7 @@ class Upkeep:
         ingestion = self.ingestion(agent)
         return note_of(ingestion.folders, today, ingestion.max_bytes)
 
-    def standing(self, agent: str, db: sqlite3.Connection) -> Standing:
+    def standing(self, agent: str, db: sqlite3.Connection) -> UpkeepStatus:
         """An agent's upkeep, by the records in its database."""
         running = self._running.get(agent)
         schedules = self._schedules(agent, db)
@@ -183,7 +197,7 @@ class Upkeep:
                 for one in schedules
             )
         zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
-        return Standing(agent, zone, running, schedules)
+        return UpkeepStatus(agent, zone, running, schedules)
 
     async def _run(
         self,
@@ -193,7 +207,7 @@ class Upkeep:
         *,
         dry_run: bool = False,
         endpoint: str | None = None,
-    ) -> Outcome:
+    ) -> Consolidated:
         agent, plan = store.place.agent, self._plan()
         work = Work(
             store=store,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,7 @@ class Stage:
 
     def show(self, *words: str) -> None:
         """Run a command as a person would, and show both sides."""
-        print(f"  $ thermocline {' '.join(map(_quoted, words))}")
+        print(f"  $ thermocline {shlex.join(words)}")
         command = [*PROGRAM, "--socket", str(self.socket), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in (done.stdout + done.stderr).splitlines():
@@ -59,7 +60,7 @@ class Stage:
     def answers(self) -> bool:
         try:
             with self.client() as client:
-                return bool(client.status()["ready"])
+                return bool(client.status().ready)
         except DaemonUnreachable:
             return False
 
@@ -70,10 +71,6 @@ class Stage:
         assert self.process is not None
         self.process.send_signal(number)
         self.process.wait(DEADLINE_SECONDS)
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if " " in word else word
 
 
 def remember(stage: Stage) -> None:
@@ -135,8 +132,8 @@ def write(stage: Stage, writer: int, told: list[str]) -> None:
 
 def all_texts(client: Client) -> Iterator[str]:
     offset = 0
-    while page := client.list(limit=500, offset=offset)["results"]:
-        yield from (memory["text"] for memory in page)
+    while page := client.list(limit=500, offset=offset).results:
+        yield from (memory.text for memory in page)
         offset += len(page)
 
 
@@ -166,7 +163,7 @@ def mend(stage: Stage) -> None:
     with stage.client() as client:
         # What cannot be read any more comes back from the replica.
         wait_for(lambda: sum(1 for _ in all_texts(client)) >= before)
-        wait_for(lambda: "database_rebuilt" in {p["code"] for p in client.status()["problems"]})
+        wait_for(lambda: "database_rebuilt" in {p.code for p in client.status().problems})
         after = sum(1 for _ in all_texts(client))
     print(f"    {before} memories before, {after} after.")
     stage.show("status")
@@ -230,6 +227,8 @@ def main() -> None:
         stage = Stage(folder)
         seconds = stage.start()
         stage.say(f"A memory began in {folder}; it was ready in {seconds:.2f} s.")
+        print("While the demo runs, its commands work in another terminal, after this one:")
+        print(f"  $ export THERMOCLINE_SOCKET={shlex.quote(str(stage.socket))}")
         try:
             remember(stage)
             look(stage)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import select
 import signal
 import sqlite3
@@ -91,7 +92,7 @@ def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:
     first, second = out.splitlines()
     assert first.startswith("default: 3 memories and 0 other rows, ")
     assert ", about 1 s; " in first
-    assert second.endswith(f"would go to {state / 'agents/other'}")
+    assert second.endswith(f"to be restored to {state / 'agents/other'}")
     assert not state.exists()
 
 
@@ -101,13 +102,13 @@ def test_a_bare_machine_gets_its_memories_back(
     daemon = make_daemon("--set", f"sync.url={replica}")
     out, err = run("restore", "--url", replica, "--to", daemon.state)
     assert "restored  default\n" in out
-    assert "compared  3 rows, all as the replica holds them\n" in out
-    assert out.endswith(f'put this into its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
+    assert "compared  3 rows with the replica: no difference\n" in out
+    assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
     assert "default: comparing what came with what the replica holds\n" in err
     with daemon.start().client() as client:
-        assert client.recall("what does Ana like?")["results"]
-        assert client.sync()["refused"] == 0
-        assert sorted(agent["id"] for agent in client.agents()["results"]) == ["default", "other"]
+        assert client.recall("what does Ana like?").results
+        assert client.sync().refused == 0
+        assert sorted(agent.id for agent in client.agents().results) == ["default", "other"]
     refused = run("restore", "--url", replica, "--to", daemon.state, code=1)
     assert "stop it, restore, and start it again" in refused[1]
 
@@ -119,8 +120,8 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     assert restored == {"failed": {}}
     assert (other["agent"], other["counts"]["memory"], other["rows"]) == ("other", 3, 3)
     out, err = run(*words, "--json", code=1)
-    assert out == ""
-    assert "is not empty\n  --replace keeps" in err
+    assert "--replace keeps" in json.loads(out)["error"]["hint"]
+    assert "error" not in err
     replaced = json.loads(run(*words, "--json", "--replace")[0])["restored"][0]
     assert Path(replaced["set_aside"]).is_dir()
 
@@ -128,7 +129,7 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["a.tar.gz", "--url", "file:/x"], "a FILE is restored without a database"),
+        (["a.tar.gz", "--url", "file:/x"], "a FILE needs no database"),
         (["--verify", "--url", "file:/x"], "--verify uses the daemon's own database"),
         (["--wait", "-1"], "--wait: expected a number of seconds"),
         (["--token-file", "/x", "--auth-token", "y"], "give the token once"),
@@ -204,14 +205,40 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> 
         assert process.stderr is not None
         assert process.stderr.readline().decode() == f"asking {guarded.url}\n"
         first = process.stderr.readline().decode()
-        assert first.startswith("waiting for the replica, next try in ")
-        assert " s: cannot reach the remote: " in first
+        assert first.startswith("cannot reach the remote: ")
+        assert "; waiting for the replica (Ctrl-C ends it): next try in " in first
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read().decode()
         assert process.wait(20) == 130
-    assert rest.endswith("what has come is kept, and the same command goes on with it\n")
+    assert rest.endswith("what was fetched is kept: repeat the command to resume\n")
     guarded.start()
     assert "memories  3" in run(*words)[0]
+
+
+def test_a_restore_says_how_long_it_waits(guarded: Any, tmp_path: Path) -> None:
+    guarded.stop()
+    words = ["restore", "--url", guarded.url, "--to", str(tmp_path), "--wait", "60"]
+    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        told = process.stderr.readline().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        process.stderr.read()
+    assert re.search(r"waiting for the replica, for up to \d\d s \(Ctrl-C ends it\): next", told)
+
+
+def test_a_person_waits_five_minutes_unless_told_otherwise(guarded: Any, tmp_path: Path) -> None:
+    guarded.stop()
+    words = ["restore", "--url", guarded.url, "--to", str(tmp_path), "--auth-token", "x"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*COMMAND, *words], stdin=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        told = read_until(ours, b"next try").decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    os.close(ours)
+    assert re.search(r"for up to (29\d|300) s", told)
 
 
 def test_who_does_not_want_to_wait_says_so(guarded: Any, tmp_path: Path) -> None:
@@ -248,18 +275,18 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
             db.execute("DELETE FROM rows WHERE data LIKE '%coffee%'")
             db.execute("UPDATE rows SET data = replace(data, 'tea', 'ink') WHERE data LIKE '%tea%'")
             [(lost,), (changed,)] = [
-                (one["id"],)
+                (one.id,)
                 for text in ("coffee", "tea")
-                for one in client.list()["results"]
-                if text in one["text"]
+                for one in client.list().results
+                if text in one.text
             ]
         out, err = run(*verify, code=1)
         assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
         assert f"1 row is not on the replica: memory {lost}" in err
         assert "1 row is damaged on the replica, or make no sense" in err
         assert f"memory {changed}" in err
-        [problem] = client.health()["problems"]
-        assert problem["code"] == "verification_failed"
+        [problem] = client.health().problems
+        assert problem.code == "verification_failed"
 
 
 def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> None:

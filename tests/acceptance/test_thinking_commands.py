@@ -39,7 +39,7 @@ def test_several_files_are_distilled_and_kept(shell: Shell, tmp_path: Path, call
     assert kept["Ada has a sister called Berta"] == "people/ada"
     assert kept["The ferry leaves at nine from the north pier"] == "harbour"
     out, _ = shell.run("distill", *words, "--store", "--category", "harbour")
-    assert out.count("known as") == 2
+    assert out.count("already stored as") == 2
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_without_options_it_is_the_quick_run(shell: Shell) -> None:
 def test_a_full_run_takes_the_notes_in(shell: Shell, note: Callable[[str], Path]) -> None:
     note(NOTE)
     lines = shell.run("consolidate", "--mode", "full")[0].splitlines()
-    assert "2  facts taken in from notes" in lines
+    assert "2  facts stored from notes" in lines
     assert lines[-1].startswith("full: done in ")
 
 
@@ -70,8 +70,8 @@ def test_evoclaws_options_and_fields_are_there(shell: Shell, note: Callable[[str
 def test_a_dry_run_says_what_would_be_done(shell: Shell, note: Callable[[str], Path]) -> None:
     note(NOTE)
     out, _ = shell.run("consolidate", "--mode", "daily", "--dry-run")
-    assert "2  facts taken in from notes" in out
-    assert out.splitlines()[-1].startswith("daily: looked through, and nothing changed, in ")
+    assert "2  facts stored from notes" in out
+    assert out.splitlines()[-1].startswith("daily: dry run, nothing changed, in ")
     assert shell.json("consolidate", "--mode", "daily")["ingested_facts"] == 2
 
 
@@ -230,7 +230,7 @@ def test_a_rebuild_of_the_tree_is_taken_back(shell: Shell, call: Any) -> None:
     out, _ = shell.run("consolidate", "--mode", "monthly")
     assert "tree: move all -> all/" in out
     undone, _ = shell.run("tree", "--undo")
-    assert undone == "took back 2 changes of the tree; filed as before: 50\n"
+    assert undone == "undid 2 changes of the tree; memories filed as before: 50\n"
     _, err = shell.run("tree", "--undo", code=1)
     assert "no rebuild" in err
 

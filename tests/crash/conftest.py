@@ -63,7 +63,7 @@ class Worker(threading.Thread):
         name, text = self._fresh()
         stored = self._call("store", {("memory", name): text}, lambda: self._store(name, text))
         if stored is not None:
-            self._ids[name] = stored["id"]
+            self._ids[name] = stored.id
 
     def _store(self, name: str, text: str) -> Any:
         importance = round(self._random.random(), 2)
@@ -76,7 +76,7 @@ class Worker(threading.Thread):
         meant = {("memory", name): text for name, text in texts.items()}
         lost = self.counts["batch lost"]
         stored = self._call("batch", meant, lambda: self._client.batch(memories))
-        self._ids.update((memory["subject"], memory["id"]) for memory in stored or ())
+        self._ids.update((memory.subject, memory.id) for memory in stored or ())
         if self.counts["batch lost"] > lost:
             self.lost_batches.append([*texts])
 
@@ -220,7 +220,7 @@ class Load:
             for memory in pages(client, order="oldest"):
                 found.setdefault(("memory", memory["subject"]), []).append(memory["text"])
             found.update({("kv", key): [value] for key, value in pairs(client).items()})
-            state = client.hot()["state"]
+            state = client.hot().state
         projects = state["active_context"]["projects"]
         found.update({("project", p["name"]): [p["status"]] for p in projects})
         found.update({("identity", name): [text] for name, text in state["identity"].items()})

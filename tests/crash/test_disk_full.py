@@ -47,7 +47,7 @@ def starved(tmp_path: Path, small_disk: Disk) -> Iterator[Starved]:
 def store_facts(client, count, first=0):
     """Store facts that share a word and differ in another."""
     return [
-        client.store(f"fact{n}: the heron nests at pier {n}")["id"]
+        client.store(f"fact{n}: the heron nests at pier {n}").id
         for n in range(first, first + count)
     ]
 
@@ -71,17 +71,17 @@ def refusal(client):
 
 
 def problem_codes(client):
-    return [problem["code"] for problem in client.health().get("problems", [])]
+    return [problem.code for problem in client.health().problems]
 
 
 def assert_reads_go_on(client, ids):
-    assert client.get(ids[0])["text"].startswith("fact0")
-    assert client.list(limit=1)["total"] == len(ids)
-    assert len(client.recall("heron", limit=5)["results"]) == 5
-    assert client.recall("fact0")["results"][0]["id"] == ids[0]
-    assert client.kv_get("kept")["value"] == "yes"
-    assert client.hot()["state"]["identity"]["agent_name"] == "Otis"
-    assert client.status()["agents"]["default"]["memories"] == len(ids)
+    assert client.get(ids[0]).text.startswith("fact0")
+    assert client.list(limit=1).total == len(ids)
+    assert len(client.recall("heron", limit=5).results) == 5
+    assert client.recall("fact0").results[0].id == ids[0]
+    assert client.kv_get("kept").value == "yes"
+    assert client.hot().state["identity"]["agent_name"] == "Otis"
+    assert client.status().agents["default"].memories == len(ids)
 
 
 def furnish(client):
@@ -108,11 +108,11 @@ def test_a_disk_that_fills_up_refuses_writes_at_once_and_serves_again_by_itself(
         with pytest.raises(ApiError, match="disk is full"):
             client.kv_set("kept", "no " * 5000)
         assert_reads_go_on(client, ids)
-        assert client.health()["status"] == "degraded"
+        assert client.health().status == "degraded"
         assert "disk_full" in problem_codes(client)
 
         small_disk.free()
-        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        eventually(lambda: client.health().status == "ok", "health is ok again")
         ids += store_facts(client, 5, first=50_000)
         assert_reads_go_on(client, ids)
         warm = starved.seen / "agents/default/warm-memory.json"
@@ -140,7 +140,7 @@ def test_a_daemon_that_starts_on_a_full_disk_reads_and_writes_again_by_itself(
         eventually(lambda: "disk_full" in problem_codes(client), "health tells of it")
         assert_reads_go_on(client, ids)
         small_disk.free()
-        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        eventually(lambda: client.health().status == "ok", "health is ok again")
         ids += store_facts(client, 5, first=50_000)
         assert_reads_go_on(client, ids)
 
@@ -151,8 +151,8 @@ def test_a_new_agent_on_a_full_disk_is_refused_and_begins_when_there_is_room(sta
     with starved.client("newcomer") as client:
         assert refusal(client) == ("disk_full", 507)
         small_disk.free()
-        assert client.store("there is room now")["id"]
-        assert client.list()["total"] == 1
+        assert client.store("there is room now").id
+        assert client.list().total == 1
 
 
 def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_room(
@@ -190,7 +190,7 @@ def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
     small_disk.free()
     starved.start()
     with starved.client() as client:
-        assert client.store("now it can")["id"]
+        assert client.store("now it can").id
 
 
 def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, small_disk, eventually):
@@ -206,7 +206,7 @@ def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, smal
         assert_reads_go_on(client, ids)
         assert problem_codes(client) == ["read_only"]
         small_disk.remount("rw")
-        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        eventually(lambda: client.health().status == "ok", "health is ok again")
         ids += store_facts(client, 5, first=50_000)
         assert_reads_go_on(client, ids)
 
@@ -236,7 +236,7 @@ def test_nothing_acknowledged_is_lost_on_a_disk_that_fills_and_empties_under_loa
     assert load.faults() == []
     assert {said.partition(":")[0] for said in load.refused()} == {"disk_full"}
     with starved.client() as client:
-        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
+        eventually(lambda: client.health().status == "ok", "health is ok again")
     starved.stop()
     warm = json.loads((starved.seen / "agents/default/warm-memory.json").read_text())
     assert warm
@@ -271,7 +271,7 @@ def test_a_disk_that_the_kernel_gives_up_is_read_on_and_keeps_everything(tmp_pat
         device.start()
         with device.client() as client:
             assert_reads_go_on(client, ids)
-            assert client.store("the disk is back")["id"]
+            assert client.store("the disk is back").id
         assert device.stop() == 0
     finally:
         if device.running:

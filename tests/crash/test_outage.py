@@ -143,6 +143,6 @@ def test_a_daemon_whose_server_comes_back_sends_by_itself_what_has_waited(
         eventually(lambda: here.texts() == there.texts(), "both know both")
         world.network(here).faults(refuse=True)
         here.store("during")
-        eventually(lambda: here.memory.sync_status()["phase"] == "waiting", "it waits")
+        eventually(lambda: here.memory.sync_status().phase == "waiting", "it waits")
         world.network(here).heal()
         eventually(lambda: "during" in there.texts(), "what has waited has arrived")

@@ -95,9 +95,7 @@ def test_a_state_file_takes_its_name_after_its_content_and_the_note_of_it_were_s
         with daemon.client() as client:
             for n in range(3):
                 client.store(f"fact {n}", importance=0.9)
-                eventually(
-                    lambda: not client.status()["agents"]["default"]["faces_pending"], "written"
-                )
+                eventually(lambda: not client.status().agents["default"].faces_pending, "written")
 
     unsynced: set[str] = set()
     renamed = []

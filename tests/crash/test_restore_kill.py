@@ -73,7 +73,7 @@ def live(device: Device, number: int) -> None:
             }
             for n in range(first, first + 400)
         ]
-        ids += [memory["id"] for memory in device.memory.batch(batch)]
+        ids += [memory.id for memory in device.memory.batch(batch)]
     device.reinforce(ids[1])
     device.edit(ids[5], text="changed since", category="home")
     device.merge(ids[11], ids[12])

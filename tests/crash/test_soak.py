@@ -58,14 +58,14 @@ def test_a_long_load_leaves_memory_files_and_threads_as_they_were(
         load.end()
         assert load.faults() == []
         assert load.refused() == {}
-        eventually(lambda: len(watcher.status()["agents"]) <= 1, "idle agents are closed")
+        eventually(lambda: len(watcher.status().agents) <= 1, "idle agents are closed")
         # An agent leaves the list before its last round of replication lets its files go.
         eventually(
             lambda: Footprint(daemon.process.pid, watcher.status()).files < IDLE_FILES,
             "the files of closed agents are closed",
         )
         idle = Footprint(daemon.process.pid, watcher.status())
-        assert watcher.status()["problems"] == []
+        assert watcher.status().problems == []
     calls = load.total()["calls"]
     print(f"\n{seconds:.0f} s, {calls} calls, {rounds} visits: {early} -> {late} -> idle {idle}")
     assert early is not None
@@ -78,7 +78,7 @@ def test_a_long_load_leaves_memory_files_and_threads_as_they_were(
 def visit(daemon, number):
     """Somebody who comes, uses an agent that is seldom open, and leaves without a word."""
     with daemon.client(f"guest{number % 12}") as guest:
-        stored = guest.store(f"visit {number}", expires="1h")["id"]
-        assert guest.recall("visit")["results"]
+        stored = guest.store(f"visit {number}", expires="1h").id
+        assert guest.recall("visit").results
         guest.forget(stored)
         guest.tree_text()

@@ -22,7 +22,7 @@ with Client(socket) as client:
     client.health()
     print("ready", flush=True)
     sys.stdin.readline()
-    ids = [client.store(f"client {number} says {n}")["id"] for n in range(count)]
+    ids = [client.store(f"client {number} says {n}").id for n in range(count)]
 print(json.dumps(ids))
 """
 
@@ -40,7 +40,7 @@ def report(what, count, began):
 def test_a_thousand_stores_one_after_another_are_all_kept(daemon):
     began = time.monotonic()
     with daemon.client() as client:
-        promised = {client.store(f"fact {n}")["id"]: f"fact {n}" for n in range(1000)}
+        promised = {client.store(f"fact {n}").id: f"fact {n}" for n in range(1000)}
     report("one after another", len(promised), began)
     daemon.kill()
     daemon.start()
@@ -59,7 +59,7 @@ def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, d
             together.wait(30)
             for n in range(1000 // clients):
                 text = f"client {number} says {n}"
-                promised[client.store(text)["id"]] = text
+                promised[client.store(text).id] = text
 
     threads = [threading.Thread(target=store_share, args=(n,)) for n in range(clients)]
     for thread in threads:

@@ -17,7 +17,7 @@ def traced(daemon, tmp_path):
 
     def settled(client):
         deadline = time.monotonic() + 60
-        while client.status()["agents"].get("default", {}).get("faces_pending"):
+        while any(agent.faces_pending for agent in client.status().agents.values()):
             assert time.monotonic() < deadline
             time.sleep(0.05)
 

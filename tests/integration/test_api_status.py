@@ -121,7 +121,7 @@ def test_an_idle_agent_is_closed_and_opened_again_when_needed(
     assert call.ok("GET", f"/api/memory/{stored['id']}")["text"] == "x"
 
 
-def test_metadata_is_extracted_without_storing(call: Any) -> None:
+def test_metadata_is_extracted_without_storing(call: Any, shared_daemon: Any) -> None:
     text = "see https://a.example.com, run `git pull` in ~/src/boat"
     found = call.ok("POST", "/api/metadata", {"text": text})
     assert found == {
@@ -133,7 +133,7 @@ def test_metadata_is_extracted_without_storing(call: Any) -> None:
         "summary": {"urls_count": 1, "commands_count": 1, "paths_count": 1},
     }
     assert call("POST", "/api/metadata", {"text": ""}).refusal() == (400, "invalid", "text")
-    assert call("GET", "/api/memory").status == 404
+    assert not shared_daemon.folder(call.agent).exists()
 
 
 # The description
@@ -213,7 +213,7 @@ def test_an_answer_has_the_keys_that_are_described(call: Any, description: Any) 
     schemas = description["components"]["schemas"]
     assert set(stored) == set(schemas["MemoryView"]["properties"])
     recalled = call.ok("POST", "/api/recall", {"query": "x", "explain": True})
-    assert set(recalled) <= set(schemas["RecallAnswer"]["properties"])
+    assert set(recalled) <= set(schemas["Recalled"]["properties"])
     assert set(recalled["results"][0]) <= set(schemas["HitView"]["properties"])
     assert set(call.ok("GET", "/api/status")) == set(schemas["Status"]["properties"])
     refused = call("GET", "/api/memory/none").body

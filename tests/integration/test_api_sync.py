@@ -163,7 +163,7 @@ def test_what_makes_no_sense_is_refused_and_goes_nowhere(call):
 
 def test_who_has_no_memory_is_neither_followed_nor_begun(shared_daemon, calls_of):
     nobody = calls_of(shared_daemon, "nobody")
-    for method, target in (("GET", "/api/sync"), ("POST", "/api/sync"), ("GET", "/api/devices")):
+    for method, target in (("POST", "/api/sync"), ("GET", "/api/devices")):
         assert nobody(method, target).refusal() == (404, "not_found", "agent")
     assert not shared_daemon.folder("nobody").exists()
 
@@ -234,7 +234,7 @@ def test_a_database_that_evoclaw_filled_is_searched(sqld, call):
     assert found[0]["created_at"] == 1_700_000_000
     everything = call.ok("POST", "/api/cold/search", there)["results"]
     assert {memory["id"] for memory in everything} == {"e0", "e1"}
-    assert call("GET", "/api/memory").status == 404
+    assert call.total() == 0
 
 
 def test_a_device_is_listed_retired_and_taken_in_again(sqld, beginning):
@@ -301,4 +301,4 @@ def test_the_description_shows_no_secret_and_every_path(call):
     described = call.ok("GET", "/api/openapi.json")
     for path in ("/api/sync", "/api/devices", "/api/devices/{id}/retire", "/api/cold/search"):
         assert path in described["paths"]
-    assert "example" not in described["components"]["schemas"]["SyncWish"]["properties"]["token"]
+    assert "example" not in described["components"]["schemas"]["SyncBody"]["properties"]["token"]

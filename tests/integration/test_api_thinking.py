@@ -122,19 +122,19 @@ def test_the_client_observes_relates_compacts_distils_and_consolidates(
 ) -> None:
     with shared_daemon.client(call.agent) as client:
         told = client.observe("k", [turn("My sister Berta lives in Porto")], wait=True)
-        assert [one["event"] for one in told["stored"]] == ["fact_stored"]
-        assert client.observe("k", end=True)["ended"]
-        assert client.graph("Berta")["graph"][0]["type"] == "person"
-        assert not client.graph("Nobody")["found"]
+        assert [one.event for one in told.stored] == ["fact_stored"]
+        assert client.observe("k", end=True).ended
+        assert client.graph("Berta").graph[0].type == "person"
+        assert not client.graph("Nobody").found
         messages = [{"role": "user", "content": f"the number {n} " * 40} for n in range(20)]
         short = client.compact(messages, window=2_000)
         fact = client.distill("Ada moved the parser to Rust", store=True, category="work")
         dry = client.consolidate("daily", dry_run=True)
-    assert fact["distilled"]["people"] == ["Ada"]
-    assert fact["stored"][0]["category"] == "work"
-    assert (dry["mode"], dry["dry_run"]) == ("daily", True)
-    assert short["needs_compaction"]
-    assert len(short["messages"]) == short["compactedCount"] < 20
+    assert fact.distilled.people == ("Ada",)
+    assert fact.stored[0].category == "work"
+    assert (dry.mode, dry.dry_run) == ("daily", True)
+    assert short.needs_compaction
+    assert len(short.messages) == short.compacted_count < 20
 
 
 def test_profclaws_names_are_understood(call: Any) -> None:

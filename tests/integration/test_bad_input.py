@@ -386,12 +386,39 @@ def test_bytes_that_are_no_utf8_in_the_agents_header_are_refused(wire: Any) -> N
         assert one.answer().refusal() == (400, "invalid", "agent")
 
 
-def test_an_agent_that_was_never_stored_for_is_not_found_and_not_made(
+def test_an_agent_that_was_never_stored_for_is_empty_and_not_made(
     call: Any, shared_daemon: Any
 ) -> None:
-    for target in ("/api/memory", "/api/hot", "/api/tree", "/api/cold", "/api/kv", "/api/metrics"):
-        assert call("GET", target).refusal() == (404, "not_found", "agent")
-    assert call("POST", "/api/recall", {"query": "x"}).refusal() == (404, "not_found", "agent")
+    for target in ("/api/memory", "/api/cold", "/api/cold?query=x", "/api/kv"):
+        assert call.ok("GET", target) == {"results": [], "total": 0}
+    assert call.ok("GET", "/api/memory/search?q=x") == {"results": []}
+    assert call.ok("GET", "/api/history") == {"results": []}
+    assert call.ok("GET", "/api/tree")["nodes"] == 1
+    assert call.ok("GET", "/api/hot")["size_bytes"] < 200
+    assert call.ok("GET", "/api/metrics")["total_stored"] == 0
+    assert call.ok("GET", "/api/memory/stats")["warm"]["count"] == 0
+    assert call.ok("GET", "/api/graph?entity=Ana")["found"] is False
+    assert call.ok("GET", "/api/upkeep")["agent"] == call.agent
+    assert call.ok("GET", "/api/sync")["queued"] == 0
+    found = call.ok("POST", "/api/recall", {"query": "x"})
+    assert found["results"] == []
+    assert "yet" in found["why"]
+    assert call.agent in found["why"]
+    assert not shared_daemon.folder(call.agent).exists()
+
+
+def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
+    call: Any, shared_daemon: Any
+) -> None:
+    for method, target in (
+        ("DELETE", "/api/kv/key"),
+        ("POST", "/api/memory/tidy"),
+        ("POST", "/api/tree/prune"),
+        ("GET", "/api/devices"),
+        ("GET", "/api/backup"),
+    ):
+        assert call(method, target).refusal() == (404, "not_found", "agent"), target
+    assert call("DELETE", f"/api/agents/{call.agent}").status == 404
     assert not shared_daemon.folder(call.agent).exists()
 
 

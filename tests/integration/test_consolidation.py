@@ -16,6 +16,7 @@ from thermocline.daemon.errors import ModelUnavailable, NotFound
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import metrics_document
@@ -25,11 +26,7 @@ from thermocline.daemon.upkeep import history, rebuilding
 from thermocline.daemon.upkeep.consolidation import (
     STAGES,
     STEPS,
-    Mode,
-    Outcome,
-    Scores,
     Stages,
-    Step,
     Work,
     consolidate,
     steps_of,
@@ -56,7 +53,7 @@ class Upkept:
         self.store = store
         self.told: list[Event] = []
 
-    def work(self, mode: Mode, **fields: Any) -> Work:
+    def work(self, mode: ConsolidationMode, **fields: Any) -> Work:
         given: dict[str, Any] = {
             "store": self.store,
             "mode": mode,
@@ -69,7 +66,9 @@ class Upkept:
         }
         return Work(**given | fields)
 
-    async def run(self, mode: Mode, *, stages: Stages = STAGES, **fields: Any) -> Outcome:
+    async def run(
+        self, mode: ConsolidationMode, *, stages: Stages = STAGES, **fields: Any
+    ) -> Consolidated:
         work = self.work(mode, **fields)
         return await consolidate(work, steps_of(mode), self.told.append, stages)
 
@@ -115,7 +114,7 @@ DAILY = EVOCLAW | {"ingested_facts", "ingest_skipped", "pruned_nodes"}
     [("quick", EVOCLAW), ("daily", DAILY), ("monthly", DAILY | {"tree_rebuilt"})],
 )
 async def test_every_mode_answers_with_evoclaws_fields(
-    upkept: Upkept, mode: Mode, fields: set[str]
+    upkept: Upkept, mode: ConsolidationMode, fields: set[str]
 ) -> None:
     outcome = await upkept.run(mode)
     given = {name for name, value in structs.asdict(outcome).items() if value is not UNSET}

@@ -16,7 +16,7 @@ from thermocline.daemon.store.transaction import Rules
 
 
 def settle(client, eventually):
-    eventually(lambda: not client.status()["agents"]["default"]["faces_pending"], "files written")
+    eventually(lambda: not client.status().agents["default"].faces_pending, "files written")
 
 
 def test_half_written_files_of_a_killed_daemon_are_removed(daemon):
@@ -38,18 +38,18 @@ def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
     resource = pytest.importorskip("resource")
     pid = daemon.process.pid
     with daemon.client() as client:
-        key = client.store("the heron nests at pier 4")["id"]
+        key = client.store("the heron nests at pier 4").id
         settle(client, eventually)
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         for _ in range(3):
             with pytest.raises(ApiError) as caught:
                 client.store("no room for this")
             assert caught.value.code == "disk_full"
-        assert client.get(key)["text"] == "the heron nests at pier 4"
-        assert [problem["code"] for problem in client.health()["problems"]] == ["disk_full"]
+        assert client.get(key).text == "the heron nests at pier 4"
+        assert [problem.code for problem in client.health().problems] == ["disk_full"]
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
-        eventually(lambda: client.health()["status"] == "ok", "health is ok again")
-        assert client.store("there is room now")["id"]
+        eventually(lambda: client.health().status == "ok", "health is ok again")
+        assert client.store("there is room now").id
 
 
 async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):

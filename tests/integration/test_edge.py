@@ -38,7 +38,7 @@ def many_files() -> Iterator[None]:
 
 def open_connections(daemon: Any) -> int:
     with contextlib.suppress(ApiError), daemon.client() as client:
-        return int(client.status()["connections"])
+        return int(client.status().connections)
     return -1
 
 
@@ -222,7 +222,7 @@ def test_a_thousand_connections_that_send_half_a_body_cost_little_memory(
 ) -> None:
     def resident() -> int:
         with daemon.client() as client:
-            return int(client.status()["memory_bytes"])
+            return int(client.status().memory_bytes)
 
     before = resident()
     head = b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"

@@ -245,7 +245,7 @@ def test_no_warm_file_of_another_agent_is_taken_over_through_a_link(make_daemon:
     daemon.start()
     with daemon.client("ana") as client:
         client.store("my own")
-        assert [memory["text"] for memory in client.list()["results"]] == ["my own"]
+        assert [memory.text for memory in client.list().results] == ["my own"]
 
 
 def test_a_state_file_of_a_gigabyte_is_not_read_at_start(make_daemon: Any) -> None:

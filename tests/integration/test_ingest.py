@@ -17,13 +17,14 @@ from thermocline.daemon.memory.note_categories import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, Tuning, recall
+from thermocline.daemon.shapes.upkeep import Ingested
 from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
-from thermocline.daemon.upkeep.ingesting import Ingested, Ingestion, ingest
+from thermocline.daemon.upkeep.ingesting import Ingestion, ingest
 from thermocline.daemon.upkeep.notes import Folder
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

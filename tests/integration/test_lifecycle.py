@@ -83,7 +83,7 @@ def test_a_second_sigterm_ends_it_at_once(
     assert daemon.stop() == 128 + signal.SIGTERM
     daemon.start()
     with daemon.client() as client:
-        assert client.list(limit=1)["total"] == 64
+        assert client.list(limit=1).total == 64
 
 
 def test_sigint_leaves_like_sigterm(daemon: Any) -> None:
@@ -181,9 +181,9 @@ def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(
         daemon.start(prefix=prefix)
         with daemon.client("other") as client:
             client.store("goes on")
-            codes = {problem["code"] for problem in client.status()["problems"]}
+            codes = {problem.code for problem in client.status().problems}
             assert {"agent_trouble", "agent_unreadable"} & codes
-            assert [agent["id"] for agent in client.agents()["results"]] == ["other"]
+            assert [agent.id for agent in client.agents().results] == ["other"]
         assert daemon.stop() == 0
     finally:
         if prefix:

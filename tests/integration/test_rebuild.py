@@ -492,13 +492,13 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
     with daemon.client() as client:
 
         def rebuilt() -> bool:
-            return "database_rebuilt" in {p["code"] for p in client.status()["problems"]}
+            return "database_rebuilt" in {p.code for p in client.status().problems}
 
         eventually(rebuilt, "the database is rebuilt")
-        assert len(warm) <= client.status()["agents"]["default"]["memories"] <= 1000
+        assert len(warm) <= client.status().agents["default"].memories <= 1000
         for record in warm[::37]:
-            [found] = client.recall(record["text"].split()[1])["results"]
-            assert found["text"] == record["text"]
+            [found] = client.recall(record["text"].split()[1]).results
+            assert found.text == record["text"]
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 
@@ -511,14 +511,14 @@ def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
         shutil.rmtree(daemon.folder("ada"))
 
         def closed() -> bool:
-            return "ada" not in {agent["id"] for agent in client.agents()["results"]}
+            return "ada" not in {agent.id for agent in client.agents().results}
 
         eventually(closed, "the agent is closed")
-        assert "ada" not in client.status()["agents"]
+        assert "ada" not in client.status().agents
         assert not daemon.folder("ada").exists()
         client.store("a new beginning")
         shutil.rmtree(daemon.folder("ada"))
         # Stored before the daemon looks at the folder again, and yet on the disk.
         client.store("another beginning")
-        assert client.list()["total"] == 1
+        assert client.list().total == 1
         assert (daemon.folder("ada") / "memory.db").exists()

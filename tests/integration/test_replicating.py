@@ -52,12 +52,12 @@ def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(
     network.faults(status=403, body=QUOTA, content_type="application/json")
     assert not here.try_sync()
     status = here.memory.sync_status()
-    assert status["hint"]
-    problems: list[Any] = [one["message"] for one in here.memory.status()["problems"]]
+    assert status.hint
+    problems: list[Any] = [one.message for one in here.memory.status().problems]
     assert any("quota" in message for message in problems)
     network.heal()
     here.sync()
-    eventually(lambda: here.memory.status()["problems"] == [], "nothing is complained of")
+    eventually(lambda: here.memory.status().problems == [], "nothing is complained of")
 
 
 @pytest.mark.parametrize("text", ['"quoted\\" \n' * 4000, "記憶は層になる" * 2300])

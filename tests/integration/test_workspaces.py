@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from device import Device, ending
@@ -52,8 +52,8 @@ def meet(*devices: Device) -> dict[str, str]:
 
 def left_out(device: Device) -> str:
     """What is reported of files that are not replicated; "" if nothing is."""
-    problems: list[dict[str, Any]] = device.memory.status()["problems"]
-    found = [p["message"] for p in problems if p["code"] == "files_not_replicated"]
+    problems = device.memory.status().problems
+    found = [p.message for p in problems if p.code == "files_not_replicated"]
     return found[0] if found else ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from thermocline.daemon.cli import arguments
-from thermocline.daemon.cli.main import main, split
+from thermocline.daemon.cli.main import main, sentence, split
 from thermocline.daemon.cli.verbs import VERBS, module_of
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
@@ -68,7 +68,7 @@ def test_every_verb_says_in_one_line_that_no_daemon_answers(
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     out, err = capsys.readouterr()
-    assert VERBS[verb].capitalize() in " ".join(out.split())
+    assert sentence(VERBS[verb]) in " ".join(out.split())
     assert "--agent-id ID" in out
     assert err == ""
 
@@ -91,7 +91,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     loaded = set(done.stderr.split())
     verbs = {"thermocline.daemon.cli" + module_of(verb) for verb in VERBS}
     assert "thermocline.daemon.client" in loaded
-    assert not loaded & (verbs | {"aiohttp", "msgspec", "sqlite3", "asyncio", "http.client"})
+    assert not loaded & (verbs | {"aiohttp", "sqlite3", "asyncio", "http.client"})
 
 
 @pytest.mark.parametrize(("words", "told"), [
@@ -107,7 +107,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["store", "a", "--type", "vague"], "invalid choice: 'vague'"),
     (["store", "a", "--data", "{"], "--data: expected JSON"),
     (["store", "a", "--data", "NaN"], "NaN is not a JSON number"),
-    (["store", "a", "--data", '{"k": 1, "k": 2}'], "the key 'k' stands there twice"),
+    (["store", "a", "--data", '{"k": 1, "k": 2}'], "the key 'k' is repeated"),
     (["store", "a", "--data", "[" * 100_000], "nested too deeply"),
     (["store", "-", "--data", "-"], "only one value"),
     (["store", "a", "--cat", "b"], "unrecognized arguments: --cat"),
@@ -116,7 +116,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["hot", "--auth-token", "x"], "db-url and auth-token required"),
     (["cold", "--init", "--auth-token", "x"], "db-url and auth-token required"),
     (["cold", "--db-url", "x", "--auth-token", "x", "--token-file", "y"], "give the token once"),
-    (["cold", "--db-url", "x", "--auth-token", "x", "--offset", "1"], "the best matches alone"),
+    (["cold", "--db-url", "x", "--auth-token", "x", "--offset", "1"], "--offset: not available"),
     (["cold", "--db-url", "x", "--token-file", os.devnull], "expected a token and nothing else"),
     (["store", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
     (["hot", "--update", "task", "-", "--db-url", "x", "--token-file", "-"], "only one value"),
@@ -125,7 +125,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["devices", "--retire", "x", "--rejoin"], "not allowed with"),
     (["retrieve", "a", "--limit", "9" * 5_000], "expected a whole number"),
     (["retrieve", "a", "--weights", "luck=1"], "each of match, recency, importance"),
-    (["retrieve", "a", "--weights", "match=1,match=2"], "once at most, got 'match=2'"),
+    (["retrieve", "a", "--weights", "match=1,match=2"], "at most once, got 'match=2'"),
     (["retrieve", "a", "--weights", "match=much"], "expected a number, got 'much'"),
     (["retrieve", "a", "--mode", "magic"], "invalid choice"),
     (["list", "--archived", "maybe"], "invalid choice"),
@@ -134,7 +134,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["forget", "--yes"], "say what to forget"),
     (["forget", "abcd", "--category", "x"], "either IDs, or"),
     (["get"], "required: ID"),
-    (["kv"], "required: action"),
+    (["kv", "-get"], "invalid choice: '-get'"),
     (["kv", "get"], "get needs a KEY"),
     (["kv", "set", "k"], "set needs a VALUE"),
     (["kv", "delete", "k", "v"], "takes no VALUE"),
@@ -143,7 +143,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
     (["hot", "--rebuild", "--update", "lesson", "{}"], "not allowed with"),
     (["tree", "--add", "a"], "expected 2 arguments"),
     (["extract-metadata"], "required: --file"),
-    (["search-url"], "a text is missing"),
+    (["search-url", "a", "--url", "b"], "give the text once"),
     (["--socket"], "expected one argument"),
 ])  # fmt: skip
 def test_a_mistake_is_explained_and_exits_with_2(
@@ -158,6 +158,13 @@ def test_a_mistake_is_explained_and_exits_with_2(
 
 @pytest.mark.parametrize("words", [
     ["kv", "list", "--limit", "3", "prefix"],
+    ["kv"],
+    ["retrieve", "-gate"],
+    ["retrieve", "-hello there", "--limit", "3"],
+    ["retrieve", "--query", "-gate"],
+    ["store", "-x"],
+    ["store", "--text", "-3 degrees", "--tag", "-t"],
+    ["kv", "set", "k", "-v"],
     ["kv", "set", "--agent", "x", "key", "value"],
     ["forget", "abcd", "--json", "ef01"],
     ["forget", "--category", "x", "--query", "y", "--yes"],
@@ -183,8 +190,8 @@ def test_a_file_that_is_not_there_is_refused_as_evoclaw_does(
 ) -> None:
     assert main(["--json", "extract-metadata", "--file", "/no/such\x1b"]) == 1
     out, err = capsys.readouterr()
-    assert out == ""
-    assert "No such file" in json.loads(err)["error"]
+    assert err == ""
+    assert "No such file" in json.loads(out)["error"]["message"]
     assert main(["extract-metadata", "--file", "/no/such\x1b"]) == 1
     assert "\x1b" not in capsys.readouterr().err
 
@@ -252,3 +259,62 @@ def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(
     told = json.loads(capsys.readouterr().out)
     assert list(told) == ["error"]
     assert told["error"].startswith("db-url and auth-token required")
+
+
+@pytest.mark.parametrize(("words", "code", "error"), [
+    (["--json", "store"], 2, "usage"),
+    (["stor", "--json"], 2, "usage"),
+    (["store", "x", "--json"], 3, "unreachable"),
+    (["config", "--json", "--set", "log.level=loud"], 2, "config_invalid"),
+    (["config", "--check", "--json", "--set", "log.level=loud"], 2, "config_invalid"),
+    (["export", "/no/such/folder/x", "--json"], 3, "unreachable"),
+    (["validate", "--file", "/no/such", "--json"], 1, "io"),
+])  # fmt: skip
+@pytest.mark.parametrize("chosen", ["option", "environment"])
+def test_a_program_gets_an_error_as_json_too(
+    words: list[str], code: int, error: str, chosen: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    if chosen == "environment":
+        monkeypatch.setenv("THERMOCLINE_OUTPUT", "json")
+        words = [word for word in words if word != "--json"]
+    assert main(["--socket", str(tmp_path / "none.sock"), *words]) == code
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert list(told) == ["error"]
+    assert told["error"]["code"] == error
+    assert told["error"]["message"]
+    assert set(told["error"]) <= {"code", "message", "field", "hint"}
+    assert err == ""
+
+
+def test_the_environment_chooses_json_for_an_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THERMOCLINE_OUTPUT", "json")
+    assert main(["config", "--check"]) == 0
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+    monkeypatch.setenv("THERMOCLINE_OUTPUT", "text")
+    assert main(["config", "--check"]) == 0
+    assert capsys.readouterr().out.startswith("ok: ")
+
+
+def test_an_unknown_output_format_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THERMOCLINE_OUTPUT", "xml")
+    assert main(["config"]) == 2
+    assert "THERMOCLINE_OUTPUT: expected json or text, got 'xml'" in capsys.readouterr().err
+
+
+def test_a_word_after_the_end_of_options_is_no_request_for_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--socket", str(tmp_path / "none.sock"), "store", "--", "--json"]) == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_help_keeps_its_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, words in (("search-url", "URLs"), ("import", "MEMORY.md"), ("events", "Ctrl-C")):
+        assert main([verb, "--help"]) == 0
+        assert words in capsys.readouterr().out

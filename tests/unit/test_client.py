@@ -20,7 +20,7 @@ from thermocline.daemon.client import (
     DaemonUnreachable,
     default_socket,
 )
-from thermocline.daemon.client.channel import quoted
+from thermocline.daemon.client.wire import quoted
 from thermocline.daemon.runtime.places import socket_places
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def test_a_store_goes_over_a_new_connection_when_the_idle_one_was_closed(
 ) -> None:
     daemon = scripted([answer({})], [answer({"id": "1"})])
     with Client(daemon.path) as client:
-        client.status()
+        client.request("GET", "/api/status")
         assert daemon.closed.acquire(timeout=60)
-        assert client.store("x") == {"id": "1"}
+        assert client.request("POST", "/api/memory", body={"text": "x"}) == {"id": "1"}
     assert daemon.accepted == 2
 
 
@@ -236,7 +236,7 @@ def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path: Pat
         thread = threading.Thread(target=restart)
         thread.start()
         with Client(path) as client:
-            assert client.store(text) == {"id": "1"}
+            assert client.request("POST", "/api/memory", body={"text": text}) == {"id": "1"}
         thread.join(10)
     assert b"".join(got).partition(b"\r\n\r\n")[2] == json.dumps({"text": text}).encode()
 
@@ -298,11 +298,12 @@ def test_an_error_that_is_not_the_daemons_own_is_still_an_error(
 def test_degraded_health_is_an_answer_but_a_refusal_is_not(
     scripted: Callable[..., Scripted],
 ) -> None:
-    degraded = {"status": "degraded", "problems": [{"code": "disk_full", "message": "x"}]}
+    problem = {"code": "disk_full", "message": "x", "hint": "", "since": 1.0, "lasting": True}
+    degraded = {"status": "degraded", "problems": [problem]}
     refused = {"error": {"code": "shutting_down", "message": "the daemon is leaving"}}
     daemon = scripted([answer(degraded, "503 X"), answer(refused, "503 X")])
     with Client(daemon.path) as client:
-        assert client.health() == degraded
+        assert [problem.code for problem in client.health().problems] == ["disk_full"]
         with pytest.raises(ApiError, match="leaving"):
             client.health()
 
@@ -310,10 +311,10 @@ def test_degraded_health_is_an_answer_but_a_refusal_is_not(
 def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scripted]) -> None:
     daemon = scripted([answer({"results": [], "total": 0})])
     with Client(daemon.path, agent="a&b\r\nX: y") as client:
-        client.list(tags=["ä b", "c"], archived=True, include=["merged", "expired"], limit=3)
+        client.list(tag=["ä b", "c"], archived=True, include=["merged", "expired"], limit=3)
     (line,) = daemon.lines()
     assert line == (
-        "GET /api/memory?archived=true&limit=3&tag=%C3%A4%20b&tag=c&include=merged%2Cexpired"
+        "GET /api/memory?tag=%C3%A4%20b&tag=c&archived=true&include=merged%2Cexpired&limit=3"
         "&agent=a%26b%0D%0AX%3A%20y HTTP/1.1"
     )
 
@@ -321,30 +322,49 @@ def test_the_agent_and_every_filter_reach_the_query(scripted: Callable[..., Scri
 def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
     scripted: Callable[..., Scripted],
 ) -> None:
-    daemon = scripted([answer({"buffered": 1}), answer({"ended": True}), *[answer({})] * 2])
+    observed = {"conversation": "c", "turns": 1, "buffered": 1, "ended": True}
+    graph = {"entity": "Ada & Bo", "found": False}
+    counts = ("originalCount", "compactedCount", "tokensReduced", "tokens", "window")
+    compacted = {**dict.fromkeys(counts, 1), "wasCompacted": False, "needs_compaction": False}
+    daemon = scripted([*map(answer, (observed, observed, compacted, graph))])
     turn = {"role": "user", "text": "I prefer tea", "actor": "Ada"}
     with Client(daemon.path) as client:
-        assert client.observe("c", [turn], wait=True) == {"buffered": 1}
-        assert client.observe("c", end=True) == {"ended": True}
+        assert client.observe("c", [turn], wait=True).buffered == 1
+        assert client.observe("c", end=True).ended
         client.compact([{"role": "user", "content": "x"}], window=4_000, check=True)
-        client.graph("Ada & Bo", depth=1)
+        assert not client.graph("Ada & Bo", depth=1).found
     assert daemon.lines() == [
         *["POST /api/observe HTTP/1.1"] * 2,
         "POST /api/compact HTTP/1.1",
         "GET /api/graph?entity=Ada%20%26%20Bo&depth=1 HTTP/1.1",
     ]
     assert [json.loads(body) for _, body in daemon.requests[:3]] == [
-        {"conversation": "c", "turns": [turn], "end": False, "wait": True},
+        {"conversation": "c", "turns": [turn], "wait": True},
         {"conversation": "c", "turns": [], "end": True},
         {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
     ]
 
 
 def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) -> None:
-    daemon = scripted([answer({})])
+    daemon = scripted([answer({"key": "a", "value": "b"})])
     with Client(daemon.path) as client:
         client.kv_get("a/../b?c#d e")
     assert daemon.lines() == ["GET /api/kv/a%2F..%2Fb%3Fc%23d%20e HTTP/1.1"]
+
+
+def test_an_answer_may_have_fields_of_a_later_release(scripted: Callable[..., Scripted]) -> None:
+    daemon = scripted([answer({"key": "a", "value": "b", "colour": "red"})])
+    with Client(daemon.path) as client:
+        assert client.kv_get("a").value == "b"
+        assert json.loads(client.answered)["colour"] == "red"
+
+
+def test_an_answer_of_another_shape_is_said_to_be_unreadable(
+    scripted: Callable[..., Scripted],
+) -> None:
+    daemon = scripted([answer({"key": "a", "value": 1})])
+    with Client(daemon.path) as client, pytest.raises(AnswerLost, match="cannot read the answer"):
+        client.kv_get("a")
 
 
 def test_an_empty_id_is_refused_before_it_can_name_the_whole_collection() -> None:

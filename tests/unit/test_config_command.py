@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
-from thermocline.daemon.cli import config
+from thermocline.daemon.cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +23,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setenv(name, str(tmp_path / name))
 
     def call(*arguments: str, as_json: bool = False) -> int:
-        parser = argparse.ArgumentParser()
-        config.add_arguments(parser)
-        return config.run(argparse.Namespace(json=as_json, **vars(parser.parse_args(arguments))))
+        return main([*(["--json"] if as_json else []), "config", *arguments])
 
     return call
 
@@ -78,7 +75,8 @@ def test_faults_go_to_standard_error_with_exit_2(
     assert run(*arguments) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert [line.split(": ")[1] for line in told.err.splitlines()] == ["hot.max_bytes", "hot.nope"]
+    faults = told.err.removeprefix("thermocline: ").splitlines()
+    assert [line.split(": ")[1] for line in faults] == ["hot.max_bytes", "hot.nope"]
 
 
 def test_a_value_cannot_steer_the_terminal(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,31 +15,26 @@ ROOT = Path(thermocline.daemon.__file__).parent
 # Which folders of the daemon a folder may reach, besides the tree of errors.
 MAY_IMPORT = {
     "memory": set(),
+    "shapes": {"memory"},
     "config": {"runtime"},
-    "runtime": set(),
-    "client": {
-        "runtime",
-        "answers",
-        "recall_answers",
-        "status_answers",
-        "thinking_answers",
-        "upkeep_answers",
-    },
+    "runtime": {"shapes"},
+    "client": {"runtime", "shapes"},
     "store": {"memory", "runtime"},
     "importers": {"memory", "store"},
     "recall": {"memory", "store"},
     "files": {"memory", "store", "runtime"},
     "llm": {"memory", "runtime"},
-    "thinking": {"memory", "store", "recall", "llm", "runtime"},
-    "upkeep": {"memory", "store", "runtime"},
-    "replication": {"memory", "store", "config", "runtime"},
+    "thinking": {"memory", "store", "recall", "llm", "runtime", "shapes"},
+    "upkeep": {"memory", "store", "runtime", "shapes"},
+    "replication": {"memory", "store", "config", "runtime", "shapes"},
     "restore": {
-        *("memory", "store", "files", "replication", "config", "runtime", "rules"),
+        *("memory", "store", "files", "replication", "config", "runtime", "rules", "shapes"),
     },
-    "api": {
+    "operations": {
         *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
-        *("importers", "restore", "config", "runtime", "client"),
+        *("importers", "restore", "config", "runtime", "shapes"),
     },
+    "api": {"operations", "shapes", "memory", "store", "config", "runtime", "client"},
 }
 
 
@@ -58,7 +53,7 @@ def test_the_daemon_never_holds(heavy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "heavy", ["aiohttp", "libsql_client", "msgspec", "asyncio", "http", "email", "sqlite3"]
+    "heavy", ["aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"]
 )
 def test_the_command_line_never_holds(heavy: str) -> None:
     assert heavy not in loaded_by("thermocline.daemon.cli.main")
@@ -96,7 +91,7 @@ def test_a_folder_imports_only_what_its_duty_allows(folder: str) -> None:
 
 
 def test_the_command_line_reaches_only_the_client() -> None:
-    may = {"client", "answers", "recall_answers", "status_answers", "upkeep_answers", "runtime"}
+    may = {"client", "shapes", "runtime"}
     exceptions = {
         "daemon.py": {"app"},
         "config.py": {"config", "errors"},

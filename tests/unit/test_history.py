@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.upkeep.history import Compared, Day, trend
+from thermocline.daemon.shapes.stats import Compared, Day
+from thermocline.daemon.upkeep.history import trend
 
 FIRST = date(2026, 11, 1)
 

@@ -232,3 +232,8 @@ def test_no_client_is_loaded_to_tell_errors_apart():
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.split()
     assert not {"aiohttp", "libsql_client"} & set(loaded)
+
+
+def test_a_short_secret_does_not_garble_the_message() -> None:
+    error = classify(LibsqlError("Cannot connect to t", "SERVER_ERROR"), "t")
+    assert "Cannot connect to [hidden]" in error.message

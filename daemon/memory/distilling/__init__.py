@@ -1,7 +1,8 @@
 """Distillation by rules: what a text is worth remembering for, without a model."""
 
+from ..records import Distilled
 from .distil import Stages, core_summary, distil, facts, stages, stages_of, worth_keeping
-from .distilled import SUMMARY_BYTES, Distilled, distilled_size
+from .distilled import SUMMARY_BYTES, distilled_size
 from .fitting import fitted
 
 __all__ = [

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from ..metadata import extract, merge
 from ..names import people
-from ..records import Metadata
+from ..records import Distilled, Metadata
 from ..vocabulary import word_set
 from .actions import actions_of
 from .alike import Seen
 from .clauses import condensed
-from .distilled import ONGOING, SUMMARY_BYTES, Distilled, distilled_size
+from .distilled import ONGOING, SUMMARY_BYTES, distilled_size
 from .feelings import emotion_of
 from .fitting import fitted
 from .outcomes import outcome_of

@@ -7,9 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ..records import Distilled
 from ..similarity import fold
 from .clauses import best_clauses, condensed
-from .distilled import ONGOING, Distilled, distilled_size
+from .distilled import ONGOING, distilled_size
 from .feelings import NEUTRAL
 from .shortening import json_bytes
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
+from ..records import Outcome
 from ..similarity import fold
 from ..statement import read
 from ..vocabulary import NEGATIONS, word_set
-
-Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
 _LONGEST: Final = 600
 _BREAK: Final = (

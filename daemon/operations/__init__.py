@@ -1,0 +1,56 @@
+"""The use cases, without HTTP; `OPERATIONS` lists them all."""
+
+from typing import Final
+
+from . import (
+    agents,
+    backup,
+    cold,
+    compact,
+    devices,
+    distill,
+    forgetting,
+    graph,
+    history,
+    hot,
+    imports,
+    memories,
+    merging,
+    metadata,
+    observe,
+    pairs,
+    recall,
+    stats,
+    status,
+    sync,
+    tree,
+    upkeep,
+)
+from .operation import Operation
+
+__all__ = ["OPERATIONS", "Operation"]
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *recall.OPERATIONS,
+    *merging.OPERATIONS,
+    *history.OPERATIONS,
+    *forgetting.OPERATIONS,
+    *stats.OPERATIONS,
+    *memories.OPERATIONS,
+    *hot.OPERATIONS,
+    *tree.OPERATIONS,
+    *cold.OPERATIONS,
+    *pairs.OPERATIONS,
+    *metadata.OPERATIONS,
+    *compact.OPERATIONS,
+    *distill.OPERATIONS,
+    *graph.OPERATIONS,
+    *observe.OPERATIONS,
+    *agents.OPERATIONS,
+    *sync.OPERATIONS,
+    *imports.OPERATIONS,
+    *devices.OPERATIONS,
+    *upkeep.OPERATIONS,
+    *backup.OPERATIONS,
+    *status.OPERATIONS,
+)

@@ -1,0 +1,92 @@
+"""The archive: here, and as a database shows it to EvoClaw."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..memory.metadata import extract
+from ..memory.records import Memory
+from ..memory.scoring import Scoring
+from ..recall.query import parse
+from ..recall.recall import Request, Tuning, recall
+from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
+from ..shapes.memory import MemoryPage
+from ..shapes.recall import HitView
+from ..store.selecting import Filters, page
+from .databases import account_of
+from .operation import operation
+from .scope import Scope
+from .views import memory_fields, memory_view
+
+_ARCHIVED: Final = Filters(archived=True)
+# Each is looked for in every text that the database holds.
+_MOST_WORDS: Final = 12
+_METHOD: Final = "cold"
+
+
+async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
+    """List the archive, by words or the newest first."""
+    limit = scope.page_limit(query.limit)
+    async with scope.store() as store:
+        scoring, tuning = store.rules.scoring, Tuning()
+        if query.query.strip():
+            request = Request(
+                text=query.query,
+                filters=_ARCHIVED,
+                limit=max(tuning.candidates, query.offset + limit),
+                now=scope.now,
+            )
+            answer = await store.read(lambda db: recall(db, request, tuning))
+            total = len(answer.hits)
+            found = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
+        else:
+            found, total = await store.read(
+                lambda db: page(
+                    db,
+                    _ARCHIVED,
+                    order="newest",
+                    limit=limit,
+                    offset=query.offset,
+                    now=scope.now,
+                    scoring=scoring,
+                )
+            )
+    return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+
+
+async def init(scope: Scope, body: DatabaseBody | None = None) -> Initialized:
+    """Make the tables of the replica, or of another database, that are missing."""
+    await scope.daemon.databases.prepare(await account_of(scope, body or DatabaseBody()))
+    return Initialized()
+
+
+async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
+    """Search all memories that the replica, or another database, holds."""
+    words = list(parse(body.query).words[:_MOST_WORDS])
+    account = await account_of(scope, body)
+    found = await scope.daemon.databases.search(account, scope.agent, words, body.limit)
+    constants = scope.settings.scoring
+    scoring = Scoring(constants.half_life_days, constants.reinforcement_boost)
+    hits = []
+    for one in found:
+        memory = Memory(
+            id=one.id,
+            text=one.text,
+            category=one.category,
+            importance=one.importance,
+            metadata=extract(one.text),
+            created_at=one.created_at,
+            updated_at=one.created_at,
+            access_count=one.access_count,
+        )
+        share = one.hits / len(words) if words else 0.0
+        fields = memory_fields(memory, scope.now, scoring)
+        hits.append(HitView(**fields, relevance=round(share, 6), search_method=_METHOD))
+    return ColdFound(hits)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/cold", index),
+    operation("POST", "/api/cold/init", init, role="write"),
+    operation("POST", "/api/cold/search", search),
+)

@@ -1,0 +1,147 @@
+"""What a text is worth remembering for; and keeping that, if it is wished."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from ..errors import InvalidInput
+from ..memory import checks
+from ..memory.distilling import Distilled, stages_of
+from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..shapes.distill import DistilBody, DistilledText, DistilledTexts, StageSizes, StoredFact
+from ..thinking import distilling
+from ..thinking.asking import Thought, Wish
+from ..thinking.distilling import Measure
+from ..thinking.filing import category_for
+from ..thinking.keeping import keep, memory_of
+from .operation import operation
+from .scope import Scope
+
+# So many texts of a batch are thought about at once; a small device has no more processors.
+_AT_ONCE: Final = 4
+_MOST_TEXTS: Final = 100
+# A body has a limit of its own.
+_NO_LIMIT: Final = 1 << 30
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """What is to be done with each text."""
+
+    body: DistilBody
+    measure: Measure
+    wish: Wish
+    category: str
+
+
+async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
+    """Condense a text to what is worth remembering, and keep that if wished."""
+    texts = _texts(body)
+    wanted = _wanted(scope, body)
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(text: str) -> DistilledText:
+        async with room:
+            return await _distilled(scope, text, wanted)
+
+    views = await asyncio.gather(*map(one, texts))
+    return views[0] if body.texts is None else DistilledTexts(views)
+
+
+def _texts(body: DistilBody) -> tuple[str, ...]:
+    if body.texts is None and body.text is not None:
+        return (checks.check_text(body.text, _NO_LIMIT),)
+    if body.texts is None or body.text is not None:
+        raise InvalidInput("give either a 'text' or 'texts'", field="text")
+    if not 0 < len(body.texts) <= _MOST_TEXTS:
+        raise InvalidInput(f"give 1 to {_MOST_TEXTS} texts (got {len(body.texts)})", field="texts")
+    return tuple(
+        checks.check_text(text, _NO_LIMIT, field=f"texts[{number}]")
+        for number, text in enumerate(body.texts)
+    )
+
+
+def _wanted(scope: Scope, body: DistilBody) -> _Wanted:
+    settings = scope.settings.distillation
+    if body.category is not None and not body.store:
+        raise InvalidInput("give a 'category' only with 'store'", field="category")
+    by_model = body.llm
+    if by_model is None:
+        by_model = settings.mode == "llm" or body.llm_endpoint is not None
+    return _Wanted(
+        body,
+        Measure(
+            settings.aggression if body.aggression is None else body.aggression,
+            settings.max_distilled_bytes if body.max_bytes is None else body.max_bytes,
+        ),
+        Wish(model=by_model, endpoint=body.llm_endpoint),
+        checks.check_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
+    )
+
+
+async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
+    mind, measure = scope.daemon.thinking.mind, wanted.measure
+    if wanted.body.facts:
+        several = await distilling.facts(text, measure, mind, wanted.wish)
+        found, best = several.value, await asyncio.to_thread(distilling.best, several.value, text)
+        view = _view(text, best, several)
+        view.facts = found
+    else:
+        single = await distilling.distil(text, measure, mind, wanted.wish)
+        found = [single.value]
+        view = _view(text, single.value, single)
+    if not wanted.body.core_summary:
+        view.core_summary = view.core_size = UNSET
+    if wanted.body.store:
+        view.stored = await _store(scope, found, wanted)
+    return view
+
+
+def _view(text: str, best: Distilled, thought: Thought[Any]) -> DistilledText:
+    stages = stages_of(text, best)
+    return DistilledText(
+        distilled=best,
+        mode=thought.way,
+        original_size=stages.original_size,
+        distilled_size=stages.distilled_size,
+        compression_ratio=round(stages.compression_ratio, 3),
+        stages=StageSizes(stages.original_size, stages.distilled_size, stages.core_size),
+        core_summary=stages.core_summary,
+        core_size=stages.core_size,
+        why=thought.why or UNSET,
+        llm=thought.spent or UNSET,
+    )
+
+
+async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[StoredFact]:
+    """Keep what was distilled, in one commit."""
+
+    def filed(db: sqlite3.Connection) -> list[Memory]:
+        return [
+            memory_of(
+                one,
+                category_for(db, one.fact, scope.now) or wanted.category,
+                now=scope.now,
+                writer=scope.caller.name,
+            )
+            for one in found
+            if one.fact
+        ]
+
+    async with scope.store(create=True) as store:
+        wished = await store.read(filed)
+        kept = await store.write(lambda tx: keep(tx, wished))
+    return [_stored(one, known=False) for one in kept.stored] + [
+        _stored(one, known=True) for one in kept.known
+    ]
+
+
+def _stored(memory: Memory, *, known: bool) -> StoredFact:
+    return StoredFact(memory.id, memory.text, memory.category, memory.importance, known)
+
+
+OPERATIONS: Final = (operation("POST", "/api/distill", distill, role="write"),)

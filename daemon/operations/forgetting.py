@@ -1,0 +1,97 @@
+"""Forgetting all memories that fit, and counting them before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from ..errors import InvalidInput, NotFound
+from ..memory.records import Memory
+from ..shapes.memory import ForgetBody, Forgotten
+from ..store import apply, key_values, memories, memory_rows, rows
+from ..store.agent_store import AgentStore
+from ..store.kinds import kind_of
+from ..store.selecting import Filters, where
+from ..store.transaction import Transaction
+from .operation import operation
+from .scope import Scope
+from .views import memory_view
+
+# What one transaction forgets, so that other writers get their turn in between.
+_TOGETHER: Final = 200
+_SHOWN: Final = 10
+
+
+async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
+    """Forget all memories of a category, or that contain words."""
+    words = None if body.query is None else body.query.casefold().split()
+    category = scope.category(body.category)
+    if words == [] or (words is None and category is None):
+        raise InvalidInput(
+            "say what to forget: a 'category', a 'query' or both",
+            field="category" if words is None else "query",
+        )
+
+    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory]]:
+        found = _fitting(db, category, words or (), scope.now)
+        return found, [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
+
+    async with scope.store() as store:
+        found, newest = await store.read(read)
+        if not body.dry_run:
+            await _forget_all(store, found)
+        scoring = store.rules.scoring
+    shown = [memory_view(memory, scope.now, scoring) for memory in newest]
+    return Forgotten(len(found), not body.dry_run, shown)
+
+
+async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
+    """Forget memories by their ids; those that are gone already are passed over."""
+
+    def apply(tx: Transaction, some: Sequence[str]) -> None:
+        for key in some:
+            try:
+                memory = memories.find(tx.db, key)
+            except NotFound:
+                continue
+            memories.delete(tx, memory)
+
+    for start in range(0, len(ids), _TOGETHER):
+        await store.write(partial(apply, some=ids[start : start + _TOGETHER]))
+
+
+async def forget_everything(store: AgentStore) -> tuple[int, int]:
+    """Forget every row; return how many memories and key-value pairs there were."""
+    names = await store.read(lambda db: [row.key for row in apply.every(db) if row.data])
+    kinds = [kind for kind, _ in names]
+    for start in range(0, len(names), _TOGETHER):
+        await store.write(partial(_forget_rows, names=names[start : start + _TOGETHER]))
+    return kinds.count(memory_rows.KIND.name), kinds.count(key_values.KIND.name)
+
+
+def _forget_rows(tx: Transaction, names: Sequence[tuple[str, str]]) -> None:
+    for kind, key in names:
+        rows.write(tx, kind_of(kind), key, None)
+
+
+def everything(db: sqlite3.Connection) -> list[str]:
+    """The ids of all memories, the newest first."""
+    return _fitting(db, None, (), 0.0)
+
+
+def _fitting(
+    db: sqlite3.Connection, category: str | None, words: Sequence[str], now: float
+) -> list[str]:
+    condition, arguments = where(Filters(category=category, merged=True, expired=True), now)
+    sql = f"SELECT id, text, subject, outcome FROM memories WHERE {condition}"  # noqa: S608
+    found = db.execute(f"{sql} ORDER BY created_at DESC, row DESC", arguments)
+    return [
+        key
+        for key, *texts in found
+        if not words or all(word in "\n".join(filter(None, texts)).casefold() for word in words)
+    ]
+
+
+OPERATIONS: Final = (operation("POST", "/api/memory/forget", forget, role="write"),)

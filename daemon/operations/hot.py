@@ -1,0 +1,84 @@
+"""The state that is always in the agent's context."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from ..memory import hot, markdown
+from ..shapes.common import Json
+from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
+from ..store import documents, hot_rows
+from ..store.transaction import Transaction
+from .operation import operation
+from .scope import Scope
+
+
+async def show(scope: Scope) -> HotView:
+    """The hot state."""
+    async with scope.store() as store:
+        rules = store.rules
+        document = await store.read(lambda db: hot_rows.document(db, scope.now, rules))
+        size = hot.document_size(document)
+        if scope.leaves_traces:
+            store.note_hot(size)
+    return HotView(document, size, rules.hot.max_bytes)
+
+
+async def show_markdown(scope: Scope) -> str:
+    """The hot state as Markdown: MEMORY.md as it would be written now."""
+    local = datetime.now().astimezone().tzinfo
+    assert local is not None
+    async with scope.store() as store:
+        rules = store.rules
+        document = await store.read(lambda db: hot_rows.document(db, scope.now, rules))
+        text = markdown.render(document, scope.now, local)
+        if scope.leaves_traces:
+            store.note_hot(len(text))
+    return text
+
+
+async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
+    """Update identity, owner_profile, lesson, event, task or project.
+
+    An `identity` and an `owner_profile` are objects of any keys. A `task` is an object with a
+    `text`, a `project` one with a `name`; a `lesson` and an `event` are a text, or an object too.
+    """
+
+    def apply(tx: Transaction) -> None:
+        hot_rows.save(tx, hot.update(hot_rows.load(tx.db), key, body, tx.now))
+
+    async with scope.store(create=True) as store:
+        await store.write(apply)
+    return HotUpdated(key)
+
+
+async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:
+    """Remove an entry of the hot state."""
+
+    def apply(tx: Transaction) -> None:
+        hot_rows.save(tx, hot.remove(hot_rows.load(tx.db), key, query.name))
+
+    async with scope.store() as store:
+        await store.write(apply)
+    return HotRemoved(key, query.name)
+
+
+async def rebuild(scope: Scope) -> HotRebuilt:
+    """Write MEMORY.md and the state files now."""
+    async with scope.store(create=True) as store:
+        store.want_faces(documents.FILES)
+        await store.flush_faces()
+        rules = store.rules
+        document = await store.read(lambda db: hot_rows.document(db, scope.now, rules))
+        output = str(store.place.markdown)
+    return HotRebuilt(output, documents.section_size(document, scope.now), rules.hot.max_bytes)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/hot", show),
+    operation("GET", "/api/hot/markdown", show_markdown, type="text/markdown"),
+    operation("PUT", "/api/hot/{key}", update, role="write"),
+    operation("DELETE", "/api/hot/{key}", remove, role="write"),
+    operation("POST", "/api/hot/rebuild", rebuild, role="write"),
+)

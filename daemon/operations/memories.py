@@ -1,0 +1,145 @@
+"""Storing, reading, changing and forgetting memories."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from ..errors import InvalidInput
+from ..memory.records import Memory
+from ..memory.scoring import score_of, tier_of
+from ..shapes.common import MemoryId
+from ..shapes.memory import (
+    Batch,
+    Deleted,
+    ListQuery,
+    MemoryChanges,
+    MemoryPage,
+    MemoryView,
+    NewMemory,
+    Reinforced,
+    Stored,
+    Updated,
+)
+from ..store import memories
+from ..store.selecting import page
+from ..store.transaction import Transaction
+from .filters import filters_of
+from .merging import joined
+from .operation import operation
+from .remembering import changed, remembered
+from .scope import Scope
+from .views import memory_fields, memory_view
+
+
+async def index(scope: Scope, query: ListQuery) -> MemoryPage:
+    """List memories."""
+    limit = scope.page_limit(query.limit)
+    filters = filters_of(
+        scope,
+        query,
+        types=query.type,
+        events=query.event,
+        tags=query.tag,
+        url=query.url,
+        archived=query.archived,
+    )
+    async with scope.store() as store:
+        scoring = store.rules.scoring
+        found, total = await store.read(
+            lambda db: page(
+                db,
+                filters,
+                order=query.order,
+                limit=limit,
+                offset=query.offset,
+                now=scope.now,
+                scoring=scoring,
+            )
+        )
+    return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
+
+
+async def add(scope: Scope, body: NewMemory) -> MemoryView:
+    """Store a memory; it is on the disk before the answer leaves."""
+    return (await _insert(scope, [remembered(scope, body)]))[0]
+
+
+async def add_batch(scope: Scope, body: Batch) -> Stored:
+    """Store several memories, all or nothing."""
+    most = scope.settings.limits.max_batch
+    if not 0 < len(body.memories) <= most:
+        raise InvalidInput(
+            f"send 1 to {most} memories in a batch (got {len(body.memories)})", field="memories"
+        )
+    new = [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
+    return Stored(await _insert(scope, new))
+
+
+async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
+    async with scope.store(create=True) as store:
+        stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
+        scoring = store.rules.scoring
+    return [memory_view(memory, scope.now, scoring) for memory in stored]
+
+
+async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
+    """Read a memory."""
+    async with scope.store() as store:
+        memory = await store.read(lambda db: memories.find_living(db, id, scope.now))
+        return memory_view(memory, scope.now, store.rules.scoring)
+
+
+async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  # noqa: A002
+    """Change what is named of a memory."""
+
+    def apply(tx: Transaction) -> Memory:
+        old = memories.find(tx.db, id)
+        new = changed(scope, old, body)
+        if new != old:
+            new = memories.replace(tx, old, new)
+        if body.merged_into is not msgspec.UNSET:
+            new = joined(tx, new, body.merged_into)
+        return new
+
+    async with scope.store() as store:
+        memory = await store.write(apply)
+        return Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+
+
+async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
+    """Forget a memory for good."""
+
+    def apply(tx: Transaction) -> Deleted:
+        key, back = memories.forget(tx, id)
+        return Deleted(key, unmerged=back or msgspec.UNSET)
+
+    async with scope.store() as store:
+        return await store.write(apply)
+
+
+async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+    """Count one use of a memory."""
+
+    def apply(tx: Transaction) -> Reinforced:
+        key = memories.find_living(tx.db, id, scope.now).id
+        memories.reinforce(tx, [key])
+        memory = memories.find(tx.db, key)
+        value = score_of(memory, scope.now, scoring)
+        return Reinforced(key, memory.access_count, round(value, 6), tier_of(value))
+
+    async with scope.store() as store:
+        scoring = store.rules.scoring
+        return await store.write(apply)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/memory", index),
+    operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
+    operation("POST", "/api/memory/batch", add_batch, role="write", statuses=(201,)),
+    operation("GET", "/api/memory/{id}", get),
+    operation("PUT", "/api/memory/{id}", update, role="write"),
+    operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
+    operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
+)

@@ -1,0 +1,94 @@
+"""Joining memories, and parting them again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import Conflict
+from ..memory.records import Memory
+from ..shapes.common import MemoryId
+from ..shapes.merging import MergeBody, Merged, Tidied, TidyBody, TidyPair, Unmerged
+from ..store import memories, merging
+from ..store.memory_rows import fetch
+from ..store.transaction import Transaction
+from ..upkeep.tidying import Finding, tidy
+from .operation import operation
+from .scope import Scope
+from .views import memory_view
+
+# Enough to look through; the counts tell of all.
+_PAIRS_AT_MOST: Final = 500
+
+
+async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
+    """Merge what repeats, mark what is contradicted, archive what has faded."""
+    async with scope.store() as store:
+        report = await tidy(store, dry_run=body is not None and body.dry_run)
+    pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
+    return Tidied(report.merged, report.superseded, report.archived, report.examined, pairs)
+
+
+async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
+    """Retire a memory into another."""
+
+    def apply(tx: Transaction) -> tuple[Memory, Memory]:
+        memory = memories.find_living(tx.db, id, tx.now)
+        return _merged(tx, memory, memories.find_living(tx.db, body.into, tx.now), "into")
+
+    async with scope.store() as store:
+        retired, kept = await store.write(apply)
+        scoring = store.rules.scoring
+    return Merged(*(memory_view(memory, scope.now, scoring) for memory in (kept, retired)))
+
+
+async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
+    """Bring a merged memory back."""
+
+    def apply(tx: Transaction) -> tuple[Memory, Memory | None]:
+        retired = memories.find(tx.db, id)
+        back = merging.unmerge(tx, retired)
+        return back, fetch(tx.db, retired.merged_into)
+
+    async with scope.store() as store:
+        back, kept = await store.write(apply)
+        scoring = store.rules.scoring
+    left = None if kept is None else memory_view(kept, scope.now, scoring)
+    return Unmerged(memory_view(back, scope.now, scoring), left)
+
+
+def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
+    """`memory`, merged into the one named, and into no other; parted from all where it is None.
+
+    Raises:
+        NotFound: there is no such memory.
+        Conflict: they are the same, or the one named is itself merged into another.
+    """
+    target = None if into is None else memories.find_living(tx.db, into, tx.now)
+    if memory.merged_into == (target and target.id):
+        return memory
+    if memory.merged_into is not None:
+        memory = merging.unmerge(tx, memory)
+    if target is None:
+        return memory
+    # Read again: parting may have changed it.
+    target = memories.find(tx.db, target.id)
+    return _merged(tx, memory, target, "merged_into")[0]
+
+
+def _merged(tx: Transaction, older: Memory, newer: Memory, field: str) -> tuple[Memory, Memory]:
+    try:
+        return merging.merge(tx, older, newer)
+    except Conflict as error:
+        raise Conflict(error.message, field=field, hint=error.hint) from error
+
+
+def _pair(finding: Finding) -> TidyPair:
+    older, newer = finding.older, finding.newer
+    return TidyPair(older.id, newer.id, finding.relation, finding.reasons, older.text, newer.text)
+
+
+OPERATIONS: Final = (
+    operation("POST", "/api/memory/tidy", tidy_up, role="write"),
+    operation("POST", "/api/memory/{id}/merge", merge, role="write"),
+    operation("POST", "/api/memory/{id}/unmerge", unmerge, role="write"),
+)

@@ -1,0 +1,131 @@
+"""Conversations as they happen, a turn or several at a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+
+from ..errors import InvalidInput
+from ..memory import checks
+from ..memory.scoring import Scoring
+from ..shapes.observe import ObserveBody, Observed, TurnBody
+from ..store import conversations
+from ..store.agent_store import AgentStore
+from ..store.conversations import Conversation, Said
+from ..thinking.asking import Wish
+from ..thinking.extraction import Extracted
+from .operation import operation
+from .scope import Scope
+from .views import memory_view
+
+_NAME_CHARS: Final = 200
+_ROLE_CHARS: Final = 32
+_MOST_TURNS: Final = 500
+_MOST_TOOLS: Final = 64
+# What other tools call those who speak.
+_ROLES: Final = {"human": "user", "ai": "assistant", "agent": "assistant", "bot": "assistant"}
+
+
+async def observe(scope: Scope, body: ObserveBody) -> Observed:
+    """Pass on turns of a conversation; what is worth remembering is kept."""
+    name, said = _name(body), _said(scope, body)
+    if not body.wait and (body.llm is not None or body.llm_endpoint is not None):
+        raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
+    async with scope.store(create=True) as store:
+        heard = await store.write(
+            lambda tx: conversations.hear(tx, name, said, ended=body.end, writer=scope.caller.name)
+        )
+        read: list[Extracted] | None = None
+        left = heard
+        if heard is not None and body.wait:
+            read, left = await _read_now(scope, store, heard, body)
+        elif heard is not None:
+            scope.daemon.thinking.listener.heard(scope.agent, heard)
+        answer = Observed(
+            conversation=name,
+            turns=len(said),
+            buffered=0 if left is None else left.unread,
+            ended=left is None or left.ended_at is not None,
+        )
+        if read is not None:
+            _tell(answer, read, scope.now, store.rules.scoring)
+    return answer
+
+
+async def _read_now(
+    scope: Scope, store: AgentStore, heard: Conversation, body: ObserveBody
+) -> tuple[list[Extracted], Conversation | None]:
+    listener = scope.daemon.thinking.listener
+    left: Conversation | None = heard
+    try:
+        wish = Wish(model=body.llm, endpoint=body.llm_endpoint)
+        read = await listener.read_now(scope.agent, store, heard, wish)
+        left = await store.read(lambda db: conversations.find(db, heard.id))
+    finally:
+        # What was not read now is read later.
+        if left is not None:
+            listener.heard(scope.agent, left)
+    return read, left
+
+
+def _tell(answer: Observed, read: list[Extracted], now: float, scoring: Scoring) -> None:
+    stored = [memory for one in read for memory in one.kept.stored]
+    known = [memory for one in read for memory in one.kept.known]
+    answer.stored = [memory_view(memory, now, scoring) for memory in stored]
+    answer.known = list(dict.fromkeys(memory.id for memory in known))
+    answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
+    answer.why = next((one.why for one in read if one.why), UNSET)
+    answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
+
+
+def _name(body: ObserveBody) -> str:
+    names = [n for n in (body.conversation, body.conversationId) if n is not UNSET]
+    if len(names) != 1:
+        raise InvalidInput("name the 'conversation', once", field="conversation")
+    name = checks.check_short(str(names[0]), "conversation", _NAME_CHARS)
+    if not name:
+        raise InvalidInput("name the 'conversation': it is blank", field="conversation")
+    return name
+
+
+def _said(scope: Scope, body: ObserveBody) -> list[Said]:
+    given = [(n, getattr(body, n)) for n in ("turns", "messages") if getattr(body, n) is not UNSET]
+    if len(given) > 1 or (not given and not body.end):
+        raise InvalidInput("give either 'turns' or 'messages'", field="turns")
+    name, turns = given[0] if given else ("turns", ())
+    if len(turns) > _MOST_TURNS or (not turns and not body.end):
+        raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=name)
+    user = checks.check_short(body.userId or "", "userId", _NAME_CHARS)
+    return [_turn(scope, turn, user, f"{name}[{at}]") for at, turn in enumerate(turns)]
+
+
+def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
+    if (turn.text is UNSET) == (turn.content is UNSET):
+        raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
+    text = turn.content if turn.text is UNSET else turn.text
+    assert isinstance(text, str)
+    role = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS).lower()
+    if not role:
+        raise InvalidInput("give each turn a 'role'", field=f"{at}.role")
+    role = _ROLES.get(role, role)
+    actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
+    return Said(
+        role=role,
+        text=checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text"),
+        actor=actor or (user if role == "user" else ""),
+        at=scope.now if turn.at is UNSET else checks.check_time(turn.at, field=f"{at}.at"),
+        tools=_tools(turn),
+    )
+
+
+def _tools(turn: TurnBody) -> tuple[str, ...]:
+    names = (
+        tool if isinstance(tool, str) else str(tool.get("name", ""))
+        for tool in (*turn.tools_used, *turn.toolsUsed)
+    )
+    short = (checks.check_short(name, "tools_used", _NAME_CHARS) for name in names)
+    return tuple(dict.fromkeys(name for name in short if name))[:_MOST_TOOLS]
+
+
+OPERATIONS: Final = (operation("POST", "/api/observe", observe, role="write"),)

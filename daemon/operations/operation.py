@@ -1,0 +1,114 @@
+"""What an operation is: a use case without HTTP, declared once, and read by everything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from inspect import getdoc
+from types import NoneType, UnionType
+from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from ..config.kinds import Role
+
+JSON: Final = "application/json"
+# `(scope, path parts by name, query, body) -> answer`
+Run: TypeAlias = Callable[..., Awaitable[Any]]
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """An answer that is sent piece by piece.
+
+    Attributes:
+        pieces: what to send.
+        name: of the file that the pieces make, or "".
+        give_up: is called when nobody waits for the pieces any more, before they are closed.
+    """
+
+    pieces: AsyncGenerator[bytes, None]
+    name: str = ""
+    give_up: Callable[[], None] = lambda: None
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that can be asked. HTTP, OpenAPI and tools for models are loops over these.
+
+    Attributes:
+        path: with `{name}` for a part that varies; `parts` are those names and their types.
+        run: does it.
+        role: what the caller must be allowed.
+        summary, details: the first line of the function's docstring, and the rest.
+        query, body: the structs of what goes in; None: it takes none.
+        needs_body: whether the body may not be left out.
+        answers: the structs of what comes out, of which each answer is one.
+        type: the media type of the answer.
+        others: functions that answer in another media type, to callers who ask for that.
+        statuses: the HTTP status of an answer, and that of one whose `ok` is false.
+        agent: whether it concerns one agent's memory.
+        tool: its name where a model may call it.
+        by_hand: `run` takes the edge's call in place of the scope, and answers it by itself.
+    """
+
+    method: str
+    path: str
+    run: Run
+    role: Role
+    summary: str
+    details: str
+    parts: Mapping[str, Any]
+    query: Any
+    body: Any
+    needs_body: bool
+    answers: tuple[Any, ...]
+    type: str
+    others: Mapping[str, Run]
+    statuses: tuple[int, ...]
+    agent: bool
+    tool: str | None
+    by_hand: bool
+
+
+def operation(  # noqa: PLR0913 - a declaration
+    method: str,
+    path: str,
+    run: Run,
+    *,
+    role: Role = "read",
+    type: str = JSON,  # noqa: A002 - the word of HTTP
+    others: Mapping[str, Run] | None = None,
+    statuses: tuple[int, ...] = (200,),
+    agent: bool = True,
+    tool: str | None = None,
+    by_hand: bool = False,
+) -> Operation:
+    """Declare an operation; what goes in and comes out is read off the function's annotations.
+
+    A body that may be left out is annotated with `| None`.
+    """
+    hints = get_type_hints(run, include_extras=True)
+    summary, _, details = (getdoc(run) or "").partition("\n")
+    bodies = _alternatives(hints.get("body"))
+    return Operation(
+        method=method,
+        path=path,
+        run=run,
+        role=role,
+        summary=summary.removesuffix("."),
+        details=details.strip(),
+        parts={name: hints.get(name, str) for name in re.findall(r"\{(\w+)\}", path)},
+        query=hints.get("query"),
+        body=next((one for one in bodies if one is not NoneType), None),
+        needs_body="body" in hints and NoneType not in bodies,
+        answers=_alternatives(hints.get("return")),
+        type=type,
+        others=others or {},
+        statuses=statuses,
+        agent=agent,
+        tool=tool,
+        by_hand=by_hand,
+    )
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)

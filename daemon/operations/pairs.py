@@ -1,0 +1,56 @@
+"""Key-value pairs: small named facts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..memory import checks
+from ..memory.records import Pair
+from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
+from ..store import key_values
+from .operation import operation
+from .scope import Scope
+
+_KEY_CHARS: Final = 256
+
+
+async def index(scope: Scope, query: PairQuery) -> PairPage:
+    """List key-value pairs."""
+    limit = scope.page_limit(query.limit)
+    async with scope.store() as store:
+        return PairPage(
+            *await store.read(lambda db: key_values.page(db, query.prefix, limit, query.offset))
+        )
+
+
+async def get(scope: Scope, key: str) -> Pair:
+    """Read a value."""
+    async with scope.store() as store:
+        return await store.read(lambda db: key_values.get(db, key))
+
+
+async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
+    """Store a value under a key, new or not."""
+    checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
+    if body.value:
+        # A blank value is a value; only what cannot be stored is refused.
+        limit = scope.settings.limits.max_text_bytes
+        checks.check_text(f"-{body.value}", limit + 1, field="value")
+    async with scope.store(create=True) as store:
+        pair = await store.write(lambda tx: key_values.put(tx, key, body.value))
+    return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at)
+
+
+async def remove(scope: Scope, key: str) -> PairDeleted:
+    """Remove a value."""
+    async with scope.store() as store:
+        await store.write(lambda tx: key_values.delete(tx, key))
+    return PairDeleted(key)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/kv", index),
+    operation("GET", "/api/kv/{key}", get),
+    operation("PUT", "/api/kv/{key}", put, role="write"),
+    operation("DELETE", "/api/kv/{key}", remove, role="write"),
+)

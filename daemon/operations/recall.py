@@ -1,0 +1,214 @@
+"""Asking in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ..errors import InvalidInput
+from ..memory import checks
+from ..memory.scoring import Scoring
+from ..recall.ranking import Weights
+from ..recall.recall import Answer, Request, Tuning, recall
+from ..shapes.recall import (
+    ByModel,
+    FoundPair,
+    GivenWeights,
+    ReasonedPath,
+    RecallBody,
+    Recalled,
+    RecallQuery,
+    SearchCounts,
+    SearchQuery,
+    SearchResults,
+    TreePath,
+    Understood,
+)
+from ..store import tree_rows
+from ..store.agent_store import AgentStore
+from ..thinking.asking import Wish
+from ..thinking.reasoning import Reasoning
+from .filters import filters_of
+from .operation import Stream, operation
+from .scope import Scope
+from .views import hit_view
+
+LINES: Final = "application/x-ndjson"
+_NOBODY: Final = "no agent is called '{}' yet: its memory begins with the first thing stored for it"
+
+
+async def ask(scope: Scope, body: RecallBody) -> Recalled:
+    """Recall memories by a question in words."""
+    started = time.perf_counter()
+    _check_endpoint(scope, body)
+    settings = scope.settings.recall
+    tuning = Tuning(settings.candidates, settings.common_word_share)
+    async with scope.store() as store:
+        scoring = store.rules.scoring
+        reasoning = await _reason(scope, store, body)
+        request = _request(scope, body, scoring, reasoning)
+        answer = await store.read(lambda db: recall(db, request, tuning))
+        if body.reinforce and scope.leaves_traces:
+            chars = sum(len(hit.memory.text) for hit in answer.hits)
+            store.note_answer([hit.memory.id for hit in answer.hits], chars)
+    return Recalled(
+        results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
+        searched=SearchCounts(answer.memories, answer.key_values),
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+        mode=body.mode,
+        key_values=[
+            FoundPair(
+                f"kv:{hit.pair.key}",
+                hit.pair.key,
+                hit.pair.value,
+                round(hit.relevance, 6),
+                hit.words,
+            )
+            for hit in answer.pairs
+        ],
+        understood=_understood(answer) if body.explain else UNSET,
+        why=(answer.why if store.exists else _NOBODY.format(scope.agent)) or UNSET,
+        llm=_by_model(reasoning),
+    )
+
+
+async def ask_by_url(scope: Scope, query: RecallQuery) -> Recalled:
+    """Recall memories by a question in the URL."""
+    return await ask(scope, _body(query))
+
+
+async def ask_in_two(scope: Scope, body: RecallBody) -> Stream | Recalled:
+    """What the words find, at once, and what is found with the model: that is what was used."""
+    _check_endpoint(scope, body)
+    if body.mode != "hybrid":
+        return await ask(scope, body)
+    at_once = msgspec.structs.replace(body, mode="keyword", llm_endpoint=None, reinforce=False)
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        for one in (at_once, body):
+            yield msgspec.json.encode(await ask(scope, one)) + b"\n"
+
+    return Stream(lines())
+
+
+async def ask_in_two_by_url(scope: Scope, query: RecallQuery) -> Stream | Recalled:
+    """The same for a question in the URL."""
+    return await ask_in_two(scope, _body(query))
+
+
+async def search(scope: Scope, query: SearchQuery) -> SearchResults:
+    """Search memories with ScalyClaw's parameters."""
+    text = query.q if query.query is None else query.query
+    if text is None:
+        raise InvalidInput("give the search a 'q' (or 'query')", field="q")
+    limit = query.topK or query.limit or 10
+    body = RecallBody(query=text, limit=limit, types=query.type, tags=query.tags)
+    return SearchResults((await ask(scope, body)).results)
+
+
+def _body(query: RecallQuery) -> RecallBody:
+    return RecallBody(**msgspec.structs.asdict(query))
+
+
+def _understood(answer: Answer) -> Understood:
+    query = answer.query
+    return Understood(
+        words=query.words,
+        common_words=answer.common_words,
+        phrases=query.phrases,
+        excluded=query.excluded,
+        people=query.people,
+        dates=tuple((span.start, span.end) for span in query.dates),
+        tree=tuple(TreePath(hit.path, hit.relevance, hit.words, hit.trace) for hit in answer.tree),
+    )
+
+
+def _request(
+    scope: Scope, body: RecallBody, scoring: Scoring, reasoning: Reasoning | None
+) -> Request:
+    local = datetime.now().astimezone().tzinfo
+    assert local is not None
+    return Request(
+        text=body.query,
+        filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
+        limit=body.limit,
+        max_tokens=body.max_tokens,
+        weights=_weights(scope, body.weights),
+        preset=body.preset,
+        mode=body.mode,
+        scoring=scoring,
+        now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
+        local=local,
+        reasoned=() if reasoning is None else reasoning.found,
+    )
+
+
+def _weights(scope: Scope, given: GivenWeights) -> Weights:
+    base = scope.settings.recall.weights
+    weights = Weights(
+        match=base.match if given.match is None else given.match,
+        recency=base.recency if given.recency is None else given.recency,
+        importance=base.importance if given.importance is None else given.importance,
+    )
+    if weights == Weights(0, 0, 0):
+        raise InvalidInput("give at least one weight above 0", field="weights")
+    return weights
+
+
+# The part that a model has: modes `llm` and `hybrid`.
+
+
+def _check_endpoint(scope: Scope, body: RecallBody) -> None:
+    """Refuse an endpoint that nobody would ask, or that the caller may not have asked."""
+    if body.llm_endpoint is None:
+        return
+    # Who may only read may not have the daemon call others.
+    scope.require("write")
+    if body.mode not in {"llm", "hybrid"}:
+        raise InvalidInput(
+            f"cannot ask 'llm_endpoint' in mode '{body.mode}'",
+            field="llm_endpoint",
+            hint="give mode llm or hybrid",
+        )
+
+
+async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasoning | None:
+    """Where a model expects the answer; None in modes without one.
+
+    In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
+    """
+    if body.mode not in {"llm", "hybrid"}:
+        return None
+    tree = await store.read(tree_rows.load)
+    wish = Wish(model=True, endpoint=body.llm_endpoint)
+    reasoner = scope.daemon.thinking.reasoner
+    if body.mode == "llm":
+        return await reasoner.search(tree, body.query, wish)
+    seconds = scope.settings.recall.hybrid_deadline_ms / 1000
+    return await reasoner.search_within(tree, body.query, wish, seconds)
+
+
+def _by_model(reasoning: Reasoning | None) -> ByModel | UnsetType:
+    if reasoning is None:
+        return UNSET
+    return ByModel(
+        way=reasoning.way,
+        tree=[
+            ReasonedPath(found.path, round(found.relevance, 3), found.reason, found.trace)
+            for found in reasoning.found
+        ],
+        why=reasoning.why or UNSET,
+        spent=reasoning.spent or UNSET,
+    )
+
+
+OPERATIONS: Final = (
+    operation("POST", "/api/recall", ask, others={LINES: ask_in_two}, tool="recall"),
+    operation("GET", "/api/recall", ask_by_url, others={LINES: ask_in_two_by_url}),
+    operation("GET", "/api/memory/search", search),
+)

@@ -1,0 +1,138 @@
+"""From what a caller sends to a memory: names, scales, defaults and checks."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from ..errors import InvalidInput
+from ..memory import checks
+from ..memory.expiry import parse_expiry
+from ..memory.metadata import extract, merge
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Memory, Metadata
+from ..memory.scoring import default_importance
+from ..shapes.memory import MemoryChanges, NewMemory
+from .scope import Scope
+
+_SHORT: Final = {
+    "subject": 500,
+    "outcome": 4000,
+    "source": 200,
+    "actor": 200,
+    "group": 200,
+    "event": 64,
+}
+
+
+def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
+    """The memory that `new` asks for.
+
+    Args:
+        scope: who sent it, and when.
+        new: what was sent.
+        at: where `new` stands in the body, as a prefix for the field named in an error.
+
+    Raises:
+        InvalidInput: a field is missing or not what it must be.
+    """
+    fields = _checked(scope, new, at)
+    if "text" not in fields:
+        raise InvalidInput("give the memory a 'text' (or 'content')", field=f"{at}text")
+    event = fields.setdefault("event", DEFAULT_EVENT)
+    fields.setdefault("importance", default_importance(event))
+    fields.setdefault("category", DEFAULT_CATEGORY)
+    fields.setdefault("created_at", scope.now)
+    given = fields.get("metadata", Metadata())
+    fields["metadata"] = merge(given, extract(fields["text"]))
+    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.caller.name, **fields)
+
+
+def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
+    """`old` with the changes, but for `merged_into`: joining memories is an operation of its own.
+
+    References that a new text carries are added, those of the old text go with it unless the
+    caller names them.
+
+    Raises:
+        InvalidInput: nothing is to be changed, or a field is not what it must be.
+    """
+    fields = _checked(scope, changes, "")
+    if changes.merged_into is not UNSET:
+        if changes.merged_into == old.id:
+            raise InvalidInput("cannot merge a memory into itself", field="merged_into")
+        if not fields:
+            return old
+    if not fields:
+        raise InvalidInput("name at least one field to change")
+    if "text" in fields:
+        found = extract(old.text)
+        kept = fields.get("metadata", _without(old.metadata, found))
+        fields["metadata"] = merge(kept, extract(fields["text"]))
+    return msgspec.structs.replace(old, **fields, updated_at=scope.now)
+
+
+def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    text = _one_of(new.text, new.content, f"{at}text", f"{at}content")
+    if text is not UNSET:
+        most = scope.settings.limits.max_text_bytes
+        fields["text"] = checks.check_text(text, most, field=f"{at}text")
+    for name, chars in _SHORT.items():
+        value = getattr(new, name)
+        if value is not UNSET:
+            fields[name] = checks.check_short(value, f"{at}{name}", chars)
+    if fields.get("event") == "":
+        raise InvalidInput("give 'event' a word, or leave it out", field=f"{at}event")
+    if new.category is not UNSET:
+        depth = scope.settings.tree.max_depth
+        fields["category"] = checks.check_category(new.category, depth, field=f"{at}category")
+    if new.importance is not UNSET:
+        fields["importance"] = _importance(new, new.importance, f"{at}importance")
+    if new.tags is not UNSET:
+        fields["tags"] = checks.check_tags(new.tags, field=f"{at}tags")
+    return fields | _rest(new, scope.now, at)
+
+
+def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in ("type", "position"):
+        if getattr(new, name) is not UNSET:
+            fields[name] = getattr(new, name)
+    if new.metadata is not UNSET:
+        fields["metadata"] = checks.check_metadata(new.metadata, field=f"{at}metadata")
+    if new.data is not UNSET:
+        fields["data"] = checks.check_data(new.data, field=f"{at}data")
+    expires = _one_of(new.expires, new.ttl, f"{at}expires", f"{at}ttl")
+    if expires is not UNSET:
+        fields["expires_at"] = parse_expiry(expires, now, field=f"{at}expires")
+    if new.created_at is not UNSET:
+        fields["created_at"] = checks.check_time(new.created_at, field=f"{at}created_at")
+    return fields
+
+
+def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
+    if first is not UNSET and second is not UNSET:
+        raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
+    return second if first is UNSET else first
+
+
+def _importance(new: NewMemory, value: float, field: str) -> float:
+    if new.content is not UNSET and isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= 10:
+            raise InvalidInput(
+                f"give '{field}' an integer from 1 to 10, or a fraction from 0 to 1 (got {value})",
+                field=field,
+            )
+        return value / 10
+    return checks.check_importance(value, field=field)
+
+
+def _without(metadata: Metadata, gone: Metadata) -> Metadata:
+    return Metadata(
+        urls=tuple(url for url in metadata.urls if url not in gone.urls),
+        commands=tuple(cmd for cmd in metadata.commands if cmd not in gone.commands),
+        paths=tuple(path for path in metadata.paths if path not in gone.paths),
+    )

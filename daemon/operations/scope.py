@@ -1,0 +1,131 @@
+"""What an operation runs in: whose memory, who asks, when, and the parts of the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+import msgspec
+
+from ..config.kinds import Role
+from ..config.settings import Settings
+from ..errors import InvalidInput
+from ..files.workspaces import Workspaces
+from ..llm.asking import LiveModel
+from ..memory import checks
+from ..replication.other import OtherDatabases
+from ..replication.replicas import Replicas
+from ..restore.verify import Verifier
+from ..runtime.problems import Problems
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from ..thinking.parts import Thinking
+from ..upkeep.upkeep import Upkeep
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What the daemon says of itself."""
+
+    version: str
+    device: str
+    state_dir: str
+    socket: str
+    started: float
+
+
+class Daemon(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of the daemon that operations use."""
+
+    agents: Agents
+    model: LiveModel
+    thinking: Thinking
+    replicas: Replicas
+    verifier: Verifier
+    workspaces: Workspaces
+    databases: OtherDatabases
+    upkeep: Upkeep
+    settings: Callable[[], Settings]
+    problems: Problems
+    identity: Identity
+    connections: Callable[[], int]
+    ready: asyncio.Event
+
+
+class Caller(Protocol):
+    """Who asks, and what they may do."""
+
+    @property
+    def name(self) -> str:
+        """How memories that the caller writes are signed."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the caller could read whatever the daemon can: root, or the same user."""
+
+    def role(self, agent: str) -> Role | None:
+        """The highest role with an agent."""
+
+    def require(self, agent: str, role: Role) -> None:
+        """Pass, or raise `Forbidden`."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """One call of an operation.
+
+    Attributes:
+        agent: whose memory it concerns.
+        reads: whether the operation only reads: an agent that does not exist is then empty.
+        now: seconds since the epoch.
+    """
+
+    daemon: Daemon
+    caller: Caller
+    agent: str
+    reads: bool
+    now: float
+    settings: Settings
+
+    def store(
+        self, *, create: bool = False, exists: bool = False
+    ) -> AbstractAsyncContextManager[AgentStore]:
+        """The memory of the agent, open while the block runs.
+
+        Args:
+            create: it may be begun.
+            exists: an operation that only reads, too, needs one that exists.
+
+        Raises:
+            NotFound: there is none, where one is needed.
+        """
+        or_empty = self.reads and not exists
+        return self.daemon.agents.use(self.agent, create=create, or_empty=or_empty)
+
+    def require(self, role: Role) -> None:
+        """Pass, if the caller has this role with the agent; else raise `Forbidden`."""
+        self.caller.require(self.agent, role)
+
+    def may_read(self, agent: str) -> bool:
+        """Whether the caller has any role with `agent`."""
+        return self.caller.role(agent) is not None
+
+    @property
+    def leaves_traces(self) -> bool:
+        """Whether what the caller reads counts as used. A reader changes nothing."""
+        return self.caller.role(self.agent) != "read"
+
+    def category(self, path: str | None) -> str | None:
+        """`path`, checked, if one is given."""
+        return None if path is None else checks.check_category(path, self.settings.tree.max_depth)
+
+    def page_limit(self, limit: int) -> int:
+        """`limit`, if the configuration allows it.
+
+        Raises:
+            InvalidInput: it is beyond `limits.max_list`.
+        """
+        most = self.settings.limits.max_list
+        if limit > most:
+            raise InvalidInput(f"ask for at most {most} at once (got {limit})", field="limit")
+        return limit

@@ -1,0 +1,99 @@
+"""The categories."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..memory import tree as trees
+from ..memory import tree_text
+from ..memory.checks import check_category
+from ..shapes.tree import (
+    CategoryAdded,
+    CategoryBody,
+    CategoryQuery,
+    CategoryRemoved,
+    RebuildUndone,
+    TreePruned,
+    TreeView,
+)
+from ..store import documents, tree_rows
+from ..store.transaction import Transaction
+from ..upkeep import rebuilding
+from .operation import operation
+from .scope import Scope
+
+
+async def show(scope: Scope) -> TreeView:
+    """The category tree."""
+    async with scope.store() as store:
+        document = await store.read(documents.tree_document)
+        nodes = await store.read(tree_rows.load)
+        limits = store.rules.tree
+    return TreeView(
+        document,
+        len(nodes) + 1,
+        limits.max_nodes,
+        trees.size(document),
+        limits.max_size_bytes,
+        trees.depth(nodes),
+    )
+
+
+async def show_text(scope: Scope) -> str:
+    """The category tree as text."""
+    async with scope.store() as store:
+        document = await store.read(documents.tree_document)
+        return tree_text.show(document, store.rules.tree)
+
+
+async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
+    """Make a category, or describe one anew."""
+
+    def apply(tx: Transaction) -> tuple[str, bool]:
+        before = tree_rows.load(tx.db)
+        after = trees.add(before, body.path, body.desc, tx.now, tx.rules.tree)
+        tree_rows.save(tx, before, after)
+        path = check_category(body.path, tx.rules.tree.max_depth, field="path")
+        tx.keep_category = path
+        return path, path in after.keys() - before.keys()
+
+    async with scope.store(create=True) as store:
+        path, made = await store.write(apply)
+    return CategoryAdded(path, True, made)
+
+
+async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
+    """Remove a category that has no memories in it or below it."""
+
+    def apply(tx: Transaction) -> None:
+        before = tree_rows.load(tx.db)
+        tree_rows.save(tx, before, trees.remove(before, query.path))
+
+    async with scope.store() as store:
+        await store.write(apply)
+    return CategoryRemoved(query.path, True)
+
+
+async def prune(scope: Scope) -> TreePruned:
+    """Remove empty categories that are long unused."""
+    async with scope.store() as store:
+        removed = await store.write(tree_rows.prune)
+    return TreePruned(len(removed), list(removed))
+
+
+async def undo(scope: Scope) -> RebuildUndone:
+    """Undo the last rebuild of the tree, and file its memories as before."""
+    async with scope.store() as store:
+        done = await rebuilding.undo(store)
+    changes = [rebuilding.told(one) for one in done.operations]
+    return RebuildUndone(True, done.at, done.memories, changes)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/tree", show),
+    operation("GET", "/api/tree/text", show_text, type="text/plain"),
+    operation("PUT", "/api/tree", add, role="write"),
+    operation("DELETE", "/api/tree", remove, role="write"),
+    operation("POST", "/api/tree/prune", prune, role="write"),
+    operation("POST", "/api/tree/undo", undo, role="write"),
+)

@@ -1,0 +1,92 @@
+"""What happens by itself, and doing it now."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from ..errors import InvalidInput, NotFound
+from ..memory.records import Omission
+from ..memory.validation import validate
+from ..shapes.upkeep import (
+    ConsolidateBody,
+    Consolidated,
+    IngestBody,
+    Ingested,
+    UpkeepStatus,
+)
+from ..shapes.validate import ValidateBody, Validated
+from .operation import operation
+from .scope import Scope
+
+
+async def show(scope: Scope) -> UpkeepStatus:
+    """Show the schedules: when each ran last and how, and when it is due."""
+    async with scope.store() as store:
+        return await store.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
+
+
+async def consolidate(scope: Scope, body: ConsolidateBody | None = None) -> Consolidated:
+    """Score, archive, take in notes, prune, merge, rebuild: quick to full."""
+    wish = body or ConsolidateBody()
+    return await scope.daemon.upkeep.consolidate(
+        scope.agent, wish.mode, dry_run=wish.dry_run, endpoint=wish.llm_endpoint
+    )
+
+
+async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
+    """Remember what the daily notes say."""
+    wish = body or IngestBody()
+    return await scope.daemon.upkeep.ingest(
+        scope.agent,
+        days=wish.days,
+        dry_run=wish.dry_run,
+        endpoint=wish.llm_endpoint,
+        writer=scope.caller.name,
+    )
+
+
+async def check(scope: Scope, body: ValidateBody | None = None) -> Validated:
+    """Tell what a note leaves out: URLs, commands, next steps."""
+    file, text = (body.file, body.text) if body is not None else (None, None)
+    if text is None:
+        if file is not None:
+            raise InvalidInput(
+                "give the text of the file too: the daemon reads the notes of the agent alone",
+                field="text",
+            )
+        file, text = await _todays_note(scope)
+    return _validated(file, await asyncio.to_thread(validate, text))
+
+
+async def _todays_note(scope: Scope) -> tuple[str, str]:
+    async with scope.store():
+        note = await asyncio.to_thread(scope.daemon.upkeep.todays_note, scope.agent)
+    if note is None:
+        raise NotFound(
+            "there is no note of today",
+            field="file",
+            hint="name one, or write memory/YYYY-MM-DD.md",
+        )
+    return note
+
+
+def _validated(file: str | None, omissions: list[Omission]) -> Validated:
+    if not omissions:
+        return Validated(status="ok", message="nothing is left out", file=file)
+    return Validated(
+        status="warning",
+        warnings_count=len(omissions),
+        warnings=[omission.message for omission in omissions],
+        file=file,
+        suggestions=[omission.suggestion for omission in omissions],
+        omissions=omissions,
+    )
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/upkeep", show),
+    operation("POST", "/api/consolidate", consolidate, role="write"),
+    operation("POST", "/api/ingest", ingest, role="write"),
+    operation("POST", "/api/validate", check),
+)

@@ -1,0 +1,56 @@
+"""How memories look in answers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from ..memory.records import Memory
+from ..memory.scoring import Scoring, score_of, tier_of
+from ..recall.recall import Hit
+from ..shapes.memory import MemoryView
+from ..shapes.recall import Explanation, HitView
+
+_DERIVED: Final = {"content", "archived", "score", "tier"}
+_PLAIN: Final = tuple(
+    field.name for field in msgspec.structs.fields(MemoryView) if field.name not in _DERIVED
+)
+
+
+def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
+    """`memory` with its score and tier at `now`."""
+    return MemoryView(**memory_fields(memory, now, scoring))
+
+
+def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
+    """One hit of an answer; with `explain`, why it stands where it does."""
+    ranked = hit.ranked
+    view = HitView(
+        **memory_fields(hit.memory, now, scoring),
+        relevance=round(ranked.relevance, 6),
+        search_method=hit.method,
+    )
+    if explain:
+        view.parts = Explanation(
+            match=round(ranked.match, 6),
+            recency=round(ranked.recency, 6),
+            importance=round(ranked.importance, 6),
+            signals=hit.signals,
+            words=hit.words,
+            lenders=hit.lenders,
+            path=hit.path,
+            reason=hit.reason,
+        )
+    return view
+
+
+def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
+    """What makes a `MemoryView` of `memory` at `now`."""
+    value = score_of(memory, now, scoring)
+    fields = {name: getattr(memory, name) for name in _PLAIN}
+    fields["content"] = memory.text
+    fields["archived"] = memory.archived_at is not None
+    fields["score"] = round(value, 6)
+    fields["tier"] = tier_of(value)
+    return fields

@@ -1,0 +1,51 @@
+"""Requests and answers, each described once: for the edge and for clients.
+
+The modules load when they are first used, so that a command loads only those that it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from . import (
+        agents,
+        cold,
+        common,
+        compact,
+        devices,
+        distill,
+        events,
+        graph,
+        history,
+        hot,
+        imports,
+        memory,
+        merging,
+        metadata,
+        observe,
+        pairs,
+        recall,
+        restore,
+        stats,
+        status,
+        sync,
+        tree,
+        upkeep,
+        validate,
+    )
+
+__all__ = [
+    "agents", "cold", "common", "compact", "devices", "distill", "events", "graph", "history",
+    "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall", "restore",
+    "stats", "status", "sync", "tree", "upkeep", "validate",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(name)
+    return import_module(f".{name}", __name__)

@@ -1,0 +1,73 @@
+"""The versions that rows had, and putting them back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .common import Json, Time
+
+
+class HistoryQuery(Struct, forbid_unknown_fields=True):
+    """Whose versions: one row's, by its `kind` (memory, hot, category …) and `id`, or the latest.
+
+    `conflicts` leaves only values that lost because another device changed the same field.
+    """
+
+    kind: str = "memory"
+    id: str | None = None
+    conflicts: bool = False
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+class VersionView(Struct):
+    """A version that was replaced `at`, by whom, on which device and what for.
+
+    `data` is the whole version; `replaced` names the fields that the next change gave other values.
+    """
+
+    number: int
+    kind: str
+    id: str
+    at: float
+    writer: str
+    device: str
+    why: str
+    data: dict[str, Json]
+    replaced: list[str]
+
+
+class VersionList(Struct):
+    """Versions, the latest first."""
+
+    results: list[VersionView]
+
+
+class UndoBody(Struct, forbid_unknown_fields=True):
+    """What to put back: the last change of a row, or all that a writer changed since a time.
+
+    Either `id` is given, with the `kind` of the row, or `by` and `since`. `number` names a version
+    of the row other than the last. With `dry_run` nothing is changed.
+    """
+
+    id: str | None = None
+    kind: str = "memory"
+    number: int | None = None
+    by: str | None = None
+    since: Time | None = None
+    dry_run: bool = False
+
+
+class RowName(Struct):
+    """A row by its kind and id."""
+
+    kind: str
+    id: str
+
+
+class Undone(Struct):
+    """The rows that were put back or, where they were new, forgotten."""
+
+    results: list[RowName]
+    done: bool

@@ -1,0 +1,53 @@
+"""The state that is always in the agent's context."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .common import Json
+
+HotKey = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": ["identity", "owner_profile", "lesson", "event", "task", "project"]
+        }
+    ),
+]
+
+
+class HotView(Struct):
+    """The document, and its size in bytes of compact JSON."""
+
+    state: dict[str, Json]
+    size_bytes: int
+    max_bytes: int
+
+
+class HotUpdated(Struct):
+    """What was updated."""
+
+    updated: str
+
+
+class HotEntryQuery(Struct, forbid_unknown_fields=True):
+    """A key of the identity or profile, the name of a project, or the text of another entry."""
+
+    name: str
+
+
+class HotRemoved(Struct):
+    """What was removed."""
+
+    removed: str
+    name: str
+
+
+class HotRebuilt(Struct):
+    """Where MEMORY.md was written, and how large the state is."""
+
+    output: str
+    size_bytes: int
+    max_bytes: int

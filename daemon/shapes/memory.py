@@ -1,0 +1,191 @@
+"""Storing, reading, changing and forgetting memories. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ..memory.records import Metadata, Tier, Type
+from .common import (
+    CategoryPath,
+    Included,
+    Json,
+    Limit,
+    Offset,
+    Order,
+    Position,
+    Share,
+    Time,
+    Words,
+    limited_by,
+)
+
+Text = Annotated[str, limited_by("limits.max_text_bytes")]
+
+
+class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
+
+    `importance` is 0 to 1; only with `content`, an integer is taken from a scale of 1 to 10.
+    `expires` may also be a span such as `7d`. `event` is not blank.
+    """
+
+    text: Text | UnsetType = UNSET
+    content: Text | UnsetType = UNSET
+    type: Type | UnsetType = UNSET
+    event: str | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    outcome: str | UnsetType = UNSET
+    category: CategoryPath | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    importance: float | int | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    actor: str | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+    position: Position | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    data: Json | UnsetType = UNSET
+    expires: Time | UnsetType | None = UNSET
+    ttl: Time | UnsetType | None = UNSET
+    created_at: Time | UnsetType = UNSET
+
+
+class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
+    """What to change of a memory; what is left out stays. `merged_into` points to its successor.
+
+    The fields are those of a new memory, and have its limits; one at least is given.
+    """
+
+    merged_into: str | UnsetType | None = UNSET
+
+
+class Batch(Struct, forbid_unknown_fields=True):
+    """Several memories that are stored together or not at all."""
+
+    memories: Annotated[list[NewMemory], limited_by("limits.max_batch", least=1)]
+
+
+class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What memories must fit; `include` adds merged and expired ones."""
+
+    category: CategoryPath | None = None
+    tier: Tier | None = None
+    source: str | None = None
+    actor: str | None = None
+    group: str | None = None
+    since: Time | None = None
+    until: Time | None = None
+    min_importance: Share | None = None
+    include: tuple[Included, ...] = ()
+
+
+class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
+    """Which memories to list. One of the types and events must fit, all tags must be there.
+
+    `url` is any part of a URL that the memory mentions.
+    """
+
+    limit: Limit = 50
+    offset: Offset = 0
+    order: Order = "newest"
+    type: tuple[Type, ...] = ()
+    event: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    url: str | None = None
+    archived: bool | None = None
+
+
+class MemoryView(Struct, kw_only=True):
+    """A memory as an answer shows it. Times are seconds since the epoch.
+
+    `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
+    of this moment; `archived` tells whether it has left the warm memories.
+    `superseded_by` names a newer memory that contradicts it.
+    """
+
+    id: str
+    text: str
+    content: str
+    type: Type
+    event: str
+    subject: str
+    outcome: str
+    category: str
+    original_category: str
+    tags: tuple[str, ...]
+    importance: float
+    source: str
+    actor: str
+    group: str
+    position: int | None
+    metadata: Metadata
+    data: Json
+    created_at: float
+    updated_at: float
+    last_accessed_at: float | None
+    access_count: int
+    expires_at: float | None
+    merged_into: str | None
+    superseded_by: str | None
+    archived: bool
+    score: float
+    tier: Tier
+    writer: str
+
+
+class MemoryPage(Struct):
+    """A page of memories, and how many pass the filters in all."""
+
+    results: list[MemoryView]
+    total: int
+
+
+class Stored(Struct):
+    """The memories of a batch, in its order."""
+
+    results: list[MemoryView]
+
+
+class Updated(MemoryView, kw_only=True):
+    """The memory as it is now."""
+
+    updated: bool = True
+
+
+class Deleted(Struct):
+    """The memory is forgotten. `unmerged` names those that were merged into it, and are back."""
+
+    id: str
+    deleted: bool = True
+    unmerged: tuple[str, ...] | UnsetType = UNSET
+
+
+class Reinforced(Struct):
+    """One more use is counted."""
+
+    id: str
+    access_count: int
+    score: float
+    tier: Tier
+
+
+class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which memories to forget: those that fit both, where both are given.
+
+    `category` is one category and all below it. `query` are words that the text, the subject or
+    the outcome contains, all of them and in any case. Merged and expired memories are included.
+    `dry_run` only counts, and shows the newest.
+    """
+
+    category: CategoryPath | None = None
+    query: Words | None = None
+    dry_run: bool = False
+
+
+class Forgotten(Struct):
+    """How many memories fit; `results` are the newest of them, before they are forgotten."""
+
+    total: int
+    forgotten: bool
+    results: list[MemoryView] = []

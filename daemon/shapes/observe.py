@@ -1,0 +1,61 @@
+"""Conversations as they happen."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, Struct, UnsetType
+
+from .common import Endpoint, Json, Time, Way
+from .memory import MemoryView
+from .recall import Expense
+
+Tools = tuple[str | dict[str, Json], ...]
+
+
+class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """One turn: `text` or `content`, who speaks (`role`, not blank), and when; left out: now.
+
+    `toolsUsed`, or `tools_used`, names what an agent used.
+    """
+
+    role: str
+    text: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    actor: str = ""
+    at: Time | UnsetType = UNSET
+    tools_used: Tools = ()
+    toolsUsed: Tools = ()  # noqa: N815 - profClaw's name
+
+
+class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Up to 500 `turns` or `messages` of a conversation, in their order.
+
+    It is named by `conversation` or `conversationId`, once.
+
+    They are on the disk when the answer comes, and read after a pause (`observe` in the
+    configuration). `end` says that the conversation is over. `wait` has them read at once, and
+    what was kept of them answered; `llm` and `llm_endpoint` are as for distilling, and go with it.
+    """
+
+    conversation: str | UnsetType = UNSET
+    conversationId: str | UnsetType = UNSET  # noqa: N815 - profClaw's name
+    turns: tuple[TurnBody, ...] | UnsetType = UNSET
+    messages: tuple[TurnBody, ...] | UnsetType = UNSET
+    userId: str | None = None  # noqa: N815 - profClaw's name
+    end: bool = False
+    wait: bool = False
+    llm: bool | None = None
+    llm_endpoint: Endpoint | None = None
+
+
+class Observed(Struct, kw_only=True):
+    """How many turns wait to be read; with `wait` what was stored, and what was known already."""
+
+    conversation: str
+    turns: int
+    buffered: int
+    ended: bool
+    stored: list[MemoryView] | UnsetType = UNSET
+    known: list[str] | UnsetType = UNSET
+    mode: Way | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    llm: list[Expense] | UnsetType = UNSET

@@ -1,0 +1,189 @@
+"""Questions in words, and what answers them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ..memory.records import Type
+from .common import Endpoint, RecallLimit, Time, Way, Words
+from .memory import MemoryView, Narrowing
+
+Mode = Literal["keyword", "tree", "llm", "hybrid"]
+Preset = Literal["tinyclaw", "scalyclaw"]
+Weight = Annotated[float, Meta(ge=0, le=100)]
+
+
+class GivenWeights(Struct, frozen=True, forbid_unknown_fields=True):
+    """Weights for this call; one that is left out keeps the configuration's."""
+
+    match: Weight | None = None
+    recency: Weight | None = None
+    importance: Weight | None = None
+
+
+class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
+    """A question, and what the answer must fit.
+
+    `mode` tree asks the categories alone. In mode `llm` a model, or the server at `llm_endpoint`,
+    names the categories in which it expects the answer, and what is filed there takes part; in
+    mode `hybrid` only if it does so at once (`recall.hybrid_deadline_ms`). Without its answer
+    both are as `keyword`, and `llm` in the answer says why. Who takes `application/x-ndjson`
+    gets two lines in mode `hybrid`: what the words find, at once, and then the answer.
+
+    `preset` ranks by a published formula in place of the weights. `now`, seconds or ISO 8601, is
+    the time that "last week" is told from and by which memories have aged. `max_tokens` counts
+    four characters of text as one. `reinforce` false leaves no trace of the question.
+    `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
+    """
+
+    query: Words
+    limit: RecallLimit = 5
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    types: tuple[Type, ...] = ()
+    events: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    preset: Preset | None = None
+    mode: Mode = "keyword"
+    llm_endpoint: Endpoint | None = None
+    now: Time | None = None
+    explain: bool = False
+    reinforce: bool = True
+
+
+class RecallBody(RecallQuery, kw_only=True, forbid_unknown_fields=True):
+    """A question as in the URL, with `weights` for this call, of which one at least is above 0."""
+
+    weights: GivenWeights = GivenWeights()
+
+
+class SearchQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """ScalyClaw's parameters beside ours: `q` or `query` is given, `topK` is the limit."""
+
+    q: Words | None = None
+    query: Words | None = None
+    topK: RecallLimit | None = None  # noqa: N815 - the name of the parameter
+    limit: RecallLimit | None = None
+    type: tuple[Type, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class Explanation(Struct):
+    """Why a memory stands where it does.
+
+    Attributes:
+        match, recency, importance: what the relevance is made of, each 0 to 1.
+        signals: what each signal added to the match, before it was set against the best.
+        words: those of the query that it has.
+        lenders: the ids of the neighbours whose words count for it.
+        path: the category of the tree that named it, or "".
+        reason: what a model says of that category, or "".
+    """
+
+    match: float
+    recency: float
+    importance: float
+    signals: dict[str, float]
+    words: tuple[str, ...]
+    lenders: tuple[str, ...]
+    path: str
+    reason: str
+
+
+class HitView(MemoryView, kw_only=True):
+    """A memory that answers a query; `relevance` is 0 to 1, but in mode `tree` EvoClaw's."""
+
+    relevance: float
+    search_method: str
+    parts: Explanation | UnsetType = UNSET
+
+
+class FoundPair(Struct):
+    """A key-value pair that answers; `id` is `kv:` and the key."""
+
+    id: str
+    key: str
+    value: str
+    relevance: float
+    words: tuple[str, ...]
+
+
+class SearchCounts(Struct):
+    """How many of each kind were searched."""
+
+    memories: int
+    key_values: int
+
+
+class TreePath(Struct):
+    """A category that the query named, and the way to it from the root."""
+
+    path: str
+    relevance: float
+    words: tuple[str, ...]
+    trace: tuple[str, ...]
+
+
+class Understood(Struct):
+    """What was read in the query. Dates are spans in seconds since the epoch."""
+
+    words: tuple[str, ...]
+    common_words: tuple[str, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+    people: tuple[str, ...]
+    dates: tuple[tuple[float, float], ...]
+    tree: tuple[TreePath, ...]
+
+
+class ReasonedPath(Struct):
+    """A category in which a model expects the answer, why, and the way to it from the root."""
+
+    path: str
+    relevance: float
+    reason: str
+    trace: tuple[str, ...]
+
+
+class Expense(Struct, frozen=True):
+    """What an answer of a model took; `cleared` counts the secrets that it was not shown."""
+
+    model: str
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    cached: bool
+    seconds: float
+    cleared: dict[str, int]
+
+
+class ByModel(Struct):
+    """What a model had a part in: `way` is `rule` where it had none, and `why` says why not."""
+
+    way: Way
+    tree: list[ReasonedPath]
+    why: str | UnsetType = UNSET
+    spent: Expense | UnsetType = UNSET
+
+
+class Recalled(Struct, omit_defaults=True):
+    """The hits, the best first. `why` says in a sentence why there are none.
+
+    `llm` is there in the modes that a model has a part in, `understood` with an explanation.
+    """
+
+    results: list[HitView]
+    searched: SearchCounts
+    took_ms: float
+    mode: str
+    key_values: list[FoundPair] = []
+    understood: Understood | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    llm: ByModel | UnsetType = UNSET
+
+
+class SearchResults(Struct):
+    """The hits, the best first."""
+
+    results: list[HitView]

@@ -1,0 +1,129 @@
+"""An agent's numbers, now and over the days."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class HotStats(Struct):
+    """The hot state against its cap."""
+
+    size_bytes: int
+    max_bytes: int
+    pct_used: float
+
+
+class CategoryCount(Struct):
+    """How many warm memories are filed in a category."""
+
+    category: str
+    count: int
+
+
+class WarmStats(Struct):
+    """The warm memories against their cap."""
+
+    count: int
+    size_bytes: int
+    max_kb: int
+    top_categories: list[CategoryCount]
+
+
+class ColdStats(Struct):
+    """The archive, and where its replica is."""
+
+    count: int
+    backend: str
+
+
+class TreeStats(Struct):
+    """The tree against its cap; `nodes` counts the root."""
+
+    nodes: int
+    max_nodes: int
+    depth: int
+
+
+class ScoringStats(Struct):
+    """What decides when a memory leaves the warm ones."""
+
+    half_life_days: float
+    eviction_threshold: float
+
+
+class CounterStats(Struct):
+    """Counters since the beginning, and when the last consolidation was; 0 for never."""
+
+    last_consolidation: float
+    total_stored: int
+    total_evicted: int
+    total_retrieved: int
+
+
+class Stats(Struct):
+    """An agent's memory in numbers, in the shape of EvoClaw's service."""
+
+    hot: HotStats
+    warm: WarmStats
+    cold: ColdStats
+    tree: TreeStats
+    scoring: ScoringStats
+    metrics: CounterStats
+
+
+class DaysQuery(Struct, forbid_unknown_fields=True):
+    """How many of the last recorded days."""
+
+    days: Annotated[int, Meta(ge=1, le=731)] = 14
+
+
+class Day(Struct, frozen=True, rename={"day": "date"}):
+    """A day, as it stood when it was recorded last. Counters count since the beginning.
+
+    The first names are those of EvoClaw's tracker.
+    """
+
+    day: date
+    timestamp: float
+    hot_bytes: int
+    warm_count: int
+    warm_bytes: int
+    tree_nodes: int
+    cold_count: int
+    evicted: int
+    stored: int
+    retrieved: int
+    consolidations: int
+    context_tokens_saved: int
+
+
+class Compared(Struct, frozen=True):
+    """A number over the last seven days, and over the seven before.
+
+    Attributes:
+        average: of the days that were recorded; of a counter, what was added in a day.
+        before: the same of the week before; None: nothing was recorded then.
+        delta: how much more it is.
+    """
+
+    average: float
+    before: float | None
+    delta: float | None
+
+
+class Trend(Struct, frozen=True):
+    """The last seven days against the seven before, by name; `days` of them were recorded."""
+
+    until: str
+    days: int
+    numbers: dict[str, Compared]
+
+
+class MetricsHistory(Struct):
+    """The days that were recorded, the oldest first, and the last seven against those before."""
+
+    days: list[Day]
+    trend: Trend | None

@@ -1,0 +1,100 @@
+"""An agent's replication. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from msgspec import Struct, structs
+
+from .cold import DatabaseBody
+from .restore import Verification
+
+
+class ReplicationStatus(Struct, frozen=True, kw_only=True):
+    """How the replication of an agent goes. Times are seconds since the epoch.
+
+    Attributes:
+        replica: `turso`, `file`, `none`, or `unknown` where what the configuration names cannot
+            be used, or was not looked for yet.
+        configured_by: the setting or file that names it.
+        phase: `idle`, `working`, `waiting` for the next try, `stopped` until somebody removes
+            the cause.
+        queued: rows that the replica does not have; None while the memory is closed.
+        outbox: the same by kind.
+        sent, received, refused, conflicts: rows since the daemon started; refused ones make no
+            sense here, and in conflicts two devices had changed the same field.
+        set_aside: rows that the replica cannot take.
+        notes: the last refused and set aside rows, with the reason.
+        away: devices in use that were not there for 90 days.
+    """
+
+    replica: str
+    url: str = ""
+    configured_by: str = ""
+    phase: str = "idle"
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    since: float | None = None
+    next_try: float | None = None
+    last_success: float | None = None
+    queued: int | None = None
+    outbox: dict[str, int] = {}
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    set_aside: int = 0
+    notes: tuple[str, ...] = ()
+    away: tuple[str, ...] = ()
+
+    def after(self, before: ReplicationStatus) -> ReplicationStatus:
+        """This, with the counts of an earlier loop, and its last success on the same replica."""
+        last = before.last_success if before.url == self.url else None
+        counts = ("sent", "received", "refused", "conflicts")
+        return structs.replace(
+            self,
+            last_success=self.last_success or last,
+            notes=self.notes or before.notes,
+            **{name: getattr(self, name) + getattr(before, name) for name in counts},
+        )
+
+
+class DeviceName(Struct, frozen=True):
+    """This device, as the others see it."""
+
+    id: str
+    name: str
+
+
+class SyncStatus(ReplicationStatus, frozen=True, kw_only=True):
+    """How replication goes.
+
+    Attributes:
+        device: this one.
+        lost_values: how many values lost because another device changed the same field, or note;
+            `GET /api/history?conflicts=true` shows them.
+        verification: the last proof that a restore would work.
+    """
+
+    device: DeviceName
+    lost_values: int
+    verification: Verification | None
+
+
+class SyncBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
+    """What to replicate now: everything, or, with `critical`, the hot state and the tree alone.
+
+    Another database than the agent's own is sent only these; it is not followed.
+    """
+
+    critical: bool = False
+
+
+class Synced(Struct):
+    """What was done. `refused` rows came in and made no sense."""
+
+    sent: int
+    received: int
+    refused: int
+    conflicts: int
+    took_ms: float
+    synced: bool = True

@@ -1,0 +1,62 @@
+"""The category tree."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .common import CategoryPath, Json
+
+
+class TreeView(Struct):
+    """The tree in EvoClaw's shape, and its measures; `nodes` counts the root."""
+
+    tree: dict[str, Json]
+    nodes: int
+    max_nodes: int
+    size_bytes: int
+    max_size_bytes: int
+    depth: int
+
+
+class CategoryBody(Struct, forbid_unknown_fields=True):
+    """A category to make; its parents come with it."""
+
+    path: CategoryPath
+    desc: str = ""
+
+
+class CategoryAdded(Struct):
+    """Whether the category is there now; `made` tells whether it is new."""
+
+    path: str
+    added: bool
+    made: bool
+
+
+class CategoryQuery(Struct, forbid_unknown_fields=True):
+    """The category that is meant."""
+
+    path: CategoryPath
+
+
+class CategoryRemoved(Struct):
+    """The category is gone, with those below it."""
+
+    path: str
+    removed: bool
+
+
+class TreePruned(Struct):
+    """How many idle categories were removed, and which."""
+
+    pruned: int
+    paths: list[str]
+
+
+class RebuildUndone(Struct):
+    """What was taken back: when it had been done, the memories filed as before, the changes."""
+
+    undone: bool
+    at: float
+    memories: int
+    changes: list[str]

@@ -1,0 +1,40 @@
+"""The memory of an agent that does not exist yet, for those who only read it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from .agent_store import AgentStore
+from .database import migrate
+from .schema import MIGRATIONS
+
+T = TypeVar("T")
+
+
+class EmptyStore(AgentStore):
+    """Holds nothing, keeps nothing, and leaves no trace on the disk."""
+
+    exists = False
+
+    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `read` on an empty database."""
+        return await asyncio.get_running_loop().run_in_executor(self._around.threads, _read, read)
+
+    def note_answer(self, used: Sequence[str], chars: int) -> None:
+        """There is nothing to count."""
+
+    def note_hot(self, chars: int) -> None:
+        """There is nothing to count."""
+
+
+def _read(read: Callable[[sqlite3.Connection], T]) -> T:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(db, Path(":memory:"), MIGRATIONS)
+        return read(db)
+    finally:
+        db.close()

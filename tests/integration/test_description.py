@@ -1,0 +1,128 @@
+"""The daemon describes itself: validly, and every call that fits is answered as described."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+from hypothesis import HealthCheck, given, settings
+
+pytestmark = pytest.mark.fuzz
+EXAMPLES = 30
+MISSING = "what makes up calls is not installed: make fuzz"
+# They have no end.
+ENDLESS = {"/api/events"}
+# What holds for all calls, as it is told and as it is described.
+EVERYWHERE = {r"got `float`": "without a fraction", r"NUL character": "without NUL"}
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon of its own: anything is sent to it."""
+    pytest.importorskip("schemathesis", reason=MISSING)
+    daemon = Daemon(tmp_path_factory.mktemp("fuzzed"), "--set", "limits.max_batch=50").start()
+    yield daemon
+    daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def session(fuzzed: Daemon) -> Any:
+    """Requests over the daemon's socket."""
+    from requests import Session  # noqa: PLC0415 - here and below: not there without `make fuzz`
+    from requests.adapters import HTTPAdapter  # noqa: PLC0415
+    from urllib3.connection import HTTPConnection  # noqa: PLC0415
+    from urllib3.connectionpool import HTTPConnectionPool  # noqa: PLC0415
+
+    class Connection(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connected.settimeout(60)
+            connected.connect(str(fuzzed.socket))
+            return connected
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+            super().init_poolmanager(*args, **kwargs)
+            self.poolmanager.pool_classes_by_scheme = {"http": Pool}
+
+    session = Session()
+    session.trust_env = False
+    session.mount("http://", Adapter())
+    return session
+
+
+@pytest.fixture(scope="module")
+def description(session: Any) -> Any:
+    return session.get("http://daemon/api/openapi.json").json()
+
+
+def test_the_description_is_valid_openapi(description: Any) -> None:
+    from openapi_spec_validator import validate  # noqa: PLC0415
+
+    validate(description)
+
+
+def test_every_call_that_fits_the_description_is_answered_as_it_says(
+    session: Any, description: Any
+) -> None:
+    import schemathesis  # noqa: PLC0415
+
+    faults: list[str] = []
+    for found in schemathesis.openapi.from_dict(description).get_all_operations():
+        operation = found.ok()
+        if operation.path in ENDLESS:
+            continue
+        try:
+            _holds(operation, session, description)
+        except Exception as error:  # noqa: BLE001 - all are told together
+            faults.append(f"{operation.label}: {error!r:.1500}")
+    assert not faults, "\n\n".join(faults)
+
+
+def _holds(operation: Any, session: Any, description: Any) -> None:
+    from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: PLC0415
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy())
+    def answered(case: Any) -> None:
+        response = case.call(base_url="http://daemon", session=session, timeout=60)
+        # No 5xx, and no status, media type or body that is not described.
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])
+        if response.status_code == 400:
+            error = response.json()["error"]
+            assert _is_described(error, operation, description), error
+
+    answered()
+
+
+def _is_described(error: Any, operation: Any, description: Any) -> bool:
+    """Whether the limit that a call was refused for is told where the call is described."""
+    for told, described in EVERYWHERE.items():
+        if re.search(told, error["message"]):
+            return described in description["info"]["description"]
+    field = re.sub(r"\[\d+\]", "", error.get("field", "")).rpartition(".")[2]
+    schemas = description["components"]["schemas"]
+    own = description["paths"][operation.path][operation.method.lower()]
+    parameters = {one["name"]: one["schema"] for one in own["parameters"]}
+    words = own["description"]
+    for name in _referenced(own.get("requestBody", {}), schemas):
+        words += schemas[name].get("description", "")
+        parameters |= schemas[name].get("properties", {})
+    return f"`{field}`" in words or "description" in str(parameters.get(field))
+
+
+def _referenced(part: Any, schemas: Any) -> set[str]:
+    names = set(re.findall(r"#/components/schemas/(\w+)", str(part)))
+    return names.union(*(_referenced(schemas[name], schemas) for name in names))
