@@ -27,11 +27,8 @@ class HybridClock:
     A stamp is `milliseconds << 16 | counter`. A wall clock that is set back, by any amount, only
     stops the milliseconds from advancing; the counter goes on.
 
-    Args:
-        now: the wall clock, in seconds since the epoch.
-        last: the highest stamp issued or seen before, so that a restart goes on from it. One
-            that other devices refuse is not taken over.
-        issued: the highest stamp issued before.
+    `now` is the wall clock, in seconds since the epoch; `last` the highest stamp issued or seen
+    before, from which a restart goes on, and `issued` the highest issued.
     """
 
     def __init__(self, now: Callable[[], float], last: int = 0, issued: int = 0) -> None:

@@ -40,13 +40,11 @@ class Tally(msgspec.Struct):
     """What one round did.
 
     Attributes:
-        sent: rows that the remote took.
-        received: received rows that said something new.
+        sent, received: rows that the remote took, and received ones that said something new.
         refused: received rows that make no sense, or are too large to be received.
-        conflicts: rows in which another device had changed a field that was changed here too.
         set_aside: rows that the remote cannot take.
         notes: the first of the refused and set aside rows, with the reason.
-        copied: whether this device's id is in use elsewhere too: its folder was copied.
+        conflicts, copied: as in `Applied`.
         signed: whether the remote knows how far this device is, if there is anything to know.
         away: devices in use that were not there for 90 days; None: not asked for.
     """
@@ -95,13 +93,8 @@ class Exchange:
     ) -> Tally:
         """Receive everything, then send everything, or the urgent kinds alone.
 
-        Args:
-            urgent_only: send the urgent kinds alone.
-            sign: note on the remote that this device was there, whether or not there is more.
-            poll: where the order ended a moment ago; None: ask.
-
-        Raises:
-            SyncError: the remote cannot be reached, or refuses.
+        With `sign` the remote notes that this device was there, whether or not there is more.
+        `poll` tells where the order ended a moment ago; without it the remote is asked.
         """
         try:
             return await self._run(urgent_only, sign, poll)
@@ -298,11 +291,15 @@ class Exchange:
         tally.sent += len(taken)
         if received := tuple(found for _, found in differing if isinstance(found, Received)):
             await self._apply(Page(received, (), link.seq), link, tally)
-        if gone := [one for one, found in differing if found is None]:
-            await self._local.gone(gone)
+        over: list[Pending] = []
         for one, found in differing:
-            if isinstance(found, Unreadable):
-                await self._replace(one, found, link, tally)
+            if isinstance(found, Unreadable) and found.version in (None, one.seen):
+                reason = f"what the replica has cannot be merged: {found.reason}"
+                await self._set_aside(one, reason, tally)
+            elif not isinstance(found, Received):
+                version = None if found is None else found.version
+                over.append(msgspec.structs.replace(one, seen=version))
+        await self._local.over(over)
 
     async def _standing(
         self, batch: Sequence[Pending]
@@ -316,18 +313,6 @@ class Exchange:
                 return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
-
-    async def _replace(self, one: Pending, found: Unreadable, link: Link, tally: Tally) -> None:
-        """Write a row over one that makes no sense."""
-        over = msgspec.structs.replace(one, seen=found.version)
-        if found.version is None or over.seen == one.seen:
-            reason = f"what the replica has cannot be merged: {found.reason}"
-            await self._set_aside(one, reason, tally)
-            return
-        pushed = await self._replica.push([over], self._device, link.seq, self._now())
-        if pushed.complete and pushed.poll.epoch == link.epoch:
-            await self._local.taken([over], link)
-            tally.sent += 1
 
     async def _set_aside(self, one: Pending, reason: str, tally: Tally) -> None:
         await self._local.set_aside(one, reason)

@@ -173,11 +173,8 @@ def from_answer(
 ) -> SyncError:
     """What an answer that is an error means.
 
-    Args:
-        status: of HTTP; 200 where there is none.
-        body_code: the code in its body, or the name of SQLite's error; empty: it has none.
-        message: what it says; cut short and freed of control characters.
-        retry_after: the pause that it asks for, in seconds.
+    `status` is that of HTTP, 200 where there is none; `body_code` the code in its body, or the name
+    of SQLite's error. The message is cut short and freed of control characters.
     """
     code = _by_body(status, body_code, message.lower())
     code = code or _BY_STATUS.get(status) or _BY_STATUS.get(status // 100, "bad_request")
@@ -189,9 +186,7 @@ def from_answer(
 def classify(error: BaseException, secret: str = "") -> SyncError:
     """What an exception of a client or of SQLite means; one of the tree is returned as it is.
 
-    Args:
-        error: the exception.
-        secret: what a server may have repeated, and no message may hold.
+    No message holds `secret`, which a server may have repeated.
     """
     if isinstance(error, SyncError):
         return error

@@ -52,13 +52,9 @@ class FileRemote:
     """A SQLite file as a remote, safe to share between processes.
 
     It is opened by the first batch, and made with its folder where it is missing; a file that is
-    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives
-    a power cut.
-
-    Args:
-        path: the file.
-        busy_seconds: how long a batch waits for another process that writes.
-        threads: where it runs, one batch at a time; None: on the event loop's own.
+    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives a
+    power cut. Batches run one at a time, on `threads` or else on the event loop's own; one waits
+    `busy_seconds` for another process that writes.
     """
 
     def __init__(

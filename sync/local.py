@@ -62,6 +62,16 @@ class Applied(msgspec.Struct, frozen=True):
     copied: bool = False
     ahead: tuple[str, ...] = ()
 
+    def __add__(self, other: Applied) -> Applied:
+        """What both did together."""
+        return Applied(
+            self.changed + other.changed,
+            self.refused + other.refused,
+            self.conflicts + other.conflicts,
+            self.copied or other.copied,
+            tuple(sorted({*self.ahead, *other.ahead})),
+        )
+
 
 class Local(Protocol):
     """One agent's rows on this device. Each call is one durable transaction."""
@@ -89,8 +99,11 @@ class Local(Protocol):
         A row whose merged version differs from the remote's becomes pending over that version.
         """
 
-    async def gone(self, rows: Sequence[Pending]) -> None:
-        """The remote no longer has these rows: they are pending as if it never had them."""
+    async def over(self, rows: Sequence[Pending]) -> None:
+        """The remote has the version `seen` in the place of these rows, or nothing.
+
+        Nothing can be made of that version: the next push goes over it.
+        """
 
     async def set_aside(self, row: Pending, reason: str) -> None:
         """The remote cannot take this version: it is reported, and pending again once changed."""

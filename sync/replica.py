@@ -21,7 +21,7 @@ from .remote import Remote, Statement, Value, whole
 from .rows import decode_row, digest
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
-MOST_ROWS: Final = 500
+MOST_ROWS: Final = 1000
 MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 
@@ -137,10 +137,7 @@ class Pushed(msgspec.Struct, frozen=True):
 class Replica:
     """One agent's rows on a remote. Every method raises `SyncError`.
 
-    Args:
-        remote: the database.
-        agent: whose rows.
-        polls: what all agents of the database share; None: this one has its own.
+    Agents of one database share `polls`.
     """
 
     def __init__(self, remote: Remote, agent: str, polls: Polls | None = None) -> None:
@@ -192,13 +189,8 @@ class Replica:
     ) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
-        A push that is repeated changes nothing but the order's end.
-
-        Args:
-            rows: with distinct keys, which `size_of` accepts.
-            device: who writes.
-            cursor: up to where this device has followed the order.
-            now: seconds since the epoch.
+        A push that is repeated changes nothing but the order's end. The rows have distinct keys,
+        and `size_of` accepts them; `cursor` tells how far this device has followed the order.
         """
         listed = [
             (*one.row.key, one.seen, one.version, device.id, *one.row.encoded()) for one in rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,41 +17,45 @@ from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
+# Between two notes that this device was there, while nothing happens.
+_SIGN_SECONDS: Final = 3600.0
 # A clock may have been wrong, which somebody or the network sets right.
 _STOPPED_TLS_SECONDS: Final = 300.0
 _COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
+_NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """When a replicator acts by itself, in seconds.
+class Timing(Protocol):
+    """When a replicator acts by itself, in seconds."""
 
-    Attributes:
-        urgent_seconds: from a change of an urgent kind until it is sent.
-        change_seconds: from any other change until it is sent.
-        poll_seconds: between two looks for what other devices have sent.
-        sign_seconds: between two notes that this device was there, while nothing happens.
-    """
+    @property
+    def critical_seconds(self) -> float:
+        """From a change of an urgent kind until it is sent."""
 
-    urgent_seconds: float = 1.0
-    change_seconds: float = 30.0
-    poll_seconds: float = 30.0
-    sign_seconds: float = 3600.0
+    @property
+    def change_seconds(self) -> float:
+        """From any other change until it is sent."""
+
+    @property
+    def poll_seconds(self) -> float:
+        """Between two polls for what other devices have sent."""
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, kw_only=True):
     """How it goes. Times are seconds since the epoch; counts are since the start.
 
     Attributes:
         phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
             until somebody removes the cause, with a single try now and then.
-        error: the failure, where there is one: a code, what happened and the way out.
+        error, message, hint: of the failure, where there is one.
         next_try: when, while waiting.
-        sent, received, refused, conflicts, set_aside, copied, away: as in `Tally`.
-        notes: the last refused and set aside rows, with the reason.
+        sent, received, refused, conflicts, set_aside, notes, away: as in `Tally`.
     """
 
     phase: Phase = "idle"
-    error: tuple[str, str, str] | None = None
+    error: str = ""
+    message: str = ""
+    hint: str = ""
     since: float | None = None
     next_try: float | None = None
     last_success: float | None = None
@@ -61,25 +65,16 @@ class State(msgspec.Struct, frozen=True):
     conflicts: int = 0
     set_aside: int = 0
     notes: tuple[str, ...] = ()
-    copied: bool = False
     away: tuple[str, ...] = ()
 
 
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried for ever, less and less often. One that a person
-    has to remove stops the loop for an hour, or for minutes where a clock may have been wrong;
-    `sync` and `wake` end that pause. What is to be sent is noted with the rows, so that nothing
-    is lost.
-
-    Args:
-        local, replica: the rows on this device, and on the remote.
-        device: this one.
-        urgent: the kinds of rows that are sent at once.
-        timing, waiting: when to act, and when to try again.
-        now: seconds since the epoch.
-        told: called with every new state.
+    A failure that passes by itself is retried for ever, less and less often. One that a person has
+    to remove stops the loop for an hour, or for minutes where a clock may have been wrong; `sync`
+    and `wake` end that pause. What is to be sent is noted with the rows, so that nothing is lost.
+    `urgent` kinds are sent at once; `told` is called with every new state.
     """
 
     def __init__(
@@ -110,6 +105,8 @@ class Replicator:
         self._poll_at = 0.0
         self._signed_at = float("-inf")
         self.state = State()
+        # Whether this device's id is in use elsewhere too.
+        self.copied = False
 
     @property
     def pending(self) -> bool:
@@ -120,7 +117,7 @@ class Replicator:
         """Something is to be sent: soon."""
         clock = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
-            self._urgent_at = clock + self._timing.urgent_seconds
+            self._urgent_at = clock + self._timing.critical_seconds
             self._stirred.set()
         elif not urgent and self._change_at is None:
             self._change_at = clock + self._timing.change_seconds
@@ -139,7 +136,7 @@ class Replicator:
             try:
                 await self._until_done()
             except SyncError as error:
-                self._tell(phase="stopped", error=_shown(error), next_try=None)
+                self._stop(error)
                 # The cause may go where nothing tells this device: a clock, a plan, a login.
                 is_tls = error.code == "tls"
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
@@ -160,7 +157,7 @@ class Replicator:
                 self._asked.set()
             raise
         except SyncError as error:
-            self._tell(phase="stopped", error=_shown(error), next_try=None)
+            self._stop(error)
             raise
         self._asked.set()
         return tally
@@ -193,7 +190,7 @@ class Replicator:
                 self._poll_at = clock + self._timing.poll_seconds
             before = self.state.phase
             self._tell(phase="working")
-            sign |= clock - self._signed_at > self._timing.sign_seconds
+            sign |= clock - self._signed_at > _SIGN_SECONDS
             try:
                 recent = self._timing.poll_seconds / 2
                 poll = await self._replica.shared_poll(recent) if shared else None
@@ -207,15 +204,13 @@ class Replicator:
             return tally
 
     def _succeeded(self, tally: Tally) -> None:
-        state = self.state
+        self.copied, state = tally.copied, self.state
         counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
         self._tell(
             phase="idle",
-            error=None,
-            next_try=None,
+            **_NO_ERROR,
             last_success=self._now(),
             notes=tuple(tally.notes) or state.notes,
-            copied=tally.copied,
             away=state.away if tally.away is None else tally.away,
             **counts,
         )
@@ -226,7 +221,10 @@ class Replicator:
         return planned if planned > 0 else max(0.0, due)
 
     def _wait(self, error: TryLater, seconds: float) -> None:
-        self._tell(phase="waiting", error=_shown(error), next_try=self._now() + seconds)
+        self._tell(phase="waiting", **_shown(error), next_try=self._now() + seconds)
+
+    def _stop(self, error: SyncError) -> None:
+        self._tell(phase="stopped", **_shown(error), next_try=None)
 
     async def _pause(self, seconds: float | None) -> None:
         await _wait_for(self._asked, seconds)
@@ -248,5 +246,5 @@ async def _wait_for(event: asyncio.Event, seconds: float | None) -> None:
         return
 
 
-def _shown(error: SyncError) -> tuple[str, str, str]:
-    return error.code, error.message, error.hint or ""
+def _shown(error: SyncError) -> dict[str, str]:
+    return {"error": error.code, "message": error.message, "hint": error.hint}

@@ -89,10 +89,7 @@ def digest(data: str | None, clocks: str) -> str:
 def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
     """The version that holds the younger of each cell of two versions of one row.
 
-    Args:
-        ours: a version of the row.
-        theirs: another, with the same kind and id.
-        sets: the fields whose lists are sets, which join element by element.
+    The lists in the fields `sets` join element by element.
     """
     if ours == theirs:
         return ours
@@ -111,14 +108,9 @@ def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
 def changed(
     row: Row | None, key: tuple[str, str], data: Fields, stamp: Stamp, sets: frozenset[str]
 ) -> Row:
-    """The version of a row that says `data`, its changed cells at `stamp`.
+    """The version of a row that says `data` and no more, its changed cells at `stamp`.
 
-    Args:
-        row: the version that is replaced; None: there was none.
-        key: kind and id.
-        data: everything that the row says from now on.
-        stamp: younger than every stamp of the row.
-        sets: as for `merge`.
+    `row` is the version that is replaced, if there was one; the stamp is younger than all of it.
     """
     if row is None and data and not any(name in data for name in sets):
         # Every new memory comes this way.

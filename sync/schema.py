@@ -12,6 +12,14 @@ from .failures import Refused, SchemaMissing
 from .remote import Remote, Statement, whole
 
 VERSION: Final = 1
+# The memories of all agents, with the columns that EvoClaw gives them.
+MEMORIES: Final = """
+    SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
+        coalesce(data->>'importance', 0.5) AS importance,
+        CAST(data->>'created_at' AS INTEGER) AS created_at,
+        coalesce(data->>'access_count', 0) AS access_count
+    FROM rows WHERE kind = 'memory' AND json_valid(data)
+"""
 
 
 def _hot(section: str, aggregate: str) -> str:
@@ -84,14 +92,7 @@ _SCHEMA: Final = (
         retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
-    """
-    CREATE VIEW IF NOT EXISTS cold_memories AS
-    SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
-        coalesce(data->>'importance', 0.5) AS importance,
-        CAST(data->>'created_at' AS INTEGER) AS created_at,
-        coalesce(data->>'access_count', 0) AS access_count
-    FROM rows WHERE kind = 'memory' AND json_valid(data)
-    """,
+    f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
     f"""
     CREATE VIEW IF NOT EXISTS critical_state AS
     SELECT c.agent_id AS agent_id, json_object(

@@ -17,7 +17,7 @@ _HISTORY: Final = 1000
 _BEHIND_AT_MOST: Final = 1000
 
 
-class Told(msgspec.Struct, frozen=True):
+class Published(msgspec.Struct, frozen=True):
     """One event as it was told: numbered, timed, and of one agent (or of the daemon: "")."""
 
     id: int
@@ -35,12 +35,12 @@ class Bus:
 
     def __init__(self) -> None:
         self._next = 1
-        self._history: deque[Told] = deque(maxlen=_HISTORY)
-        self._listeners: set[asyncio.Queue[Told]] = set()
+        self._history: deque[Published] = deque(maxlen=_HISTORY)
+        self._listeners: set[asyncio.Queue[Published]] = set()
 
     def publish(self, agent: str, event: Event) -> None:
         """Tell everybody, at once and without waiting for anybody."""
-        told = Told(self._next, agent, event.type, time.time(), event.data)
+        told = Published(self._next, agent, event.type, time.time(), event.data)
         self._next += 1
         self._history.append(told)
         for queue in self._listeners:
@@ -49,14 +49,14 @@ class Bus:
             queue.put_nowait(told)
 
     @contextmanager
-    def listen(self, after: int | None) -> Iterator[asyncio.Queue[Told]]:
+    def listen(self, after: int | None) -> Iterator[asyncio.Queue[Published]]:
         """A queue of what is told from now on, and of the history behind number `after`.
 
         A number that was not given out yet is from before a restart: all that is known is newer.
         """
         if after is not None and after >= self._next:
             after = 0
-        queue: asyncio.Queue[Told] = asyncio.Queue(_BEHIND_AT_MOST)
+        queue: asyncio.Queue[Published] = asyncio.Queue(_BEHIND_AT_MOST)
         for told in self._history if after is not None else ():
             if told.id > (after or 0):
                 queue.put_nowait(told)

@@ -14,10 +14,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ..config.settings import Settings
 from ..errors import InvalidInput, ShuttingDown, TooLarge
 from ..memory.checks import check_agent, shown
+from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
 from . import json_body
-from .access import Gate, PeerCaller
 from .bus import Bus
 from .connections import ArrivedLate, Connection
 
@@ -30,7 +30,6 @@ class Services(Daemon, frozen=True, kw_only=True):
     """The daemon with what only its edge needs."""
 
     bus: Bus
-    gate: Gate
     stopping: asyncio.Event
 
 
@@ -39,9 +38,10 @@ class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request, its caller and the agent that it concerns.
+    """One request.
 
     Attributes:
+        peer: who asks.
         operation: what is asked.
         parts: the varying parts of the path.
         agent: whose memory it concerns; `agent_named` tells whether the call said so.
@@ -51,7 +51,7 @@ class Call(msgspec.Struct, frozen=True):
     request: web.BaseRequest
     operation: Operation
     parts: Mapping[str, str]
-    caller: PeerCaller
+    peer: Peer
     settings: Settings
     agent: str
     agent_named: bool

@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from ..config.settings import Socket
 from ..errors import InvalidInput, ThermoclineError, TooLarge, Unavailable
-from .access import NOBODY, peer_of
+from ..operations.access import NOBODY, peer_of
 from .turns import Turns
 
 # aiohttp takes None for "no log of each request", though its types do not say so.

@@ -18,7 +18,6 @@ from ..operations.operation import JSON, Operation, Stream
 from ..operations.scope import Scope
 from ..runtime.problems import unforeseen
 from ..store.transaction import acting
-from .access import PeerCaller
 from .calls import Call, NoParameters, Services, agent_of, body_of, query_of
 from .connections import Connection, error_response
 from .streaming import streamed
@@ -93,8 +92,7 @@ class Dispatcher:
         acting.set(peer.name)
         agent, named = agent_of(request, settings.agent_id)
         services.gate.require(peer, agent if operation.agent else "*", operation.role)
-        caller = PeerCaller(peer, services.gate)
-        call = Call(services, request, operation, parts, caller, settings, agent, named)
+        call = Call(services, request, operation, parts, peer, settings, agent, named)
         return await _run(call)
 
     def _find(self, method: str, raw_path: str) -> tuple[Operation, Mapping[str, str]]:
@@ -134,7 +132,7 @@ async def _run(call: Call) -> web.StreamResponse:
         if other.partition(";")[0] in accepted:
             run, kind = in_other, other
     reads = operation.role == "read"
-    scope = Scope(call.services, call.caller, call.agent, reads, time.time(), call.settings)
+    scope = Scope(call.services, call.peer, call.agent, reads, time.time(), call.settings)
     value = await run(scope, **given)
     if isinstance(value, Stream):
         return await streamed(call, scope, kind, value)

@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..memory.checks import shown
 from ..operations.operation import operation
 from ..shapes.events import EventsQuery
-from .bus import Told
+from .bus import Published
 from .calls import Call
 from .streaming import ending
 
@@ -45,7 +45,7 @@ async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
     return response
 
 
-async def _next(queue: asyncio.Queue[Told], left: asyncio.Future[Any]) -> Told | None:
+async def _next(queue: asyncio.Queue[Published], left: asyncio.Future[Any]) -> Published | None:
     """The next event, or None when there was none for a while or one side is leaving."""
     getting = asyncio.ensure_future(queue.get())
     try:
@@ -56,17 +56,17 @@ async def _next(queue: asyncio.Queue[Told], left: asyncio.Future[Any]) -> Told |
         getting.cancel()
 
 
-def _wanted(told: Told, types: tuple[str, ...]) -> bool:
+def _wanted(told: Published, types: tuple[str, ...]) -> bool:
     return not types or any(told.type == kind or told.type.startswith(f"{kind}.") for kind in types)
 
 
-def _allowed(call: Call, told: Told) -> bool:
+def _allowed(call: Call, told: Published) -> bool:
     if call.agent_named and told.agent not in {"", call.agent}:
         return False
-    return not told.agent or call.caller.role(told.agent) is not None
+    return not told.agent or call.services.gate.role(call.peer, told.agent) is not None
 
 
-def _frame(told: Told) -> bytes:
+def _frame(told: Published) -> bytes:
     data = msgspec.json.encode({"agent": told.agent, "time": told.time, **told.data})
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (told.id, told.type.encode(), data)
 

@@ -141,17 +141,17 @@ def add_upkeep(parser: argparse.ArgumentParser) -> None:
 
 def run_upkeep(args: argparse.Namespace, client: Client) -> None:
     """Show the schedule."""
-    standing = client.upkeep()
+    status = client.upkeep()
     if args.json:
         show_answer(client.answered)
         return
     now = time.time()
-    if standing.schedules:
-        head = ("run", f"times ({standing.zone})", "last", "next", "")
-        show_rows([head, *(_row(schedule, now) for schedule in standing.schedules)])
+    if status.schedules:
+        head = ("run", f"times ({status.zone})", "last", "next", "")
+        show_rows([head, *(_row(schedule, now) for schedule in status.schedules)])
     else:
         print("nothing is scheduled: see upkeep.* in the configuration")
-    if running := standing.running:
+    if running := status.running:
         done = f", {running.step} done" if running.step else ""
         print(f"running: {running.mode}, started {ago(running.since, now)}{visible(done)}")
 

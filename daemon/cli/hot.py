@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from ..client import Client
-from .arguments import json_of, stdin_once, text_of
+from .arguments import json_of, say, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
 from .terminal import show_answer, show_json, size, visible
 
@@ -42,7 +42,9 @@ def run_hot(args: argparse.Namespace, client: Client) -> None:
     database = database_of(args)
     client.timeout = patience(database)
     if args.update:
-        client.hot_update(key, value)
+        updated = client.hot_update(key, value)
+        for warning in updated.warnings or ():
+            say(visible(warning))
         _changed(client, f"updated {key}", database, as_json=args.json)
     elif args.remove:
         client.hot_remove(*args.remove)

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any, Final
 
-from ..client import Client
+from ..client import ApiError, Client
 from .arguments import text_in
 from .terminal import show_json, show_rows, visible
 
@@ -24,10 +24,14 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 
 def run_validate(args: argparse.Namespace, client: Client) -> int:
     """Check the note; returns the number of warnings."""
-    body: dict[str, Any] = {}
-    if args.file is not None:
-        body = {"text": text_in(args.file), "file": args.file}
-    found = client.validate(**body)
+    try:
+        body = {} if args.file is None else {"text": text_in(args.file), "file": args.file}
+        found = client.validate(**body)
+    except (FileNotFoundError, ApiError) as error:
+        if not args.json or getattr(error, "field", "file") != "file":
+            raise
+        show_json(_missing(args.file))
+        return 1
     if args.json:
         answer = json.loads(client.answered)
         show_json({name: value for name, value in answer.items() if name != "omissions"})
@@ -39,6 +43,17 @@ def run_validate(args: argparse.Namespace, client: Client) -> int:
         if found.message:
             print(f"{name}: {visible(found.message)}")
     return min(found.warnings_count or 0, _MOST_EXIT)
+
+
+def _missing(file: str | None) -> dict[str, Any]:
+    """EvoClaw's answer where there is no note."""
+    return {
+        "status": "warning",
+        "warnings_count": 1,
+        "warnings": [f"Daily notes file not found: {file or 'the note of today'}"],
+        "file": file,
+        "suggestions": ["name a file with --file, or write memory/YYYY-MM-DD.md"],
+    }
 
 
 def add_extract_metadata(parser: argparse.ArgumentParser) -> None:

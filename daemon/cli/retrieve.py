@@ -26,7 +26,7 @@ def add_retrieve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("words", nargs="?", metavar="QUERY", help="what to look for; - reads it from stdin")
     add("--query", metavar="TEXT", help="the query, in place of the first word")
-    limit = {"default": 5, "help": "maximum number of results (default 5)"}
+    limit = {"help": "maximum number of results (default: recall.limit, which is 5)"}
     add_options(parser, FILTERS, _ANSWER, limit=limit)
     add("--explain", action="store_true", help="show how each relevance came about")
     add("--no-reinforce", action="store_true", help="do not count this as a use")

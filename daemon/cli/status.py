@@ -19,10 +19,6 @@ _HEAD: Final = (
 )  # fmt: skip
 
 
-def add_status(_: argparse.ArgumentParser) -> None:
-    """It has no options of its own."""
-
-
 def run_status(args: argparse.Namespace, client: Client) -> None:
     """Show it on one page."""
     status = client.status()
@@ -123,10 +119,6 @@ def _upkeep(brief: shapes.upkeep.UpkeepBrief, now: float) -> str:
 
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
-
-
-def add_agents(_: argparse.ArgumentParser) -> None:
-    """It has no options of its own."""
 
 
 def run_agents(args: argparse.Namespace, client: Client) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..client import Client
+from ..client import ApiError, Client
+from .arguments import say
 from .terminal import number_of, show_answer, show_json, visible
 
 
@@ -21,14 +22,28 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 
 def run_tree(args: argparse.Namespace, client: Client) -> None:
     """Show it, or do what an option says."""
+    try:
+        _run(args, client)
+    except ApiError as error:
+        # EvoClaw answers so where it refuses a path, and ends with success.
+        path, done = (args.add[0], "added") if args.add else (args.remove, "removed")
+        if path is None or error.field != "path":
+            raise
+        say(visible(error.message))
+        if args.json:
+            show_json({"path": path, done: False})
+        else:
+            print(visible(f"not {done}: {path}"))
+
+
+def _run(args: argparse.Namespace, client: Client) -> None:
     if args.add is not None:
         added = client.tree_add(*args.add)
         told = f"{'added' if added.made else 'already there:'} {added.path}"
         _show(client, told, args, only=("path", "added"))
     elif args.remove is not None:
         removed = client.tree_remove(args.remove)
-        told = f"{'removed' if removed.removed else 'not there:'} {removed.path}"
-        _show(client, told, args)
+        _show(client, f"removed {removed.path}", args)
     elif args.prune:
         pruned = client.tree_prune()
         _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)

@@ -62,5 +62,5 @@ _MODULES: Final = {
 
 
 def module_of(verb: str) -> str:
-    """The module of a verb, relative to this package; it holds `add_VERB` and `run_VERB`."""
+    """The module with a verb's `run_VERB` and, if it has options, `add_VERB`."""
     return "." + _MODULES.get(verb, verb.replace("-", "_"))

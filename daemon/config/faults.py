@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words that lead to the place to mend."""
+"""What is wrong with a configuration, in words that name the place and what is expected."""
 
 from __future__ import annotations
 
@@ -36,28 +36,25 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Pairs(tuple[tuple[str, "Json"], ...]):
-    """A JSON object as it was written: its pairs in order, doubled keys included."""
+    """A JSON object as it was written: its pairs in order, duplicate keys included."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    """`text` with everything that could steer a terminal or break the line escaped."""
+    """`text` with everything that could control a terminal or break the line escaped."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def dotted(path: KeyPath) -> str:
-    """The path as `--set` takes it; a name with a dot or a blank in it stands in quotes."""
+    """The path as `--set` takes it; a name with a dot or a blank in it is quoted."""
     return ".".join(
         name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in path
     )
 
 
 def found(value: Json) -> str:
-    """A value as a message shows it: short, and with its type where that is not plain.
-
-    What in a URL may be a secret is left out.
-    """
+    """A value as a message shows it: short, with its type where that is not plain, no secrets."""
     match value:
         case str():
             return f"{_cut(json.dumps(_harmless(value), ensure_ascii=False))} (text)"

@@ -1,4 +1,4 @@
-"""The kinds of values in the configuration, each with what it may be and how a fault names it."""
+"""The types of single values: what each may be, and how a fault describes it."""
 
 from __future__ import annotations
 
@@ -11,106 +11,83 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 Role: TypeAlias = Literal["read", "write", "admin"]
 Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
+Purpose: TypeAlias = Literal["distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"]
 
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Weight: TypeAlias = Annotated[float, Meta(ge=0, le=100)]
-Days: TypeAlias = Annotated[float, Meta(ge=0, le=36_500)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=10_000)]
-Quota: TypeAlias = Annotated[int, Meta(ge=0, le=10_000)]
 Timeout: TypeAlias = Annotated[float, Meta(ge=0.1, le=3_600)]
 
-# A path ends before control characters and lone surrogates: neither can be shown or opened.
+
+def _text(pattern: str, description: str) -> Meta:
+    return Meta(pattern=pattern, description=description)
+
+
+# Control characters and lone surrogates can be neither shown nor opened.
+_SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
+_SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
+# No user, no query: a secret has no place in a configuration.
+_ADDRESS = r"[^\x00-\x20@?#\x7f]{1,2000}"
+_CRON = r"[0-9A-Za-z*,/#-]{1,128}"
+
 FilePath: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?:~(?=/|\Z)|/)[^\x00-\x1f\x7f\ud800-\udfff]*\Z",
-        description="an absolute path, or one that begins with ~/",
-    ),
+    str, _text(rf"^(?:~(?=/|\Z)|/){_SHOWN}*\Z", "an absolute path, or one that begins with ~/")
 ]
 AgentId: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]{1,64}\Z",
-        description="an agent id: 1 to 64 letters, digits, _ or -",
-    ),
+    str, _text(r"^[A-Za-z0-9_-]{1,64}\Z", "an agent id: 1 to 64 letters, digits, _ or -")
 ]
 AgentChoice: TypeAlias = Annotated[
-    str,
-    Meta(pattern=r"^(?:[A-Za-z0-9_-]{1,64}|\*)\Z", description='an agent id, or "*" for all'),
+    str, _text(r"^(?:[A-Za-z0-9_-]{1,64}|\*)\Z", 'an agent id, or "*" for all')
+]
+AgentChoices: TypeAlias = Annotated[
+    tuple[AgentChoice, ...], Meta(min_length=1, description='a list of agent ids, or ["*"]')
 ]
 AccountName: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[^\x00-\x20:\x7f\ud800-\udfff]{1,256}\Z",
-        description="a name or a numeric id",
-    ),
+    str, _text(r"^[^\x00-\x20:\x7f\ud800-\udfff]{1,256}\Z", "a name or a numeric id")
 ]
-FileMode: TypeAlias = Annotated[
-    str, Meta(pattern=r"^0?[0-7]{3}\Z", description='an octal file mode such as "0660"')
+FileMode: TypeAlias = Annotated[str, _text(r"^0?[0-7]{3}\Z", 'an octal file mode such as "0660"')]
+ShortText: TypeAlias = Annotated[str, _text(rf"^{_SHOWN}{{1,64}}\Z", "1 to 64 characters")]
+CategoryPath: TypeAlias = Annotated[
+    str, _text(rf"^{_SEGMENT}(?:/{_SEGMENT}){{0,15}}\Z", "a category such as projects/boat")
+]
+Cron: TypeAlias = Annotated[
+    str,
+    _text(
+        rf"^\s*(?:{_CRON}\s+){{4}}{_CRON}\s*\Z",
+        "a cron expression of five fields: minute hour day month weekday",
+    ),
 ]
 
 RemoteUrl: TypeAlias = Annotated[
     str,
-    Meta(
-        # No user, no query: a secret has no place in a configuration.
-        pattern=r"^(?:(?:libsql|https?)://[^\x00-\x20@?#\x7f]{1,2000}"
-        r"|file:/[^\x00-\x1f\x7f]{1,4000})\Z",
-        description="libsql://…, https://… or file:/… (no token in it; {agent} stands for the"
-        " agent's id)",
+    _text(
+        rf"^(?:(?:libsql|https?)://{_ADDRESS}|file:/[^\x00-\x1f\x7f]{{1,4000}})\Z",
+        "libsql://…, https://… or file:/… (no token in it; {agent} stands for the agent's id)",
     ),
 ]
-DeviceName: TypeAlias = Annotated[
-    str,
-    Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,64}\Z", description="1 to 64 characters"),
+BaseUrl: TypeAlias = Annotated[
+    str, _text(rf"^https?://{_ADDRESS}\Z", "http://… or https://… without a key in it")
 ]
+HostName: TypeAlias = Annotated[
+    str,
+    _text(
+        r"^[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?\Z|^\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?\Z",
+        "a host, with :port to allow that port alone",
+    ),
+]
+HostNames: TypeAlias = Annotated[tuple[HostName, ...], Meta(description="a list of hosts")]
 
 ModelName: TypeAlias = Annotated[
     str,
-    Meta(
-        pattern=r"^[^\x00-\x20\x7f\ud800-\udfff]{1,200}\Z",
-        description='a model as litellm names it, such as "openai/gpt-4o-mini"',
+    _text(
+        r"^[^\x00-\x20\x7f\ud800-\udfff]{1,200}\Z",
+        'a model as litellm names it, such as "openai/gpt-4o-mini"',
     ),
 ]
 ModelNames: TypeAlias = Annotated[
     tuple[ModelName, ...],
     Meta(description='a list of models as litellm names them, such as ["openai/gpt-4o-mini"]'),
 ]
-Purpose: TypeAlias = Literal["distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"]
 Provider: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9_.-]{1,64}\Z", description="a provider as litellm names it")
-]
-BaseUrl: TypeAlias = Annotated[
-    str,
-    Meta(
-        # No user, no query: a secret has no place in a configuration.
-        pattern=r"^https?://[^\x00-\x20@?#\x7f]{1,2000}\Z",
-        description="http://… or https://… without a key in it",
-    ),
-]
-HostName: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?\Z|^\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?\Z",
-        description="a host, with :port to allow that port alone",
-    ),
-]
-HostNames: TypeAlias = Annotated[tuple[HostName, ...], Meta(description="a list of hosts")]
-
-Cron: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^\s*(?:[0-9A-Za-z*,/#-]{1,128}\s+){4}[0-9A-Za-z*,/#-]{1,128}\s*\Z",
-        description="a cron expression of five fields: minute hour day month weekday",
-    ),
-]
-HeadingWord: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]{1,64}\Z", description="1 to 64 characters")
-]
-CategoryPath: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
-        r"(?:/[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}){0,15}\Z",
-        description="a category such as projects/boat",
-    ),
+    str, _text(r"^[a-z0-9_.-]{1,64}\Z", "a provider as litellm names it")
 ]

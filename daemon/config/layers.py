@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,7 @@ from .faults import Fault, Pairs, dotted, found
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .kinds import Json
+    from .kinds import Json, KeyPath
 
 SYSTEM_FILE: Final = Path("/etc/thermocline/config.json")
 DEFAULT: Final = "default"
@@ -33,7 +32,7 @@ class Layer(msgspec.Struct, frozen=True):
     """One source of settings, parsed but not yet checked.
 
     Attributes:
-        name: its file, or `default` or `--set`.
+        name: its file, or `--set`.
         document: an object as `Pairs`.
     """
 
@@ -41,28 +40,24 @@ class Layer(msgspec.Struct, frozen=True):
     document: Json
 
 
-def default_layer() -> Layer:
-    """The lowest layer, installed with the package: every key with its default."""
-    text = resources.files(__package__).joinpath(_NAME).read_text("utf-8")
-    return Layer(DEFAULT, parse(text))
-
-
 def layer_files(
     env: Mapping[str, str], config_file: Path | None = None, system_file: Path = SYSTEM_FILE
 ) -> tuple[Path, ...]:
     """Every file that is a layer if it exists, lowest first, `config_file` last.
 
-    `$CONFIGURATION_DIRECTORY` stands in for the folder of `system_file`; of several folders in
-    it the first counts. A relative `$XDG_CONFIG_HOME` is ignored, as its specification asks.
+    `$CONFIGURATION_DIRECTORY` replaces the folder of `system_file`; of several folders in it the
+    first counts. A relative `$XDG_CONFIG_HOME` is ignored, as its specification asks. A service
+    with a `$STATE_DIRECTORY` may write there, and nowhere else: its file is above the user's.
     """
-    folders = env.get("CONFIGURATION_DIRECTORY", "").split(":")
-    files = [Path(folders[0], _NAME) if folders[0] else system_file]
-    home = env.get("HOME", "")
-    user = env.get("XDG_CONFIG_HOME", "")
+    folder = env.get("CONFIGURATION_DIRECTORY", "").partition(":")[0]
+    files = [Path(folder, _NAME) if folder else system_file]
+    home, user = env.get("HOME", ""), env.get("XDG_CONFIG_HOME", "")
     if not user.startswith("/"):
         user = f"{home}/.config" if home.startswith("/") else ""
     if user:
         files.append(Path(user, "thermocline", _NAME))
+    if state := env.get("STATE_DIRECTORY", "").partition(":")[0]:
+        files.append(Path(state, _NAME))
     if config_file is not None:
         files.append(config_file)
     return tuple(file.absolute() for file in files)
@@ -71,12 +66,11 @@ def layer_files(
 def read(file: Path, *, required: bool) -> Layer | Fault | None:
     """The layer in `file`, what is wrong with the file, or None if it is not there.
 
-    Never waits: of a pipe or a device it says that it is not a regular file.
+    Never waits: a pipe or a device is a fault.
     """
     name = str(file)
     try:
-        text = _text(file)
-        document = parse(text)
+        document = parse(_text(file))
     except (FileNotFoundError, NotADirectoryError):
         return Fault(name, "", "does not exist") if required else None
     except OSError as error:
@@ -91,21 +85,26 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
 def assignment(text: str) -> Layer | Fault:
     """The layer that one `--set key.path=value` stands for.
 
-    The value is JSON if it parses as JSON, else it is text as it is. A name with a dot in it
-    is put in double quotes, as a JSON string: `access.users."jane.doe"=read`.
+    A name with a dot in it is put in double quotes, as a JSON string:
+    `access.users."jane.doe"=read`.
     """
-    path, rest = _split(text)
+    path, rest = split(text)
     if not path or rest is None:
         return Fault(SET, "", f"expected key.path=value, got {found(text)}")
     if any(name.startswith("_") for name in path):
         return Fault(SET, dotted(path), "a name with a leading underscore is a comment")
-    try:
-        document = parse(rest)
-    except ValueError:
-        document = rest
+    document = value_of(rest)
     for name in reversed(path):
         document = Pairs([(name, document)])
     return Layer(SET, document)
+
+
+def value_of(text: str) -> Json:
+    """JSON if it parses as JSON, else the text itself."""
+    try:
+        return parse(text)
+    except ValueError:
+        return text
 
 
 def parse(text: str) -> Json:
@@ -123,6 +122,21 @@ def parse(text: str) -> Json:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {what}") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
+
+
+def split(text: str) -> tuple[KeyPath, str | None]:
+    """A dotted key's names, and the text behind the first `=` that ends it; () if it is none."""
+    path: list[str] = []
+    at = 0
+    while part := _KEY.match(text, at):
+        try:
+            path.append(json.loads(part[1]) if part[1].startswith('"') else part[1].strip())
+        except json.JSONDecodeError:
+            break
+        at = part.end()
+        if part[2] != ".":
+            return tuple(path), text[at:] if part[2] == "=" else None
+    return (), None
 
 
 def _text(file: Path) -> str:
@@ -145,18 +159,3 @@ def _text(file: Path) -> str:
 def _integer(digits: str) -> float:
     """An integer; one that no setting could hold as a float, for Python caps the digits."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
-
-
-def _split(text: str) -> tuple[tuple[str, ...], str | None]:
-    """The key's names, and what stands behind the first `=` that ends one."""
-    path: list[str] = []
-    at = 0
-    while part := _KEY.match(text, at):
-        try:
-            path.append(json.loads(part[1]) if part[1].startswith('"') else part[1].strip())
-        except json.JSONDecodeError:
-            break
-        at = part.end()
-        if part[2] != ".":
-            return tuple(path), text[at:] if part[2] == "=" else None
-    return (), None

@@ -1,4 +1,4 @@
-"""The configuration as it is in force, read again when a file changes or SIGHUP asks for it."""
+"""The configuration in force: read again when a file changes, when SIGHUP asks, when it is set."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ import contextlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
 
 from ..errors import ConfigInvalid
 from ..runtime.log import set_level
 from ..runtime.problems import Problems
-from . import Loaded, Settings, changed, layer_files, load, running
+from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
+from .editing import edit, keys, user_file
+from .faults import dotted
+from .kinds import Json, KeyPath
+from .layers import layer_files
+from .loading import Loaded, load
+from .settings import AT_START, Settings, at_start, leaves
 
+# Keys in force at once, and keys that need a restart.
+Changes: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 _log = logging.getLogger(__name__)
 
 
@@ -32,10 +43,17 @@ class LiveSettings:
         sets: tuple[str, ...],
     ) -> None:
         self.settings: Settings = loaded.settings
+        # The last valid configuration; what needs a restart may differ in `settings`.
+        self._loaded = loaded
         self._env = env
         self._config_file = config_file
         self._sets = sets
         self._seen = self._stamps()
+        self._editing = asyncio.Lock()
+
+    def current(self) -> Settings:
+        """The settings in force, for those who take a function."""
+        return self.settings
 
     async def run(self, asked: asyncio.Event, problems: Problems) -> None:
         """Reload when asked, and when a file has changed, until cancelled."""
@@ -57,18 +75,38 @@ class LiveSettings:
                 "config_invalid",
                 "/configuration",
                 f"the changed configuration has faults and was not taken over: {error.message}",
-                "mend the file; the values from before are in force",
+                "fix the file; the previous values stay in force",
             )
             return
+        self._take_over(loaded, problems)
+
+    def page(self) -> ConfigPage:
+        """Every key of the last valid configuration, with its help and bounds. Blocking."""
+        writes = user_file(self._env, self._config_file)
+        files = [str(file) for file in self._loaded.files]
+        return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
+
+    async def edit(self, wish: ConfigChange, problems: Problems) -> ConfigChanged:
+        """Change the user's layer, durably, and take it over at once.
+
+        Raises:
+            ConfigInvalid: anything has a fault; nothing was written.
+            OSError: the disk refused; nothing was written.
+        """
+        async with self._editing:
+            file, loaded = await asyncio.to_thread(
+                edit, wish, self._env, self._config_file, self._sets
+            )
+            self._seen = self._stamps()
+            applied, needs_restart = self._take_over(loaded, problems)
+            return ConfigChanged(str(file), applied, needs_restart)
+
+    def _take_over(self, loaded: Loaded, problems: Problems) -> Changes:
         problems.clear("config_invalid", "/configuration")
-        change = changed(self.settings, loaded.settings)
+        self._loaded = loaded
+        applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
         set_level(self.settings.log.level)
-        self._tell(change.applied, change.needs_restart, problems)
-
-    def _tell(
-        self, applied: tuple[str, ...], needs_restart: tuple[str, ...], problems: Problems
-    ) -> None:
         if applied:
             _log.info("took over: %s", ", ".join(applied), extra={"action": "config_reloaded"})
         if needs_restart:
@@ -81,9 +119,44 @@ class LiveSettings:
             )
         else:
             problems.clear("restart_needed", "/configuration")
+        return applied, needs_restart
 
     def _stamps(self) -> dict[Path, tuple[int, int, int] | None]:
         return {file: _stamp(file) for file in layer_files(self._env, self._config_file)}
+
+
+def changed(old: Settings, new: Settings) -> Changes:
+    """The dotted keys that differ, in the order of `new`, removed keys last."""
+    before, after = _values(old), _values(new)
+    paths = [
+        path
+        for path in {**after, **before}
+        # None is a value: a key that one of them lacks differs from one that is null.
+        if (path in before, before.get(path)) != (path in after, after.get(path))
+    ]
+    return (
+        tuple(dotted(path) for path in paths if not at_start(path)),
+        tuple(dotted(path) for path in paths if at_start(path)),
+    )
+
+
+def running(old: Settings, new: Settings) -> Settings:
+    """What holds from now on: `new`, except that what needs a restart is as in `old`.
+
+    Compare the next reload with the result, and what waits for a restart is named again.
+    """
+    kept = {}
+    for name, names in AT_START.items():
+        section = getattr(old, name)
+        if names is not None:
+            values = {key: getattr(section, key) for key in names}
+            section = msgspec.structs.replace(getattr(new, name), **values)
+        kept[name] = section
+    return msgspec.structs.replace(new, **kept)
+
+
+def _values(settings: Settings) -> dict[KeyPath, Json]:
+    return {path: value for path, value in leaves(settings) if value != {}}
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -1,19 +1,20 @@
-"""From the layers to the settings: merge, check what spans keys, and remember origins."""
+"""From the layers to the settings: merge, check what involves several keys, and keep origins."""
 
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+from cronsim import CronSim, CronSimError
 
 from ..errors import ConfigInvalid
-from .cron import cron_fault
+from .checking import check
 from .faults import Fault, dotted, found
-from .layers import DEFAULT, SET, SYSTEM_FILE, Layer, assignment, default_layer, layer_files, read
+from .layers import DEFAULT, SET, SYSTEM_FILE, Layer, assignment, layer_files, read
 from .settings import Settings, leaves
-from .walk import check, typed_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from .kinds import Json
 
     Values = dict[str, Json]
+    # Keys, the first of which that is not a default is named, and what is wrong with them.
+    Finding = tuple[tuple[str, ...], str]
 
-_MAX_SOCKET_PATH = 107
+_MAX_SOCKET_PATH: Final = 107
+_ANY_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -30,7 +34,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
     Attributes:
         origins: for each dotted key the file that gave it, `default` or `--set`.
-        files: the files that were read, lowest layer first; the defaults are not among them.
+        files: the files that were read, lowest layer first.
     """
 
     settings: Settings
@@ -43,36 +47,49 @@ def load(
     config_file: Path | None = None,
     sets: Sequence[str] = (),
     system_file: Path = SYSTEM_FILE,
+    *,
+    instead: Layer | None = None,
 ) -> Loaded:
-    """Read all layers, lowest first: defaults, system, user, `config_file`, `sets`.
+    """Read all layers, lowest first: `layer_files`, then `sets`, over the defaults.
 
     A later layer wins key by key. Paths that begin with `~` are made absolute with `$HOME`.
 
     Args:
         env: the environment.
-        config_file: must exist; the system's and the user's file need not.
+        config_file: must exist; the other files need not.
         sets: `key.path=value` each, the last the strongest.
-        system_file: stands in for `/etc/thermocline/config.json`.
+        system_file: replaces `/etc/thermocline/config.json`.
+        instead: replaces the file that it is named after.
 
     Raises:
-        ConfigInvalid: anything is at fault; the message lists every fault, a line each.
+        ConfigInvalid: anything has a fault; the message lists every fault, a line each.
     """
-    layers, faults = _layers(env, config_file, sets, system_file)
-    tree = typed_tree()
-    values: Values = {}
-    origins: dict[str, str] = {}
+    files = layer_files(env, config_file, system_file)
+    required = files[-1] if config_file is not None else None
+    sources = [
+        instead if instead and instead.name == str(file) else read(file, required=file == required)
+        for file in files
+    ]
+    sources += map(assignment, sets)
+    faults = [source for source in sources if isinstance(source, Fault)]
+    layers = [source for source in sources if isinstance(source, Layer)]
+    values: Values = {
+        name: msgspec.to_builtins(value)
+        for name, value in msgspec.structs.asdict(Settings()).items()
+    }
+    origins = {dotted(path): DEFAULT for path, _ in leaves(values)}
     for layer in layers:
-        valid, wrong = check(tree, layer.document, layer.name)
+        valid, wrong = check(layer.document, layer.name)
         faults += wrong
-        merge(values, valid)
+        _merge(values, valid)
         origins.update((dotted(path), layer.name) for path, _ in leaves(valid))
     faults += _settle(values, origins, env.get("HOME", ""), {fault.key for fault in faults})
     if faults:
         raise ConfigInvalid("\n".join(map(str, faults)))
     settings = msgspec.convert(values, Settings)
     present = [dotted(path) for path, _ in leaves(settings)]
-    files = tuple(Path(layer.name) for layer in layers if layer.name not in {DEFAULT, SET})
-    return Loaded(settings, {key: origins[key] for key in present}, files)
+    read_files = tuple(Path(layer.name) for layer in layers if layer.name != SET)
+    return Loaded(settings, {key: origins[key] for key in present}, read_files)
 
 
 def describe(loaded: Loaded) -> list[tuple[str, Json, str]]:
@@ -88,35 +105,20 @@ def document(loaded: Loaded) -> dict[str, Json]:
     return {"values": msgspec.to_builtins(loaded.settings), "origins": loaded.origins}
 
 
-def merge(lower: Values, upper: Values) -> None:
+def _merge(lower: Values, upper: Values) -> None:
     """Lay `upper` over `lower`, in place; only dicts are merged, all else is replaced."""
     for name, value in upper.items():
         below = lower.get(name)
         if isinstance(below, dict) and isinstance(value, dict):
-            merge(below, value)
+            _merge(below, value)
         else:
             lower[name] = value
-
-
-def _layers(
-    env: Mapping[str, str], config_file: Path | None, sets: Sequence[str], system_file: Path
-) -> tuple[list[Layer], list[Fault]]:
-    """All layers that can be read, and the faults of those that cannot."""
-    files = layer_files(env, config_file, system_file)
-    required = files[-1] if config_file is not None else None
-    sources = [
-        default_layer(),
-        *(read(file, required=file == required) for file in files),
-        *map(assignment, sets),
-    ]
-    layers = [source for source in sources if isinstance(source, Layer)]
-    return layers, [source for source in sources if isinstance(source, Fault)]
 
 
 def _settle(
     values: Values, origins: Mapping[str, str], home: str, known: set[str]
 ) -> Iterator[Fault]:
-    """Make paths absolute, in place, and find what is wrong only between keys.
+    """Make paths absolute, in place, and find what no single type can say.
 
     A fault is held back while one of its keys is itself at fault (`known`): the value that
     it would speak of is not the one that was meant.
@@ -127,7 +129,7 @@ def _settle(
             yield Fault(origins[blamed], blamed, text)
 
 
-def _paths(values: Values, home: str) -> Iterator[tuple[tuple[str, ...], str]]:
+def _paths(values: Values, home: str) -> Iterator[Finding]:
     """Expand each path and find those that cannot be used.
 
     Agents may share a workspace, as EvoClaw's do: each has files of its own name there.
@@ -147,15 +149,25 @@ def _paths(values: Values, home: str) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("socket.path",), why
 
 
-def _crons(values: Values) -> Iterator[tuple[tuple[str, ...], str]]:
+def _crons(values: Values) -> Iterator[Finding]:
     """The cron expressions that name no time."""
     for name, text in values["upkeep"].items():
-        if isinstance(text, str) and (fault := cron_fault(text)):
+        if isinstance(text, str) and (fault := _cron_fault(text)):
             yield (f"upkeep.{name}",), f"{fault}, got {found(text)}"
 
 
-def _contradictions(values: Values) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What two or more valid values are together that none of them is alone."""
+def _cron_fault(expression: str) -> str | None:
+    try:
+        next(CronSim(expression, _ANY_DAY))
+    except CronSimError as error:
+        return f"is not a cron expression ({str(error).lower()})"
+    except StopIteration:
+        return "names a time that never comes"
+    return None
+
+
+def _contradictions(values: Values) -> Iterator[Finding]:
+    """Values that are valid alone, but not together."""
     weights = values["recall"]["weights"]
     if not any(weights.values()):
         yield tuple(f"recall.weights.{name}" for name in weights), "all weights are 0; raise one"

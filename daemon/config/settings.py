@@ -1,8 +1,8 @@
-"""The typed tree of the configuration: every key, its type and its range.
+"""The typed tree of the configuration: every key with its type, bounds and default.
 
-The defaults live in `config.json` alone, the lowest layer, together with a line on each key
-that says what it does; a test holds the two to the same keys. What stands here is what a
-value may be. Times are seconds and sizes bytes unless the name says otherwise.
+The daemon's parts take these structs themselves: nothing is copied. Those of the domain are defined
+there. `config.json` has the same defaults, with a line of help for each key; a test compares the
+two. Times are seconds and sizes bytes unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from ..memory.hot.state import HotLimits
+from ..memory.scoring import Scoring
+from ..memory.tree_nodes import TreeLimits
+from ..memory.warm import WarmLimits
+from ..shapes.recall import Preset
 from .kinds import (
     AccountName,
-    AgentChoice,
+    AgentChoices,
     AgentId,
     BaseUrl,
     CategoryPath,
     Count,
     Cron,
-    Days,
-    DeviceName,
     FileMode,
     FilePath,
-    HeadingWord,
     HostNames,
     Json,
     KeyPath,
@@ -32,139 +34,120 @@ from .kinds import (
     ModelNames,
     Provider,
     Purpose,
-    Quota,
     RemoteUrl,
     Role,
     Schedule,
     Share,
+    ShortText,
     Timeout,
     Weight,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 EVERY_AGENT: Final = "*"
-
-
-class Hot(msgspec.Struct, frozen=True, kw_only=True):
-    """The caps of the hot state."""
-
-    max_bytes: Annotated[int, Meta(ge=512, le=1_048_576)]
-    max_lessons: Quota
-    max_events: Quota
-    max_tasks: Quota
-
-
-class Warm(msgspec.Struct, frozen=True, kw_only=True):
-    """The cap of the warm memories, and when one leaves them for the archive."""
-
-    max_kb: Annotated[int, Meta(ge=1, le=102_400)]
-    retention_days: Days
-    eviction_threshold: Annotated[float, Meta(ge=0, le=10)]
+# Bound, opened or sized once, at the start. All other keys are looked up whenever they count.
+AT_START: Final = {
+    "agent_id": None,
+    "agents": None,
+    "socket": ("path", "mode", "group", "max_connections", "max_body_bytes"),
+    "store": ("readers_per_agent", "cache_kb"),
+    "sync": ("device_name",),
+}
+# Whoever changes these could have the daemon read or write any file of its user, send keys and
+# memories to another server, or let others in. Left to root and the daemon's own user.
+OWNERS: Final = {
+    "access": None,
+    "agents": None,
+    "socket": None,
+    "sync": ("url", "token_file"),
+    "llm": ("api_base", "api_bases", "key_file", "endpoint_hosts"),
+}
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):
     """The archive, and where its replica is."""
 
-    backend: Literal["turso", "file", "none"]
-    retention_years: Annotated[float, Meta(ge=0, le=1_000)]
+    backend: Literal["turso", "file", "none"] = "turso"
+    retention_years: Annotated[float, Meta(ge=0, le=1_000)] = 10.0
 
 
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
-    """The replica: its place, and when it is told and asked."""
+    """The replica: its place, and when changes are sent and received."""
 
-    url: RemoteUrl | None
-    token_file: FilePath | None
-    device_name: DeviceName | None
-    critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)]
-    change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)]
-    poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)]
-    workspace: bool
-    recall_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)]
-    shutdown_seconds: Annotated[float, Meta(ge=0, le=60)]
-    verify_days: Annotated[float, Meta(ge=0, le=3_650)]
-
-
-class Scoring(msgspec.Struct, frozen=True, kw_only=True):
-    """The constants of the score."""
-
-    half_life_days: Annotated[float, Meta(ge=0.001, le=36_500)]
-    reinforcement_boost: Annotated[float, Meta(ge=0, le=10)]
-
-
-class Tree(msgspec.Struct, frozen=True, kw_only=True):
-    """The caps of the category tree, and when an unused branch is pruned."""
-
-    max_nodes: Count
-    max_depth: Annotated[int, Meta(ge=1, le=16)]
-    max_size_bytes: Annotated[int, Meta(ge=256, le=1_048_576)]
-    max_children: Count
-    prune_idle_days: Days
+    url: RemoteUrl | None = None
+    token_file: FilePath | None = None
+    device_name: ShortText | None = None
+    critical_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
+    change_seconds: Annotated[float, Meta(ge=0.05, le=86_400)] = 30.0
+    poll_seconds: Annotated[float, Meta(ge=0.1, le=86_400)] = 30.0
+    workspace: bool = True
+    shutdown_seconds: Annotated[float, Meta(ge=0, le=60)] = 3.0
+    verify_days: Annotated[float, Meta(ge=0, le=3_650)] = 7.0
 
 
 class Distillation(msgspec.Struct, frozen=True, kw_only=True):
     """How texts are condensed."""
 
-    aggression: Share
-    max_distilled_bytes: Annotated[int, Meta(ge=16, le=65_536)]
-    mode: Literal["rule", "llm"]
+    aggression: Share = 0.7
+    max_distilled_bytes: Annotated[int, Meta(ge=16, le=65_536)] = 100
+    mode: Literal["rule", "llm"] = "rule"
 
 
-class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
-    """When what happens by itself is due."""
+class UpkeepTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """When each run of upkeep is due."""
 
-    quick: Cron | None
-    daily: Cron | None
-    monthly: Cron | None
-    merging: Cron | None
-    jitter_seconds: Annotated[float, Meta(ge=0, le=3_600)]
-
-    @property
-    def crons(self) -> dict[str, str | None]:
-        """The expressions, by the run that they are for."""
-        return {name: getattr(self, name) for name in ("quick", "daily", "monthly", "merging")}
+    quick: Cron | None = "0 */3 * * *"
+    daily: Cron | None = "0 0 * * *"
+    monthly: Cron | None = "0 0 1 * *"
+    merging: Cron | None = "0 3 * * *"
+    jitter_seconds: Annotated[float, Meta(ge=0, le=3_600)] = 120.0
 
 
 class Ingest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which daily notes are taken in, and how what they say is filed.
+    """Which daily notes are read, and the categories of what they say, by a word of a heading."""
 
-    Attributes:
-        categories: by a word that a heading has.
-    """
-
-    days: Annotated[int, Meta(ge=1, le=366)]
-    max_note_kb: Annotated[int, Meta(ge=1, le=65_536)]
-    categories: dict[HeadingWord, CategoryPath]
+    days: Annotated[int, Meta(ge=1, le=366)] = 2
+    max_note_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
+    categories: dict[ShortText, CategoryPath] = {}
 
 
 class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
     """EvoClaw's rhythm of three steps of upkeep; None: that of the run which they belong to."""
 
-    warm_eviction: Schedule | None
-    tree_prune: Schedule | None
-    tree_rebuild: Schedule | None
+    warm_eviction: Schedule | None = None
+    tree_prune: Schedule | None = None
+    tree_rebuild: Schedule | None = None
+
+
+class Merging(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether upkeep merges memories, and which of them a model may combine."""
+
+    enabled: bool = True
+    similarity: Annotated[float, Meta(ge=0.1, le=1)] = 0.55
+    max_cluster: Annotated[int, Meta(ge=2, le=50)] = 5
 
 
 class Socket(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the daemon listens, and how long and how much it bears from one caller.
+    """Where the daemon listens, and the limits of a connection.
 
     Attributes:
-        path: None for the place that the environment gives.
+        path: None: the place that the environment gives.
         mode: octal; `permissions` is the number.
-        group: the name or numeric id of the group that owns the socket, None for the daemon's.
+        group: the name or numeric id of the group that owns the socket; None: the daemon's.
     """
 
-    path: FilePath | None
-    mode: FileMode
-    group: AccountName | None
-    max_connections: Count
-    max_body_bytes: Annotated[int, Meta(ge=1_024, le=67_108_864)]
-    header_timeout_seconds: Timeout
-    body_timeout_seconds: Timeout
-    idle_timeout_seconds: Timeout
-    drain_seconds: Annotated[float, Meta(ge=0, le=60)]
+    path: FilePath | None = None
+    mode: FileMode = "0660"
+    group: AccountName | None = None
+    max_connections: Count = 256
+    max_body_bytes: Annotated[int, Meta(ge=1_024, le=67_108_864)] = 1_048_576
+    header_timeout_seconds: Timeout = 10.0
+    body_timeout_seconds: Timeout = 30.0
+    idle_timeout_seconds: Timeout = 75.0
+    drain_seconds: Annotated[float, Meta(ge=0, le=60)] = 4.0
 
     @property
     def permissions(self) -> int:
@@ -172,93 +155,109 @@ class Socket(msgspec.Struct, frozen=True, kw_only=True):
         return int(self.mode, 8)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one call may give or ask for."""
+class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that one call may send or ask for."""
 
-    max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)]
-    max_batch: Count
-    max_list: Count
-
-
-class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents are held open, when their files are written, and how much history is kept."""
-
-    idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)]
-    max_open_agents: Count
-    readers_per_agent: Annotated[int, Meta(ge=1, le=64)]
-    face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)]
-    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)]
-    cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)]
-    history_mb: Annotated[float, Meta(ge=0, le=100_000)]
+    max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
+    max_batch: Count = 500
+    max_list: Count = 500
 
 
-class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts in the ranking, relative to one another; at least one is above 0."""
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How agents are kept open, when their files are written, and how much history is kept."""
 
-    match: Weight
-    recency: Weight
-    importance: Weight
+    idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 300.0
+    max_open_agents: Count = 16
+    readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
+    face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
+    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
+    cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)] = 256
+    history_mb: Annotated[float, Meta(ge=0, le=100_000)] = 16.0
+
+    @property
+    def history_max_bytes(self) -> int:
+        """`history_mb` in bytes."""
+        return int(self.history_mb * (1 << 20))
 
 
-class Recall(msgspec.Struct, frozen=True, kw_only=True):
-    """How memories are found and ranked."""
+class Weights(msgspec.Struct, frozen=True):
+    """What each part of the relevance counts, relative to the others."""
 
-    weights: Weights
-    candidates: Count
-    common_word_share: Share
-    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)]
+    match: Weight = 0.6
+    recency: Weight = 0.2
+    importance: Weight = 0.2
+
+
+class Tuning(msgspec.Struct, frozen=True, kw_only=True):
+    """How memories are found and ranked; section `recall`."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+    preset: Preset | None = None
+    decay_per_day: Share = 0.05
+    weights: Weights = Weights()
+    candidates: Count = 120
+    common_word_share: Share = 0.02
+    hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500
 
 
 class Observe(msgspec.Struct, frozen=True, kw_only=True):
-    """When conversations are read for what is worth keeping, and when one counts as over."""
+    """When the turns of a conversation are read, and when a conversation is over."""
 
-    debounce_seconds: Annotated[float, Meta(ge=0, le=3_600)]
-    episode_idle_minutes: Annotated[float, Meta(ge=0.01, le=10_080)]
+    debounce_seconds: Annotated[float, Meta(ge=0, le=3_600)] = 30.0
+    episode_idle_minutes: Annotated[float, Meta(ge=0.01, le=10_080)] = 30.0
+
+
+class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that one answer of a model may take, by purpose."""
+
+    distil: Timeout = 15.0
+    observe: Timeout = 30.0
+    episode: Timeout = 15.0
+    tree: Timeout = 15.0
+    merge: Timeout = 30.0
+    rebuild: Timeout = 60.0
+    ingest: Timeout = 30.0
+
+
+class Llm(msgspec.Struct, frozen=True, kw_only=True):
+    """The models, and what they may cost. Their keys are not part of the configuration."""
+
+    model: ModelName | None = None
+    models: dict[Purpose, ModelNames] = {}
+    api_base: BaseUrl | None = None
+    api_bases: dict[Provider, BaseUrl] = {}
+    key_file: FilePath | None = None
+    endpoint_hosts: HostNames = ()
+    daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 1_000_000
+    daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    idle_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 120.0
+    timeouts: ModelTimeouts = ModelTimeouts()
+    cache_entries: Annotated[int, Meta(ge=0, le=10_000)] = 256
+
+    @property
+    def main(self) -> str | None:
+        """The model whose provider a lone key and `api_base` are for."""
+        return self.model or next((name for names in self.models.values() for name in names), None)
+
+    def models_for(self, purpose: str) -> tuple[str, ...]:
+        """The models to ask, in order; none: it goes by rules."""
+        alone = (self.model,) if self.model is not None else ()
+        return next((names for one, names in self.models.items() if one == purpose), alone)
 
 
 class Grant(msgspec.Struct, frozen=True):
     """What one user or group may do, and with which agents.
 
-    In a file a role alone stands for that role with every agent. A later layer replaces a
-    grant as a whole, so that no agents of an earlier one linger under a higher role.
+    In a file a role alone is that role with every agent. A later layer replaces a grant as a
+    whole, so that no agents of an earlier one remain under a higher role.
     """
 
     role: Role
-    agents: Annotated[
-        tuple[AgentChoice, ...], Meta(min_length=1, description='a list of agent ids, or ["*"]')
-    ]
+    agents: AgentChoices
 
     def covers(self, agent: str) -> bool:
-        """Whether the grant speaks of `agent`."""
+        """Whether the grant applies to `agent`."""
         return EVERY_AGENT in self.agents or agent in self.agents
-
-
-class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds that one answer of a model may take, by what it is for."""
-
-    distil: Timeout
-    observe: Timeout
-    episode: Timeout
-    tree: Timeout
-    merge: Timeout
-    rebuild: Timeout
-    ingest: Timeout
-
-
-class Llm(msgspec.Struct, frozen=True, kw_only=True):
-    """The models, and what may be spent on them. Its keys are no part of the configuration."""
-
-    model: ModelName | None
-    models: dict[Purpose, ModelNames]
-    api_base: BaseUrl | None
-    api_bases: dict[Provider, BaseUrl]
-    key_file: FilePath | None
-    endpoint_hosts: HostNames
-    daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
-    daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)]
-    idle_seconds: Annotated[float, Meta(ge=1, le=604_800)]
-    timeouts: ModelTimeouts
-    cache_entries: Quota
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,16 +266,12 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     The keys are names or numeric ids, not looked up here: an account may come later.
     """
 
-    users: dict[AccountName, Grant]
-    groups: dict[AccountName, Grant]
+    users: dict[AccountName, Grant] = {}
+    groups: dict[AccountName, Grant] = {}
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's own settings.
-
-    Attributes:
-        workspace: the folder of its notes, absolute once loaded.
-    """
+class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's own settings: the folder of its notes, absolute once loaded."""
 
     workspace: FilePath
 
@@ -284,39 +279,65 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 class Log(msgspec.Struct, frozen=True, kw_only=True):
     """What is logged."""
 
-    level: Literal["debug", "info", "warning", "error"]
+    level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class Reloading(msgspec.Struct, frozen=True, kw_only=True):
-    """How the configuration itself is watched."""
+    """How the configuration's files are watched."""
 
-    check_seconds: Timeout
+    check_seconds: Timeout = 2.0
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The sections that say how a memory is kept and searched."""
+
+    hot: HotLimits = HotLimits()
+    warm: WarmLimits = WarmLimits()
+    cold: Cold = Cold()
+    scoring: Scoring = Scoring()
+    tree: TreeLimits = TreeLimits()
+    ingest: Ingest = Ingest()
+    merging: Merging = Merging()
+    recall: Tuning = Tuning()
+    store: StoreSettings = StoreSettings()
+
+
+class Settings(Rules, frozen=True, kw_only=True):
     """The whole configuration, complete and valid."""
 
-    agent_id: AgentId
-    hot: Hot
-    warm: Warm
-    cold: Cold
-    sync: Sync
-    scoring: Scoring
-    tree: Tree
-    distillation: Distillation
-    upkeep: Upkeep
-    ingest: Ingest
-    consolidation: Consolidation
-    socket: Socket
-    limits: Limits
-    store: Store
-    recall: Recall
-    observe: Observe
-    llm: Llm
-    access: Access
-    agents: dict[AgentId, Agent]
-    log: Log
-    config: Reloading
+    agent_id: AgentId = "default"
+    sync: Sync = Sync()
+    distillation: Distillation = Distillation()
+    upkeep: UpkeepTimes = UpkeepTimes()
+    consolidation: Consolidation = Consolidation()
+    observe: Observe = Observe()
+    llm: Llm = Llm()
+    socket: Socket = Socket()
+    limits: CallLimits = CallLimits()
+    access: Access = Access()
+    agents: dict[AgentId, AgentFolder] = {}
+    log: Log = Log()
+    config: Reloading = Reloading()
+
+    @property
+    def replicates(self) -> bool:
+        """Whether a replica may be used at all."""
+        return self.cold.backend != "none"
+
+
+def at_start(path: KeyPath) -> bool:
+    """Whether a change of a key takes effect only when the daemon starts."""
+    return _among(path, AT_START)
+
+
+def for_owners(path: KeyPath) -> bool:
+    """Whether only root and the daemon's own user may change a key, or a section."""
+    return _among(path, OWNERS)
+
+
+def _among(path: KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
+    names = keys.get(path[0], ())
+    return names is None or (bool(names) and (len(path) == 1 or path[1] in names))
 
 
 def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:

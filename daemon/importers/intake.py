@@ -206,13 +206,8 @@ class Intake:
     ) -> Row | None:
         """The version of a row to apply; None: there is nothing in it for the memory.
 
-        Args:
-            kind: of the row.
-            key: its id.
-            data: what was found.
-            editable: the fields in which a difference counts as an edit.
-            unedited: the stamp of what was found, but for edits.
-            at: the stamp of the edits.
+        What was found has the stamp `unedited`. A difference in one of the fields `editable` counts
+        as an edit, which has the stamp `at`.
         """
         ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):

@@ -45,14 +45,8 @@ def read_file(
 ) -> bool:
     """Read a file into a memory, and note in the report what was left out. Blocking.
 
-    Args:
-        path: the file.
-        intake: of the memory.
-        given: what it is; None: that is told from its name, else from its content.
-        below: the folder from which on no link is followed.
-
-    Returns:
-        Whether it is there and could be read.
+    What it is is `given`, or told from its name or its content. From the folder `below` on no link
+    is followed. False: it is not there, or could not be read.
     """
     try:
         content, stood = atomic.read(path, LARGEST, below=below)
@@ -83,13 +77,8 @@ def take(
 ) -> None:
     """Take the content of a file into a memory.
 
-    Args:
-        content: of the file.
-        name: its name, by which it is known; one that was set aside begins with the first one.
-        intake: of the memory.
-        given: what it is, if that is known.
-        written_at: when it was changed last, which is the time of what has none.
-        shown: what the report calls it; None: its name.
+    One that was set aside has a `name` that begins with its first one. `written_at` is when it was
+    changed last, which is the time of what has none. The report calls it `shown`, else by its name.
 
     Raises:
         InvalidInput: it is none of these, or cannot be read at all.
@@ -204,24 +193,24 @@ def _entries(document: Any, format_: Format, intake: Intake, name: str, written_
     if format_ == "warm":
         _expect(document, list, dict)
         warm = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
-        intake.memories(warm.memories)
+        intake.memories(warm.found)
         note(*warm.faults)
-        return len(warm.memories)
+        return len(warm.found)
     _expect(document, dict)
     if format_ == "hot":
         hot = hot_file.parse(document, written_at)
-        intake.hot(hot.state)
+        intake.hot(hot.found)
         note(*hot.faults)
         return 1
     if format_ == "tree":
         tree = tree_file.parse(document, written_at)
-        intake.categories(tree.tree)
+        intake.categories(tree.found)
         note(*tree.faults)
-        return len(tree.tree)
+        return len(tree.found)
     metrics = metrics_file.parse(document, written_at)
-    intake.counters(metrics.values)
+    intake.counters(metrics.found)
     note(*metrics.faults)
-    return len(metrics.values)
+    return len(metrics.found)
 
 
 def _expect(document: Any, *types: type) -> None:

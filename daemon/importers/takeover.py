@@ -76,9 +76,6 @@ class TakeOver:
 
 def take_folder(root: Root, intake: Intake) -> None:
     """Take the state files of one folder."""
-    if any(part.is_symlink() for part in _way_to(root)):
-        intake.report.note(str(root.folder), "links are not followed")
-        return
     for name in state_files.FILES:
         state_files.read_file(root.folder / name, intake, below=root.below)
 
@@ -119,14 +116,6 @@ def _roots(place: Place) -> list[Root]:
     if place.workspace is not None:
         found += roots_of(place.workspace, place.agent)[1:]
     return found
-
-
-def _way_to(root: Root) -> Iterator[Path]:
-    """The folders between the one that is trusted and the one that is read."""
-    folder = root.folder
-    while folder != root.below:
-        yield folder
-        folder = folder.parent
 
 
 def _free_hidden(tx: Transaction) -> None:

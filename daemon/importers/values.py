@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import TIME_END, check_time, shown
 from ..memory.records import Json
 
+T = TypeVar("T")
 LARGEST_INT: Final = 2**63 - 1
 _KEYS_NAMED: Final = 20
 _GO_ZERO_TIME: Final = "0001-01-01T"
 _KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+class Parsed(msgspec.Struct, Generic[T], frozen=True):
+    """What a file holds, and a line for each thing in it that could not be read."""
+
+    found: T
+    faults: tuple[str, ...] = ()
 
 
 class Fields:

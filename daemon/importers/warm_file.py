@@ -6,19 +6,18 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import check_category, check_tags, check_text, shown
 from ..memory.metadata import extract
-from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Json, Memory, Metadata, Type
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, Json, Memory, Metadata, Type
 from ..memory.scoring import DEFAULT_IMPORTANCE
-from .values import Fields, count, is_storable, unexpected, unknown_keys
+from .values import Fields, Parsed, count, is_storable, unexpected, unknown_keys
 
 _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
-_TYPES: Final[dict[str, Type]] = {name: name for name in get_args(Type)}
 _DEEPEST: Final = 100
 _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_category")
 
@@ -34,29 +33,14 @@ _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
 _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 
 
-class ParsedWarm(msgspec.Struct, frozen=True):
-    """What a warm file holds.
+def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Memory, ...]]:
+    """The memories of a warm file of any generation, in its order, every id once.
 
-    Attributes:
-        memories: in the order of the file, every id once, none of them archived.
-        faults: what could not be read, and keys that have no meaning here, a line each.
-    """
-
-    memories: tuple[Memory, ...]
-    faults: tuple[str, ...] = ()
-
-
-def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
-    """The memories of a warm file of any generation.
-
-    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its
-    creation `timestamp`, else `now`. A category that is too deep is cut to `max_depth` levels
-    and noted in `original_category`. A missing id is derived from text and creation, so that
-    reading the file again gives the same. Of two records with one id and one text the more
-    used stays; with different texts the later gets an id of its own.
-
-    Reading what `warm.record` wrote gives the same memories. Never raises: what cannot be read
-    is in the faults, and the caller should then keep the file.
+    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its creation
+    `timestamp`, else `now`. A category that is too deep is cut, and noted in `original_category`. A
+    missing id is derived from text and creation, so that reading the file again gives the same. Of
+    two records with one id and one text the more used stays; with different texts the later gets an
+    id of its own. Reading what `warm.record` wrote gives the same memories. Never raises.
     """
     faults: list[str] = []
     unknown: Counter[str] = Counter()
@@ -70,7 +54,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
             faults.append(f"{where}: {error.message}")
             continue
         _collect(found, _identified(memory, record, key), record)
-    return ParsedWarm(tuple(found.values()), (*faults, *unknown_keys(unknown)))
+    return Parsed(tuple(found.values()), (*faults, *unknown_keys(unknown)))
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
@@ -191,10 +175,10 @@ class _Record(Fields):
 
     def _type(self) -> Type:
         value = self.fields.get("type")
-        if isinstance(value, str) and value in _TYPES:
-            return _TYPES[value]
+        if isinstance(value, str) and value in TYPES:
+            return TYPES[value]
         if value is not None:
-            self.expected("type", ", ".join(sorted(_TYPES)), value)
+            self.expected("type", ", ".join(sorted(TYPES)), value)
         is_talk = self.fields.get("event_type") == "conversation"
         return "episodic" if is_talk else "semantic"
 

@@ -1,9 +1,8 @@
 """Which addresses a caller's own endpoint may have.
 
-A caller of the socket may name a server of its own, and must not reach through the daemon what it
-could not reach itself. This device is allowed, where local models run; another host only if the
-configuration names it; and never, whatever a name resolves to, the addresses of a link alone,
-where clouds hand out a machine's credentials.
+A caller may name a model's server, but must not reach through the daemon what it cannot reach
+itself. Allowed are this device, where local models run, and hosts that the configuration names.
+Link-local addresses, where clouds hand out credentials, are never allowed.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ def parts_of(url: str) -> SplitResult:
     """The parts of an endpoint's URL.
 
     Raises:
-        InvalidInput: it is none, not http or https, or holds a password.
+        InvalidInput: it is not a URL, not http or https, or holds a password.
     """
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise _unfit("it is no URL") from None
+        raise _unfit("it is not a URL") from None
     if parts.scheme not in _PORTS or not host or not url.isprintable() or " " in url:
         raise _unfit("it must begin with http:// or https:// and a host")
     if parts.username is not None or parts.password is not None:

@@ -1,61 +1,47 @@
-"""What may be spent on models in a day, in tokens and in money."""
+"""What models cost: the budget of a day, and the counts since the start."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from ..config.settings import Llm
+from ..shapes.status import DayLimits, PurposeUsage, Spent
+
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
+_LATEST: Final = 256
 _UNDER_WAY: Final = ", and what is under way may cost the rest"
 
 Write = Callable[[Path, bytes], object]
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """The most for a day; 0 for no limit. The cost is in US dollars."""
-
-    tokens: int = 0
-    cost: float = 0.0
-
-
-class Spent(msgspec.Struct):
-    """What one day has cost.
-
-    Attributes:
-        unpriced: calls of models whose price is not known, and not in `cost`.
-    """
-
-    tokens: int = 0
-    cost: float = 0.0
-    calls: int = 0
-    unpriced: int = 0
-
-
 class Budget:
-    """Counts what is spent, by the device's own days, and says when it is enough.
+    """What was spent on each day of the device's time zone, and whether the limit is reached.
 
-    What was counted survives a restart once `save` has returned. A clock that is set back finds
-    the count of that day again, so that no day has two budgets.
+    Counts survive a restart once `save` has returned. After the clock is set back, the counts of
+    that day are used again, so that no day has two budgets.
 
     Args:
         path: where the counts are kept.
         write: replaces a file durably.
         now: seconds since the epoch.
-        limits: looked up each time.
+        settings: gives the limits in force.
     """
 
     def __init__(
-        self, path: Path, write: Write, now: Callable[[], float], limits: Callable[[], Limits]
+        self, path: Path, write: Write, now: Callable[[], float], settings: Callable[[], Llm]
     ) -> None:
         self._path = path
         self._write = write
         self._now = now
-        self._limits = limits
+        self._settings = settings
         self._days: dict[str, Spent] = {}
         self._reserved = 0
 
@@ -63,10 +49,10 @@ class Budget:
         """Read the counts. Blocking.
 
         Returns:
-            Where a damaged file was set aside, in whose place the counts begin anew; else None.
+            The name under which a damaged file was set aside; counting then starts at zero.
 
         Raises:
-            OSError: it cannot be read, or not be set aside; it counts as none all the same.
+            OSError: it cannot be read, or not be set aside; counting starts at zero.
         """
         try:
             content = self._path.read_bytes()
@@ -93,17 +79,18 @@ class Budget:
         return self._days.get(self.day, Spent())
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DayLimits:
         """What today may cost."""
-        return self._limits()
+        settings = self._settings()
+        return DayLimits(settings.daily_tokens, settings.daily_cost)
 
     def why_spent(self) -> str | None:
         """Which limit is reached, in words; None while there is room.
 
-        Requests under way count with what they may still cost: in dollars by what a token has
-        cost of late, and with nothing before the first price is known.
+        Requests under way count with the tokens they may still cost; in dollars at the latest
+        known price of a token, or not at all before one is known.
         """
-        limits, today = self._limits(), self.today
+        limits, today = self.limits, self.today
         reserved = self._reserved * self._price()
         if limits.tokens and today.tokens + self._reserved >= limits.tokens:
             text = f"{today.tokens:,} of {limits.tokens:,} tokens"
@@ -114,11 +101,11 @@ class Budget:
         return None
 
     def reserve(self, tokens: int) -> None:
-        """Keep room for a request under way; `settle` gives it back."""
+        """Reserve tokens for a request under way, until `settle`."""
         self._reserved += tokens
 
     def settle(self, reserved: int, tokens: int, cost: float | None) -> None:
-        """Count what a request has really cost; `cost` None where the price is not known."""
+        """Count what a request has cost; `cost` is None where the price is not known."""
         self._reserved -= reserved
         if not tokens and not cost:
             return
@@ -131,19 +118,94 @@ class Budget:
             del self._days[old]
 
     def save(self) -> None:
-        """Write the counts down. Blocking.
+        """Write the counts to disk. Blocking.
 
         Raises:
-            OSError: the disk refused; what was there before is there still.
+            OSError: the disk refused; the file is unchanged.
         """
         self._write(self._path, msgspec.json.encode(self._days))
 
     def _price(self) -> float:
-        """Of a token, in dollars, on the last day that has cost anything."""
+        """Dollars per token on the last day that has cost anything."""
         latest = (self._days[day] for day in sorted(self._days, reverse=True))
         return next((day.cost / day.tokens for day in latest if day.cost and day.tokens), 0.0)
 
 
 def _money(dollars: float) -> str:
-    """Cents, and of less than ten of them two digits: a model's answer may cost a hundredth."""
+    """Two decimals, or two digits below ten cents: an answer may cost a hundredth of a cent."""
     return f"{dollars:.2f}" if dollars >= 0.1 else f"{dollars:.2g}"
+
+
+class UsageCounts:
+    """Questions and their cost since the start, by purpose."""
+
+    def __init__(self) -> None:
+        self._purposes: dict[str, _Counts] = {}
+        self._cleared: Counter[str] = Counter()
+
+    def called(self, purpose: str, cleared: dict[str, int]) -> None:
+        """Count a question, and the secrets that were taken out of it."""
+        self._of(purpose).calls += 1
+        self._cleared.update(cleared)
+
+    def answered(self, purpose: str, seconds: float | None, *, repaired: bool) -> None:
+        """Count an answer; `seconds` is None if it came from the cache."""
+        counts = self._of(purpose)
+        counts.repaired += repaired
+        if seconds is None:
+            counts.cached += 1
+        else:
+            counts.seconds.append(seconds)
+
+    def failed(self, purpose: str, code: str) -> None:
+        """Count a question without a usable reply."""
+        counts = self._of(purpose)
+        counts.errors += 1
+        counts.last_error = code
+
+    def took(self, purpose: str, tokens_in: int, tokens_out: int, cost: float | None) -> None:
+        """Add what a request has cost."""
+        counts = self._of(purpose)
+        counts.tokens_in += tokens_in
+        counts.tokens_out += tokens_out
+        counts.cost += cost or 0.0
+
+    def purposes(self) -> dict[str, PurposeUsage]:
+        """The counts of each purpose."""
+        return {name: counts.shown() for name, counts in self._purposes.items()}
+
+    def cleared(self) -> dict[str, int]:
+        """The number of secrets of each kind that were taken out."""
+        return dict(self._cleared)
+
+    def _of(self, purpose: str) -> _Counts:
+        return self._purposes.setdefault(purpose, _Counts())
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.calls = self.errors = self.cached = self.repaired = 0
+        self.tokens_in = self.tokens_out = 0
+        self.cost = 0.0
+        self.seconds: deque[float] = deque(maxlen=_LATEST)
+        self.last_error: str | None = None
+
+    def shown(self) -> PurposeUsage:
+        ranked = sorted(self.seconds)
+        return PurposeUsage(
+            calls=self.calls,
+            errors=self.errors,
+            cached=self.cached,
+            repaired=self.repaired,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            cost=round(self.cost, 6),
+            p50_seconds=_percentile(ranked, 0.5),
+            p95_seconds=_percentile(ranked, 0.95),
+            last_error=self.last_error,
+        )
+
+
+def _percentile(ranked: list[float], share: float) -> float:
+    """The smallest value that `share` of the values do not exceed."""
+    return round(ranked[max(0, math.ceil(share * len(ranked)) - 1)], 4) if ranked else 0.0

@@ -1,4 +1,4 @@
-"""Answers to questions that were asked before."""
+"""A cache of answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from .model import Asked
+from .model import ModelQuestion
 
 _LONGEST_ANSWER: Final = 65_536
 
@@ -22,10 +22,10 @@ class Cached(msgspec.Struct, frozen=True):
 
 
 class Cache:
-    """The answers used last, in memory. Lost with the process.
+    """The answers used last, in memory; empty after a restart.
 
     Args:
-        most: how many are kept; looked up each time.
+        most: gives the maximum number of answers.
     """
 
     def __init__(self, most: Callable[[], int]) -> None:
@@ -38,7 +38,7 @@ class Cache:
         return len(self._answers)
 
     def get(self, key: bytes) -> Cached | None:
-        """The answer, which then counts as used."""
+        """The answer to a question, which counts as used now."""
         found = self._answers.get(key)
         if found is None:
             self.misses += 1
@@ -48,7 +48,7 @@ class Cache:
         return found
 
     def put(self, key: bytes, answer: Cached) -> None:
-        """Keep an answer, and let go of the one that was not used for longest."""
+        """Add an answer, and drop the one that was not used for longest."""
         if len(answer.value) <= _LONGEST_ANSWER:
             self._answers[key] = answer
             self._answers.move_to_end(key)
@@ -56,6 +56,6 @@ class Cache:
             self._answers.popitem(last=False)
 
 
-def key_of(models: Sequence[str], asked: Asked, schema: str) -> bytes:
-    """What makes two questions the same: who is asked, every word, and the form of the reply."""
-    return hashlib.sha256(msgspec.json.encode((models, asked, schema))).digest()
+def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
+    """The digest of a question: the models, every word, and the form of the reply."""
+    return hashlib.sha256(msgspec.json.encode((models, question, schema))).digest()

@@ -1,4 +1,4 @@
-"""One life of the model's process, from its start to its end."""
+"""The models' process as a child of the daemon: start, messages, end."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .wire import (
     Cancel,
     Failed,
     FromWorker,
+    LitellmLoaded,
     Load,
-    Loaded,
     Ready,
     Setup,
     ToWorker,
@@ -28,8 +28,7 @@ from .wire import (
     line,
 )
 
-# What the process may know of the daemon's environment: where programs and certificates are, and
-# the way to the network. Keys are none of it.
+# Variables that the process inherits: for programs, certificates and proxies, never keys.
 _PASSED_ON: Final = frozenset(
     {
         *("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
@@ -54,23 +53,23 @@ _OURS: Final = {
     "PYTHONUNBUFFERED": "1",
 }
 _LEAVING_SECONDS: Final = 3.0
-# From the end of what it says to its own end.
+# From the end of its output to its own end.
 _ENDING_SECONDS: Final = 1.0
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """What the process gets of an environment, and what it is told by one."""
+    """The environment of the process: what it inherits of `env`, and settings of its libraries."""
     return {name: env[name] for name in sorted(_PASSED_ON & env.keys())} | _OURS
 
 
 class Child:
-    """The process, what it is asked, and what it says.
+    """A running process, and the requests that it has not answered yet.
 
     Attributes:
         pid: its number.
         version: of litellm, once that is loaded.
         answered: how many requests it has replied to.
-        setup: what it was told last.
+        setup: the latest that it was sent.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, setup: Setup) -> None:
@@ -94,7 +93,7 @@ class Child:
         """Start it and wait until it has been set up.
 
         Raises:
-            CallFailed: it cannot be started, or is not ready within so many seconds.
+            CallFailed: it cannot be started, or is not ready within `seconds`.
         """
         try:
             process = await asyncio.create_subprocess_exec(
@@ -104,7 +103,7 @@ class Child:
                 stderr=asyncio.subprocess.DEVNULL,
                 env=environment(env),
                 cwd="/",
-                # A signal for the terminal's foreground is for the daemon to see to.
+                # Ctrl-C in a terminal is for the daemon alone.
                 start_new_session=True,
                 limit=LONGEST_LINE,
             )
@@ -127,12 +126,12 @@ class Child:
 
     @property
     def ended(self) -> bool:
-        """Whether it is no more, or on its way out."""
+        """Whether it has ended, or was told to."""
         return self._leaving or self._ended.is_set()
 
     @property
     def died(self) -> bool:
-        """Whether it has ended and nobody had told it to."""
+        """Whether it has ended by itself."""
         return self._ended.is_set() and not self._leaving
 
     @property
@@ -141,10 +140,10 @@ class Child:
         return bool(self._waiting)
 
     async def load(self, seconds: float) -> str:
-        """Have it import litellm, once; the version.
+        """Let it import litellm, once; return the version.
 
         Raises:
-            CallFailed: litellm is not installed, or cannot be imported in so many seconds.
+            CallFailed: litellm is not installed, or was not imported within `seconds`.
         """
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
@@ -158,7 +157,7 @@ class Child:
         """Send a message.
 
         Raises:
-            CallFailed: nobody is there to read it.
+            CallFailed: the process has ended.
         """
         if isinstance(message, Setup):
             self.setup = message
@@ -168,7 +167,7 @@ class Child:
             pipe.write(line(message))
             await pipe.drain()
         except (OSError, RuntimeError):
-            # It says how it ended only once it has.
+            # The exit code is known only after its end.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
             raise self._gone() from None
@@ -176,8 +175,8 @@ class Child:
     async def ask(self, ask: Ask, grace: float) -> Answered:
         """Send a request and wait for its answer.
 
-        One that is given up is cancelled over there. A process that does not even answer to
-        that within `grace` seconds hangs, and is ended.
+        A cancelled request is cancelled in the process too. A process that does not confirm that
+        within `grace` seconds hangs, and is killed.
 
         Raises:
             CallFailed: there is no reply.
@@ -197,7 +196,7 @@ class Child:
             raise
 
     async def leave(self, *, at_once: bool = False) -> None:
-        """Let it end, and see to it that it does. Requests under way get no reply."""
+        """End it: close its input, kill it if that is not enough. Requests under way fail."""
         self._leaving = True
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -208,9 +207,8 @@ class Child:
         await self._ended.wait()
 
     def kill(self) -> None:
-        """End it now, if it still lives."""
-        # asyncio's own would first look whether it has ended, and so take the exit code away
-        # from whoever waits for it.
+        """Kill it, if it still runs."""
+        # asyncio's own `kill` polls first, and would take the exit code away from `wait`.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -230,10 +228,10 @@ class Child:
             self.kill()
 
     async def _read(self) -> None:
-        """Take what it says until it says no more."""
+        """Read its messages until its output ends."""
         out = self._process.stdout
         assert out is not None
-        # A line beyond all limits, or one that is no message: it is not itself any more.
+        # After a line that is too long or not a message, it cannot be trusted any more.
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
             while data := await out.readline():
                 self._take(from_worker(data))
@@ -247,7 +245,7 @@ class Child:
         for future in (self._ready, self._loaded, *self._waiting.values()):
             if future is not None and not future.done():
                 future.set_exception(gone)
-                # Whoever waited may have left already.
+                # Nobody may wait for it any more.
                 future.exception()
         self._waiting.clear()
 
@@ -256,7 +254,7 @@ class Child:
             case Ready():
                 if not self._ready.done():
                     self._ready.set_result(None)
-            case Loaded(version=version, why=why):
+            case LitellmLoaded(version=version, why=why):
                 self._take_loaded(version, why)
             case Answered(number=number) | Failed(number=number):
                 future = self._waiting.pop(number, None)

@@ -18,7 +18,6 @@ from .failures import CallFailed, of_status, pause_of, without
 from .wire import LONGEST_REPLY, Answered, Ask
 
 _LONGEST_BODY: Final = 4 << 20
-_EVENTS: Final = "text/event-stream"
 _PLAIN_FIELDS: Final = ("text", "response", "content")
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
 # What EvoClaw's tools name; most local servers take it for the model that they have.
@@ -59,7 +58,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
 
 
 async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
-    """The answer of any model there is: some servers insist on the name of one that they have."""
+    """The answer of any model: some servers insist on the name of one that they have."""
     try:
         return await _posted(session, url, ask, body)
     except CallFailed as error:
@@ -111,8 +110,6 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
         pause = pause_of(response.headers.get("Retry-After"))
         raise of_status(f"the endpoint {url}", response.status, said, pause)
     try:
-        if response.content_type == _EVENTS:
-            return _streamed(ask.number, content)
         return _whole(ask.number, msgspec.json.decode(content))
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
         raise CallFailed("nonsense", f"the endpoint {url} answers with something else") from None
@@ -120,7 +117,7 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
 
 def _body(ask: Ask, form: str) -> Json:
     system, *others = ask.messages
-    told = f"{system.content}\n\n{form}\n{ask.wanted.words}"
+    told = f"{system.content}\n\n{form}\n{ask.form.words}"
     limits = {"max_tokens": ask.max_tokens, "temperature": ask.temperature}
     assert ask.endpoint is not None
     if style_of(ask.endpoint) == "plain":
@@ -132,7 +129,7 @@ def _body(ask: Ask, form: str) -> Json:
 
 
 def _whole(number: int, body: Json) -> Answered:
-    """The answer in a body of either style."""
+    """The answer in a body of either protocol."""
     if "choices" not in body:
         texts = [body[name] for name in _PLAIN_FIELDS if isinstance(body.get(name), str)]
         return Answered(number, texts[0][:LONGEST_REPLY], "stop")
@@ -151,25 +148,12 @@ def _whole(number: int, body: Json) -> Answered:
     )
 
 
-def _streamed(number: int, content: bytes) -> Answered:
-    """The answer of a server that streams although it was not asked to."""
-    text, finish = "", "stop"
-    for line in content.splitlines():
-        data = line.removeprefix(b"data:").strip()
-        if not line.startswith(b"data:") or data == b"[DONE]":
-            continue
-        for choice in msgspec.json.decode(data).get("choices") or ():
-            text += (choice.get("delta") or {}).get("content") or ""
-            finish = choice.get("finish_reason") or finish
-    return Answered(number, text[:LONGEST_REPLY], finish)
-
-
 class _NotAllowed(OSError):
     pass
 
 
 class _Allowed(AbstractResolver):
-    """Finds the addresses of a name, and only those that may be used."""
+    """Resolves a name to those of its addresses that may be used."""
 
     def __init__(self, *, anywhere: bool) -> None:
         self._anywhere = anywhere
@@ -200,4 +184,4 @@ def _literal_allowed(url: str, host: str, *, anywhere: bool) -> str:
 
 
 def _not_allowed(host: str) -> str:
-    return f"may not ask {host}: an endpoint is on this device, or in llm.endpoint_hosts"
+    return f"may not ask {host}: an endpoint must be on this device, or in llm.endpoint_hosts"

@@ -1,4 +1,4 @@
-"""Why a request to a model got no reply, and what follows from that."""
+"""Why a request to a model got no reply, whether to repeat it, and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-# What a server or the way to it says, and whether a person has to do something about it.
+# What a person can do about a failure.
 _HINTS: Final = {
     "unauthorized": "put a valid key into the file of llm.key_file",
     "forbidden": "use a key that may use this model",
@@ -16,18 +16,18 @@ _HINTS: Final = {
     "not_found": "correct the model's name in llm.model or llm.models",
     "offline": "start the model's server, or correct its address, such as llm.api_base",
     "off": "name one in llm.model",
-    "spent": "raise llm.daily_tokens or llm.daily_cost; until tomorrow it goes on by rules",
+    "spent": "raise llm.daily_tokens or llm.daily_cost; until tomorrow the rules are used",
     "unloaded": "install the extra: make llm, or pip install 'thermocline[llm]'",
     "address": "allow the host in llm.endpoint_hosts",
     "insecure": "write https:// in llm.api_base, or take the key out of llm.key_file",
 }
-# It may be otherwise with the next try.
+# The next try may succeed.
 _PASSING: Final = frozenset({"throttled", "server"})
-# It stays until somebody mends something.
+# It fails until the configuration is fixed.
 _LASTING: Final = frozenset({"unauthorized", "forbidden", "payment", "not_found", "insecure"})
 # The request may have been worked on, and charged, although no reply came.
 _CHARGED: Final = frozenset({"timeout", "cancelled", "died", "nonsense", "too_large", "refused"})
-# It says nothing of the model's health.
+# It says nothing about the model.
 _OF_THE_QUESTION: Final = frozenset(
     {
         *("refused", "too_long", "bad_request", "cancelled"),
@@ -73,12 +73,12 @@ class CallFailed(Exception):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may work in a moment."""
+        """Whether the same request may succeed in a moment."""
         return self.code in _PASSING
 
     @property
     def lasting(self) -> bool:
-        """Whether a person has to mend something first."""
+        """Whether the configuration has to be fixed first."""
         return self.code in _LASTING
 
     @property
@@ -93,12 +93,12 @@ class CallFailed(Exception):
 
     @property
     def hint(self) -> str | None:
-        """The way out, where there is one."""
+        """What a person can do about it, if anything."""
         return _HINTS.get(self.because or self.code)
 
 
 def of_status(who: str, status: int, said: str, retry_after: float | None) -> CallFailed:
-    """The failure that a server's status stands for.
+    """The failure for a status of HTTP.
 
     Args:
         who: the model or the endpoint.

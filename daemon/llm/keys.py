@@ -25,7 +25,7 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     A home folder in the name is filled in.
 
     Raises:
-        ConfigInvalid: nobody has such a home folder, or the place cannot be looked at.
+        ConfigInvalid: there is no such home folder, or the credential's folder cannot be read.
     """
     if named is not None:
         try:
@@ -52,10 +52,10 @@ def is_open(path: Path) -> bool:
 
 
 def read_keys(path: Path | None) -> Keys:
-    """The keys in a file, by provider; a key alone stands under `ALONE`. Blocking.
+    """The keys in a file, by provider; a lone key is under `ALONE`. Blocking.
 
     For a provider that wants more than a key, such as Azure or Bedrock, the file may hold an
-    object of what litellm is to be told.
+    object of arguments for litellm.
 
     Raises:
         ConfigInvalid: the file cannot be read, or holds something else. The message holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +19,6 @@ from .wire import LONGEST_REPLY, Answered, Ask, Setup
 _TAKE_SCHEMAS: Final = frozenset({"ollama", "ollama_chat"})
 # OpenAI's client insists on a key, local servers have none.
 _NO_KEY: Final = "none"
-_UNASKED: Final = ": a stream that it was not asked for"
 # What litellm and the providers' clients say before they have asked anybody.
 _KEYLESS: Final = re.compile(r"missing .{0,40}(?:api.?key|credentials)", re.IGNORECASE)
 _CLASS: Final = re.compile(r"\A(?:litellm\.)?\w+Error: ")
@@ -36,29 +35,14 @@ class _Place(msgspec.Struct, frozen=True):
         return "_Place(...)"
 
 
-class _Way(msgspec.Struct, frozen=True):
-    """How a server wants to be asked: with a schema or without, whole or as a stream."""
-
-    structured: bool
-    streamed: bool = False
-
-    def after(self, code: str, message: str) -> _Way | None:
-        """Another way, when this one failed in a manner that speaks for it."""
-        if self.structured and code == "bad_request":
-            return _Way(structured=False, streamed=self.streamed)
-        if not self.streamed and code == "nonsense" and message.endswith(_UNASKED):
-            return _Way(structured=self.structured, streamed=True)
-        return None
-
-
 class LiteLlm:
-    """litellm, imported when it is first needed; remembers how each server wants to be asked."""
+    """litellm, imported when it is first needed; remembers which servers take a schema."""
 
     def __init__(self, form: str) -> None:
         self._form = form
         self._setup = Setup()
         self._litellm: Any = None
-        self._ways: dict[tuple[str, str | None], _Way] = {}
+        self._structured: dict[tuple[str, str | None], bool] = {}
 
     def set_up(self, setup: Setup) -> None:
         """Take over keys and servers."""
@@ -76,25 +60,25 @@ class LiteLlm:
         return str(version)
 
     async def ask(self, ask: Ask) -> Answered:
-        """One question to one model, tried in the way that its server takes.
+        """One question to one model: with a schema, or in words if its server refuses schemas.
 
         Raises:
             CallFailed: there is no reply.
         """
         place = self._place(ask.model)
         at = (ask.model, place.base)
-        way: _Way | None = self._ways.get(at) or _Way(structured=self._takes(ask.model, place))
-        while True:
-            assert way is not None
-            try:
-                answered = await self._once(ask, place, way)
-            except CallFailed as error:
-                way = way.after(error.code, error.message)
-                if way is None:
-                    raise
-            else:
-                self._ways[at] = way
-                return answered
+        structured = self._structured.get(at)
+        if structured is None:
+            structured = self._takes_schema(ask.model, place)
+        try:
+            answered = await self._once(ask, place, structured=structured)
+        except CallFailed as error:
+            if not structured or error.code != "bad_request":
+                raise
+            structured = False
+            answered = await self._once(ask, place, structured=False)
+        self._structured[at] = structured
+        return answered
 
     def _place(self, model: str) -> _Place:
         provider = self._provider(model)
@@ -118,84 +102,37 @@ class LiteLlm:
                 "not_found", f"litellm knows no provider of {model}; write a-provider/{model}"
             ) from None
 
-    def _takes(self, model: str, place: _Place) -> bool:
+    def _takes_schema(self, model: str, place: _Place) -> bool:
         """Whether to try with a schema: a server that is not known to refuse one may take it."""
         if place.provider in _TAKE_SCHEMAS or place.base is not None:
             return True
         return bool(self._litellm.supports_response_schema(model))
 
-    async def _once(self, ask: Ask, place: _Place, way: _Way) -> Answered:
+    async def _once(self, ask: Ask, place: _Place, *, structured: bool) -> Answered:
         try:
             response = await self._litellm.acompletion(
                 model=ask.model,
-                messages=self._messages(ask, way),
+                messages=self._messages(ask, structured=structured),
                 max_tokens=ask.max_tokens,
                 temperature=ask.temperature,
                 timeout=ask.seconds,
                 num_retries=0,
                 max_retries=0,
                 drop_params=True,
-                **self._form_of(ask, way),
+                **_response_format(ask, structured=structured),
                 **place.given,
             )
-            return await self._read(ask, response, way)
+            return _answer(ask, response)
         except (CallFailed, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - a hundred providers raise what they like
             raise self._failure(ask.model, place, error) from None
 
-    def _messages(self, ask: Ask, way: _Way) -> list[dict[str, str]]:
+    def _messages(self, ask: Ask, *, structured: bool) -> list[dict[str, str]]:
         messages: list[dict[str, str]] = [msgspec.to_builtins(one) for one in ask.messages]
-        if not way.structured:
-            messages[0]["content"] += f"\n\n{self._form}\n{ask.wanted.words}"
+        if not structured:
+            messages[0]["content"] += f"\n\n{self._form}\n{ask.form.words}"
         return messages
-
-    def _form_of(self, ask: Ask, way: _Way) -> dict[str, Any]:
-        form: dict[str, Any] = {}
-        if way.structured:
-            schema = {"name": ask.wanted.name, "schema": ask.wanted.schema, "strict": True}
-            form["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if way.streamed:
-            form["stream"] = True
-            form["stream_options"] = {"include_usage": True}
-        return form
-
-    async def _read(self, ask: Ask, response: Any, way: _Way) -> Answered:
-        if way.streamed:
-            return await self._read_stream(ask, response)
-        choice = response.choices[0]
-        message = choice.message
-        refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-        if refusal or choice.finish_reason == "content_filter":
-            raise CallFailed("refused", f"{ask.model} refuses: {without(str(refusal or ''), ())}")
-        text = message.content or ""
-        if len(text) > LONGEST_REPLY:
-            raise CallFailed("too_large", f"{ask.model} answers without an end")
-        tokens_in, tokens_out = _tokens(getattr(response, "usage", None))
-        cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
-        return Answered(ask.number, text, str(choice.finish_reason), tokens_in, tokens_out, cost)
-
-    async def _read_stream(self, ask: Ask, chunks: AsyncIterator[Any]) -> Answered:
-        text, finish, usage = "", "stop", None
-        async for chunk in chunks:
-            usage = getattr(chunk, "usage", None) or usage
-            for choice in chunk.choices:
-                text += choice.delta.content or ""
-                finish = choice.finish_reason or finish
-            if len(text) > LONGEST_REPLY:
-                raise CallFailed("too_large", f"{ask.model} answers without an end")
-        tokens_in, tokens_out = _tokens(usage)
-        cost = self._cost(ask.model, tokens_in, tokens_out)
-        return Answered(ask.number, text, finish, tokens_in, tokens_out, cost)
-
-    def _cost(self, model: str, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        try:
-            parts = self._litellm.cost_per_token(
-                model=model, prompt_tokens=tokens_in or 0, completion_tokens=tokens_out or 0
-            )
-        except Exception:  # noqa: BLE001 - a model without a price, in one of many ways
-            return None
-        return float(sum(parts))
 
     def _failure(self, model: str, place: _Place, error: Exception) -> CallFailed:
         litellm = self._litellm
@@ -218,8 +155,28 @@ class LiteLlm:
             return of_status(model, status, said, pause_of((heard or own).get("retry-after")))
         if "onnect" in said:
             return CallFailed("offline", f"cannot reach {model}")
-        streamed = _UNASKED if "'data:" in said else ""
-        return CallFailed("nonsense", f"{model} answers with something else{streamed}")
+        return CallFailed("nonsense", f"{model} answers with something else")
+
+
+def _response_format(ask: Ask, *, structured: bool) -> dict[str, Any]:
+    if not structured:
+        return {}
+    schema = {"name": ask.form.name, "schema": ask.form.schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _answer(ask: Ask, response: Any) -> Answered:
+    choice = response.choices[0]
+    message = choice.message
+    refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+    if refusal or choice.finish_reason == "content_filter":
+        raise CallFailed("refused", f"{ask.model} refuses: {without(str(refusal or ''), ())}")
+    text = message.content or ""
+    if len(text) > LONGEST_REPLY:
+        raise CallFailed("too_large", f"{ask.model} answers without an end")
+    tokens_in, tokens_out = _tokens(getattr(response, "usage", None))
+    cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
+    return Answered(ask.number, text, str(choice.finish_reason), tokens_in, tokens_out, cost)
 
 
 def _imported() -> Any:

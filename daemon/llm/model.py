@@ -1,6 +1,6 @@
-"""The port to a language model, as those who ask it see it.
+"""The port to a language model: questions, replies, and the protocol.
 
-Whoever asks has a way of its own, by rules, and takes it on `ModelUnavailable`.
+Callers fall back to rules on `ModelUnavailable`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True):
     stable: bool = False
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ModelQuestion(msgspec.Struct, frozen=True):
     """One question to a model.
 
     Attributes:
@@ -50,7 +50,7 @@ class Asked(msgspec.Struct, frozen=True):
     temperature: float
 
 
-class Reply(msgspec.Struct, Generic[T], frozen=True):
+class ModelReply(msgspec.Struct, Generic[T], frozen=True):
     """What a model replied.
 
     Attributes:
@@ -77,7 +77,7 @@ class Reply(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Model(Protocol):
-    """A language model, or the lack of one."""
+    """A language model."""
 
     def available(self, purpose: str) -> bool:
         """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
@@ -85,16 +85,16 @@ class Model(Protocol):
 
     async def ask(
         self,
-        asked: Asked,
+        question: ModelQuestion,
         kind: type[T],
         *,
         deadline: float | None = None,
         endpoint: str | None = None,
-    ) -> Reply[T]:
+    ) -> ModelReply[T]:
         """Ask, and read the reply as a `kind`.
 
         Args:
-            asked: the question.
+            question: what is asked.
             kind: a msgspec struct, or a list or tuple of them; not recursive.
             deadline: seconds that all of it may take. Without one, the time that the
                 configuration gives the purpose, and besides as long as the process needs to
@@ -102,29 +102,7 @@ class Model(Protocol):
             endpoint: a server to ask instead of the configured models, which gets no key.
 
         Raises:
-            ModelUnavailable: no use is to be expected of a model now; the message says why.
-            InvalidInput: the endpoint is no address.
+            ModelUnavailable: no model can answer now; the message says why.
+            InvalidInput: the endpoint is not an address.
         """
-        ...
-
-
-class Cleared(Protocol):
-    """A text without its secrets, and how many of which kind there were."""
-
-    @property
-    def text(self) -> str:
-        """What is left, with a word for each secret."""
-        ...
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many secrets of each kind."""
-        ...
-
-
-class Clear(Protocol):
-    """Takes the secrets out of a text."""
-
-    def __call__(self, text: str, /) -> Cleared:
-        """`text` without what must not leave the device."""
         ...

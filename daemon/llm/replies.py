@@ -1,4 +1,4 @@
-"""Reading what a model replied as the value that was asked for.
+"""The form of a reply as JSON Schema; reading a reply as the value that was asked for.
 
 Models wrap their JSON in code fences, begin with a sentence or two, think aloud first, leave a
 comma before a bracket, or write Python's quotes. All of that is read; nothing is made up.
@@ -14,6 +14,9 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 import msgspec
+
+from ..memory.distilling.plain import printable
+from .wire import ReplyForm
 
 T = TypeVar("T")
 Json = Any
@@ -45,7 +48,12 @@ _SAID: Final = 160
 _json = json.JSONDecoder(strict=False)
 
 
-class Unreadable(Exception):
+# Servers that hold a model to a schema understand a part of JSON Schema only.
+_DROPPED: Final = frozenset({"default", "title", "$defs"})
+WRAPPER: Final = "items"
+
+
+class UnreadableReply(Exception):
     """A reply is not what was asked for.
 
     Attributes:
@@ -59,6 +67,38 @@ class Unreadable(Exception):
         self.refused = refused
 
 
+def form_of(kind: Any) -> ReplyForm:
+    """The schema of a kind: of an object in any case, without references or optional keys.
+
+    That is the strictest form that servers ask for. A reply may leave keys out all the same,
+    where the type has a default.
+    """
+    whole = msgspec.json.schema(kind)
+    schema = _strict(whole, whole.get("$defs", {}))
+    if schema.get("type") != "object":
+        schema = _strict({"type": "object", "properties": {WRAPPER: schema}}, {})
+    name = re.sub(r"[^A-Za-z0-9_]", "", getattr(kind, "__name__", "")).lower() or "reply"
+    return ReplyForm(name[:64], schema, msgspec.json.encode(schema).decode())
+
+
+def _strict(node: Json, named: dict[str, Json]) -> Json:
+    if isinstance(node, list):
+        return [_strict(item, named) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _strict(named[node["$ref"].rpartition("/")[2]], named)
+    kept = {key: value for key, value in node.items() if key not in _DROPPED}
+    # The names in here are keys of the reply, none of them a word of the schema's own.
+    properties = kept.pop("properties", None)
+    made = {key: _strict(value, named) for key, value in kept.items()}
+    if properties is not None:
+        made["properties"] = {name: _strict(one, named) for name, one in properties.items()}
+        made["required"] = list(properties)
+        made["additionalProperties"] = False
+    return made
+
+
 def read(text: str, kind: type[T], *, given: str = "") -> T:
     """The value in a reply. Takes time that grows with the length of the reply.
 
@@ -68,7 +108,7 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
         given: the data of the question; a refusal in its words is a quotation.
 
     Raises:
-        Unreadable: there is none, or it is a refusal.
+        UnreadableReply: there is no such value, or it is a refusal.
     """
     why = "there is no JSON in it"
     for found in _values(text):
@@ -78,9 +118,9 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
             why = str(error)[:_SAID]
             continue
         if refusal_in(found, given):
-            raise Unreadable("it refuses", refused=True)
+            raise UnreadableReply("it refuses", refused=True)
         return value
-    raise Unreadable(why, refused=_REFUSAL.match(without_thoughts(text)) is not None)
+    raise UnreadableReply(why, refused=_REFUSAL.match(without_thoughts(text)) is not None)
 
 
 def without_thoughts(text: str) -> str:
@@ -191,3 +231,14 @@ def _unwrapped(value: Json) -> Iterable[Json]:
     if isinstance(value, list) and len(value) == 1:
         return value
     return ([value],) if isinstance(value, dict) else ()
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """What a model said, fit to be stored: `text` on one line, `most` printable characters."""
+    return " ".join(printable(text).split())[:most].strip()
+
+
+def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
+    """The first `most` different values that are not blank, each on one line and cut."""
+    clean = dict.fromkeys(one_line(value, chars) for value in values)
+    return tuple(value for value in clean if value)[:most]

@@ -1,4 +1,4 @@
-"""The model's process as the daemon needs it: there when it is asked for, gone when it is not."""
+"""Starts the models' process on demand, restarts it after a crash, and ends it when idle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from ..shapes.status import WorkerState
 from .child import Child
 from .failures import CallFailed
 from .wire import Answered, Ask, Setup
@@ -21,12 +22,12 @@ _LONGEST_SECONDS: Final = 60.0
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long is waited, in seconds.
+    """How long to wait for the process, in seconds.
 
     Attributes:
         start: for the process to say that it is ready.
         load: for it to import litellm, which takes long on a small device.
-        grace: for its answer to a request that was given up, before it counts as hanging.
+        grace: for it to confirm that a request was cancelled, before it counts as hanging.
     """
 
     start: float = 20.0
@@ -34,36 +35,18 @@ class Patience(msgspec.Struct, frozen=True):
     grace: float = 5.0
 
 
-class WorkerState(msgspec.Struct, frozen=True):
-    """The model's process at a glance.
-
-    Attributes:
-        pid: None while it does not run.
-        litellm: the version, once it is loaded.
-        starts: since the daemon started.
-        deaths: how often it ended though nobody had told it to.
-    """
-
-    pid: int | None
-    litellm: str | None
-    busy: bool
-    starts: int
-    deaths: int
-
-
 class Supervisor:
-    """Starts the process with the first request, and lets it go when none has come for a while.
+    """Starts the process with the first request, and ends it after a time without one.
 
-    A process that dies takes its requests with it: they fail at once. It is started again with
-    the next request; one that keeps dying without ever having answered, after pauses that
-    double up to a minute.
+    Requests of a process that dies fail at once. It is started again with the next request; if
+    it keeps dying without having answered, after pauses that double up to a minute.
 
     Args:
-        env: what the process may inherit is taken from here.
-        idle_seconds: looked up each time.
-        patience: how long is waited.
+        env: the daemon's environment, of which the process inherits a part.
+        idle_seconds: gives the time without a request after which it ends.
+        patience: how long to wait for the process.
         clock: seconds that never run backwards.
-        command: how it is started.
+        command: starts the process.
     """
 
     def __init__(
@@ -94,7 +77,7 @@ class Supervisor:
 
     @property
     def state(self) -> WorkerState:
-        """How the process is."""
+        """The state of the process."""
         self._note_death()
         child = self._child
         if child is None:
@@ -102,10 +85,9 @@ class Supervisor:
         return WorkerState(child.pid, child.version, child.busy, self._starts, self._deaths)
 
     async def ready(self, setup: Setup | None, *, load: bool) -> None:
-        """Have the process there, and litellm in it if `load`.
+        """Start the process if needed, and import litellm in it if `load`.
 
-        Whoever gives up waiting does not stop it from coming up. `setup` is None where it does
-        not matter.
+        Cancelling does not stop the start. `setup` is None for an endpoint.
 
         Raises:
             CallFailed: it does not start, or litellm is not there.
@@ -117,7 +99,7 @@ class Supervisor:
             self._let_go()
 
     async def ask(self, setup: Setup | None, ask: Ask) -> Answered:
-        """One request; its number is given here. Cancelling it cancels it over there.
+        """Send a request, with a number of its own. Cancelling cancels it in the process.
 
         Raises:
             CallFailed: there is no reply, or the process died over it.
@@ -134,7 +116,7 @@ class Supervisor:
             self._let_go()
 
     async def close(self) -> None:
-        """End the process, and whatever is under way; nothing is started any more."""
+        """End the process and fail its requests; it is not started again."""
         self._closed = True
         if self._idle is not None:
             self._idle.cancel()
@@ -208,7 +190,7 @@ class Supervisor:
             self._idle = loop.call_later(self._idle_seconds(), self._dismiss)
 
     def _dismiss(self) -> None:
-        """Nobody has needed it for long: let it go, and its memory with it."""
+        """End an idle process, which frees its memory."""
         self._idle = None
         child, self._child = self._child, None
         if child is not None and not child.ended:

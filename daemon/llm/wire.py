@@ -1,4 +1,4 @@
-"""What the daemon and the model's process say to each other: a JSON object a line."""
+"""Messages between the daemon and the models' process: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Setup(msgspec.Struct, frozen=True, tag="setup"):
 
 
 class Load(msgspec.Struct, frozen=True, tag="load"):
-    """Import litellm now; `Loaded` answers."""
+    """Import litellm now; `LitellmLoaded` answers."""
 
 
-class Message(msgspec.Struct, frozen=True):
+class ChatMessage(msgspec.Struct, frozen=True):
     """One message of a conversation with a model."""
 
     role: str
     content: str
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ReplyForm(msgspec.Struct, frozen=True):
     """The form of a reply: its name, JSON Schema, and that as words for a prompt."""
 
     name: str
@@ -64,8 +64,8 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
 
     number: int
     model: str
-    messages: tuple[Message, ...]
-    wanted: Wanted
+    messages: tuple[ChatMessage, ...]
+    form: ReplyForm
     max_tokens: int
     temperature: float
     seconds: float
@@ -74,7 +74,7 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Nobody waits for this request any more; `Failed` with `cancelled` follows."""
+    """Cancel a request; `Failed` with `cancelled` follows."""
 
     number: int
 
@@ -85,7 +85,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     pid: int
 
 
-class Loaded(msgspec.Struct, frozen=True, tag="loaded"):
+class LitellmLoaded(msgspec.Struct, frozen=True, tag="loaded"):
     """litellm is there, in this version; or it is not, and why."""
 
     version: str | None
@@ -126,7 +126,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 ToWorker: TypeAlias = Setup | Load | Ask | Cancel
-FromWorker: TypeAlias = Ready | Loaded | Answered | Failed
+FromWorker: TypeAlias = Ready | LitellmLoaded | Answered | Failed
 
 
 def line(message: ToWorker | FromWorker) -> bytes:
@@ -138,7 +138,7 @@ def to_worker(data: bytes) -> ToWorker:
     """The message in a line from the daemon.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        msgspec.MsgspecError: it is not a message.
     """
     message: ToWorker = msgspec.json.decode(data, type=ToWorker)
     return message
@@ -148,7 +148,7 @@ def from_worker(data: bytes) -> FromWorker:
     """The message in a line from the model's process.
 
     Raises:
-        msgspec.MsgspecError: it is none.
+        msgspec.MsgspecError: it is not a message.
     """
     message: FromWorker = msgspec.json.decode(data, type=FromWorker)
     return message

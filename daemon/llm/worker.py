@@ -1,7 +1,7 @@
 """The model's process: it alone imports litellm, and it lives no longer than it is needed.
 
 It reads requests from its standard input and writes answers to its standard output, a JSON object
-a line. When the input ends, because the daemon closed it or is no more, the process ends at once,
+a line. When the input ends, because the daemon closed it or has died, the process ends at once,
 whatever it is doing. Keys come with the first message; the environment holds none. Whatever a
 library prints goes to standard error.
 """
@@ -24,8 +24,8 @@ from .wire import (
     Cancel,
     Failed,
     FromWorker,
+    LitellmLoaded,
     Load,
-    Loaded,
     Ready,
     Setup,
     ToWorker,
@@ -74,16 +74,18 @@ class Worker:
 
     async def _load(self) -> None:
         try:
-            self._say(Loaded(await self._models.load()))
+            self._say(LitellmLoaded(await self._models.load()))
         except Exception as error:  # noqa: BLE001 - a broken installation fails in its own way
             why = type(error).__name__ if error.__class__ is not ModuleNotFoundError else ""
             self._loading = None
-            self._say(Loaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed"))
+            self._say(
+                LitellmLoaded(None, why or f"{getattr(error, 'name', 'litellm')} is not installed")
+            )
 
     def _answered(self, number: int, task: asyncio.Task[FromWorker]) -> None:
         del self._tasks[number]
         if task.cancelled():
-            self._say(Failed(number, "cancelled", "nobody waits for it any more"))
+            self._say(Failed(number, "cancelled", "the request was cancelled"))
         else:
             self._say(task.result())
 

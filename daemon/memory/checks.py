@@ -112,6 +112,24 @@ def check_importance(importance: float, *, field: str = "importance") -> float:
     return float(importance)
 
 
+def check_given_importance(
+    value: float, *, beside_content: bool, field: str = "importance"
+) -> float:
+    """An importance as clients send it: 0 to 1, or an integer on ScalyClaw's scale from 1 to 10.
+
+    A 1 is the least of that scale beside `content`, and without it the most of the other.
+    """
+    if type(value) is not int or not (beside_content or value > 1):
+        return check_importance(value, field=field)
+    if not 1 <= value <= 10:
+        raise InvalidInput(
+            f"give '{field}' an integer from 1 to 10, or a fraction from 0 to 1"
+            f" (got {shown(value)})",
+            field=field,
+        )
+    return value / 10
+
+
 def check_tags(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
     """Tags, stripped, without blank and repeated ones, in the order given.
 

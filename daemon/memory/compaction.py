@@ -16,13 +16,13 @@ from .messages import (
     Count,
     Message,
     conversation_tokens,
+    estimated_tokens,
     message_tokens,
     retention_score,
     units_of,
     with_cut_result,
 )
 from .summing import is_summary, summary_of, summary_size
-from .tokens import estimated_tokens
 
 WINDOW: Final = 128_000
 

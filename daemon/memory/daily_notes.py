@@ -19,11 +19,23 @@ from .distilling.sentences import sentences
 from .distilling.shortening import shortened, utf8_bytes
 from .distilling.signals import Signal, signals_of
 from .metadata import extract, merge
-from .note_categories import CATEGORIES, category_of
 from .note_items import Item, items
-from .records import Metadata
+from .records import DEFAULT_CATEGORY, Metadata
 from .similarity import exact_key
 
+# Words of headings and where they lead, in EvoClaw's order: the first that is found decides.
+CATEGORIES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("gpu", "server", "media", "video", "image", "comfyui", "ltx"), "technical/gpu"
+    ),
+    **dict.fromkeys(("evoclaw", "coverage", "ci", "test"), "projects/evoclaw"),
+    **dict.fromkeys(("clawchain", "substrate", "blockchain"), "projects/clawchain"),
+    **dict.fromkeys(("memory", "tiered", "consolidat"), "projects/evoclaw/memory"),
+    **dict.fromkeys(("cron", "monitor", "alert"), "technical/cron"),
+    **dict.fromkeys(("twitter", "social", "moltbook"), "social"),
+}
+# A keyword this short is a word by itself: "ci" is no part of "decisions".
+_WHOLE_WORD: Final = 3
 MARKED: Final = 0.7
 DECIDED: Final = 0.75
 SAID: Final = 0.65
@@ -206,3 +218,20 @@ def _raw(item: Item) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     return " ".join(_BOLD.sub("", _LINK.sub(r"\1", _STRUCK.sub("", text))).split())
+
+
+def category_of(headings: tuple[str, ...], categories: Mapping[str, str] = CATEGORIES) -> str:
+    """Where headings lead, the outermost given first; `general` where none leads anywhere."""
+    for heading in reversed(headings):
+        folded = heading.casefold()
+        for keyword, category in categories.items():
+            if _heads(keyword.casefold(), folded):
+                return category
+    return DEFAULT_CATEGORY
+
+
+def _heads(keyword: str, heading: str) -> bool:
+    if not keyword.isascii():
+        return keyword in heading
+    after = r"(?![a-z0-9])" if len(keyword) <= _WHOLE_WORD else ""
+    return re.search(rf"(?<![a-z0-9]){re.escape(keyword)}{after}", heading) is not None

@@ -31,6 +31,19 @@ def index_text(text: str) -> str:
     return _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
 
 
+def is_unspaced(name: str) -> bool:
+    """Whether a name is longer than one character and has some of a script without blanks."""
+    return len(name) > 1 and not name.isascii() and index_text(name).split() != name.split()
+
+
+def fold(word: str) -> str:
+    """`word` in lower case, without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFD", word.lower())
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
 def _pairs(match: re.Match[str]) -> str:
     run = match.group()
     if len(run) == 1:

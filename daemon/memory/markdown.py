@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from .hot.state import number
+from .hot.state import is_finished, number
 from .records import Json
 
 _TITLE: Final = "# MEMORY.md - Long-Term Context"
@@ -43,10 +43,13 @@ def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
         ("🤖 Agent Identity", _values(document.get("identity"))),
         ("👤 Owner Profile", _values(document.get("owner_profile"))),
         ("💼 Active Projects", _projects(context.get("projects"))),
-        ("✅ Pending Tasks", _bullets(context.get("tasks"), _MAX_TASKS, _task)),
-        ("📅 Recent Events", _bullets(context.get("events"), _MAX_EVENTS, _event(local))),
-        ("🎯 Critical Lessons", _bullets(document.get("critical_lessons"), _MAX_LESSONS, _lesson)),
-        ("🔥 Hot Memories", _bullets(document.get("hot_memories"), None, _lesson)),
+        ("✅ Pending Tasks", _bullets(_pending(context.get("tasks"))[-_MAX_TASKS:], _task)),
+        ("📅 Recent Events", _bullets(_list(context.get("events"))[-_MAX_EVENTS:], _event(local))),
+        (
+            "🎯 Critical Lessons",
+            _bullets(_list(document.get("critical_lessons"))[:_MAX_LESSONS], _lesson),
+        ),
+        ("🔥 Hot Memories", _bullets(_list(document.get("hot_memories")), _lesson)),
     )
     lines = [_TITLE, "", _NOTE, "", "---", ""]
     for title, body in sections:
@@ -74,8 +77,12 @@ def _projects(projects: Json) -> Iterator[str]:
             yield f"**Status:** {status}"
 
 
-def _bullets(items: Json, most: int | None, write: Callable[[Json], str]) -> Iterator[str]:
-    for item in _list(items)[-most if most else None :]:
+def _pending(tasks: Json) -> list[Json]:
+    return [task for task in _list(tasks) if not (isinstance(task, dict) and is_finished(task))]
+
+
+def _bullets(items: list[Json], write: Callable[[Json], str]) -> Iterator[str]:
+    for item in items:
         if text := write(item if isinstance(item, dict) else {"text": item}):
             yield f"- {text}"
 

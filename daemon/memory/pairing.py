@@ -37,7 +37,7 @@ _ROUNDING: Final = 1e-9
 _SIGN: Final = "±"
 
 
-class Pair(msgspec.Struct, frozen=True):
+class RelatedPair(msgspec.Struct, frozen=True):
     """Two memories that repeat or contradict each other; the newer was stored as said later."""
 
     older: Memory
@@ -45,7 +45,7 @@ class Pair(msgspec.Struct, frozen=True):
     judgement: Judgement
 
 
-def find_pairs(memories: Sequence[Memory]) -> list[Pair]:
+def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     """The duplicates and contradictions among `memories`, each older memory at most once.
 
     Each duplicate is paired with the newest memory that says the same, each contradicted memory
@@ -62,12 +62,12 @@ def find_pairs(memories: Sequence[Memory]) -> list[Pair]:
     for i, statement in enumerate(statements):
         for key in _keys(statement):
             buckets[key].append(i)
-    found: dict[int, Pair] = {}
+    found: dict[int, RelatedPair] = {}
     candidates = {pair for bucket in buckets.values() for pair in _neighbours(bucket)}
     for i, j in candidates:
         judgement = judge_statements(statements[i], statements[j])
         if _related(ordered[i], ordered[j], judgement):
-            pair = Pair(ordered[i], ordered[j], judgement)
+            pair = RelatedPair(ordered[i], ordered[j], judgement)
             if _says_more(pair, found.get(i)):
                 found[i] = pair
     return [found[i] for i in sorted(found)]
@@ -127,7 +127,7 @@ def comparable(older: Memory, newer: Memory) -> bool:
     )
 
 
-def _says_more(pair: Pair, known: Pair | None) -> bool:
+def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
     """Whether `pair` goes before what is known of the same older memory."""
     repeats = pair.judgement.relation == "duplicate"
     if known is None or repeats != (known.judgement.relation == "duplicate"):

@@ -7,11 +7,24 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 Type: TypeAlias = Literal["semantic", "episodic", "procedural"]
+# A type as clients may name it: ours, or one of ScalyClaw's older four.
+GivenType: TypeAlias = Literal[
+    "semantic", "episodic", "procedural", "fact", "conversation", "analysis", "research"
+]
 Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
 # How what a text tells of ended.
 Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
+TYPES: Final[dict[str, Type]] = {
+    "semantic": "semantic",
+    "episodic": "episodic",
+    "procedural": "procedural",
+    "fact": "semantic",
+    "conversation": "episodic",
+    "analysis": "semantic",
+    "research": "semantic",
+}
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
 # The source of what was read out of a conversation. It has a place there, as a turn has, but is a

@@ -7,9 +7,10 @@ The formula is EvoClaw's. Its setting is called a half life but is the time cons
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from .records import Memory, Tier
 
@@ -32,12 +33,18 @@ IMPORTANCE_BY_EVENT: Final = {
 }
 DEFAULT_IMPORTANCE: Final = 0.5
 
+GRACE_DAYS: Final = 7.0
+# Importance fades no lower; what was given less stays as it is.
+AGED_FLOOR: Final = 0.05
+_STEPS_PER_DAY: Final = 4.0
+_STEP_FACTOR: Final = 0.95
+
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The two constants of the formula."""
+    """The two constants of the formula; the configuration's section `scoring`."""
 
-    half_life_days: float = 30.0
-    reinforcement_boost: float = 0.1
+    half_life_days: Annotated[float, Meta(ge=0.001, le=36_500)] = 30.0
+    reinforcement_boost: Annotated[float, Meta(ge=0, le=10)] = 0.1
 
 
 def score(
@@ -65,6 +72,20 @@ def tier_of(value: float) -> Tier:
     if value >= WARM:
         return "warm"
     return "cold" if value >= COLD else "frozen"
+
+
+def aged(importance: float, idle_days: float) -> float:
+    """What is left of an importance after `idle_days` without use, by Tiny Claw's rule.
+
+    Tiny Claw looks every six hours and takes a twentieth off what was last used more than seven
+    days ago, so that its rule depends on how often it runs. As a law of elapsed time: n runs
+    multiply by 0.95ⁿ, and t idle hours beyond the seven days hold t / 6 runs. Nothing is written
+    back, so that two devices cannot let the same hours pass twice.
+    """
+    if importance <= AGED_FLOOR:
+        return importance
+    steps = max(0.0, idle_days - GRACE_DAYS) * _STEPS_PER_DAY
+    return max(AGED_FLOOR, importance * math.pow(_STEP_FACTOR, steps))
 
 
 def default_importance(event: str) -> float:

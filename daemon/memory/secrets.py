@@ -13,20 +13,25 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from .secret_names import (
+from .secret_patterns import (
     ASSIGNED,
     ASSIGNED_UNSPACED,
+    CARD,
     COOKIE,
     FLAG,
     HEADER,
+    IBAN,
     IN_URL,
     IN_XML,
     PHRASE,
     PLACEHOLDER,
+    PRIVATE_KEY,
     QUERY,
+    SHAPES,
     USER_IN_URL,
+    is_card,
+    is_iban,
 )
-from .secret_shapes import CARD, IBAN, PRIVATE_KEY, SHAPES, is_card, is_iban
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),

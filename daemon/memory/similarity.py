@@ -36,6 +36,7 @@ _PLAIN: Final = str.maketrans(
 )
 # Ends a statement without changing it. A question mark does change it.
 _FULL_STOPS: Final = " .!,;:。、।॥۔،؛"
+_CASE_DECIDES: Final = re.compile(r"[0-9/\x00-\x1f\x7f]")
 _REFERENCES: Final = ("/", "~/", "./", "../")
 
 
@@ -45,6 +46,8 @@ def fold(text: str) -> str:
     Case stays where it can decide: in URLs and paths, and in words that hold a digit, which
     may be codes or passwords.
     """
+    if text.isascii() and not _CASE_DECIDES.search(text):
+        return " ".join(text.split()).lower()
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.translate(_PLAIN)))
     chunks = (_fold_case(chunk) for chunk in _INVISIBLE.sub("", plain.translate(_PLAIN)).split())
     return unicodedata.normalize("NFKC", " ".join(chunks))

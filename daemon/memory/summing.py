@@ -14,7 +14,7 @@ from .distilling.distil import worth_keeping
 from .distilling.plain import printable
 from .distilling.speech import Role, Utterance, role_of
 from .distilling.statements import Statement, spoken
-from .tokens import estimated_tokens
+from .messages import estimated_tokens
 
 TIERS: Final = (200, 1_000, 3_000)
 _TITLE: Final = "[CONVERSATION SUMMARY - {} messages compacted]"

@@ -1,21 +1,20 @@
 """The category tree: the map that a model reads to find where memories are filed.
 
-The functions return new trees and leave theirs as they are. What a node is stands in
-`tree_nodes`, the limits are kept by `tree_fit`, the file's shape is in `tree_document`; their
-public names are given on here.
+The functions return new trees and leave theirs as they are. `tree_nodes` has the nodes,
+`tree_text` writes the tree; their public names are given on here.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import heapq
+import math
+from typing import Final, TypeAlias
 
 import msgspec
 
 from ..errors import Conflict, InvalidInput, NotFound
 from .checks import check_category
 from .scoring import DAY
-from .tree_document import document, size
-from .tree_fit import Fitted, fit, usage
 from .tree_nodes import (
     ROOT,
     Node,
@@ -30,11 +29,12 @@ from .tree_nodes import (
     title,
     with_parents,
 )
+from .tree_text import document, name_bytes, prompt, show, size
 
 __all__ = [
     "IDLE_DAYS",
     "ROOT",
-    "Fitted",
+    "FittedTree",
     "Node",
     "Tree",
     "TreeLimits",
@@ -47,8 +47,10 @@ __all__ = [
     "level",
     "one_line",
     "parent",
+    "prompt",
     "prune",
     "remove",
+    "show",
     "size",
     "title",
     "usage",
@@ -56,6 +58,11 @@ __all__ = [
 ]
 
 IDLE_DAYS: Final = 60.0
+COLD_SHARE: Final = 0.1
+FADING_DAYS: Final = 7.0
+
+# What decides who is merged first: the lowest goes.
+_Rank: TypeAlias = tuple[bool, float, float, str]
 
 
 def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dict[str, Node]:
@@ -127,3 +134,129 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
     if node.warm_count or node.cold_count:
         return False
     return node.last_access <= 0 or now - node.last_access > idle_days * DAY
+
+
+class FittedTree(msgspec.Struct, frozen=True):
+    """A tree within its limits, and what that took.
+
+    Attributes:
+        merges: (from, to) for every category that is gone. No `to` is itself gone, so the
+            memories of each `from` can be relabelled in any order.
+    """
+
+    tree: Tree
+    merges: tuple[tuple[str, str], ...]
+
+
+def usage(node: Node, now: float) -> float:
+    """(warm + 0.1 cold) × exp(−idle_days / 7): EvoClaw's measure of what a node is good for."""
+    idle_days = max(0.0, now - node.last_access) / DAY
+    return (node.warm_count + COLD_SHARE * node.cold_count) * math.exp(-idle_days / FADING_DAYS)
+
+
+def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> FittedTree:
+    """The tree with the least used categories merged into their parents until it is in limits.
+
+    A category moves its counts and its last access to the parent; from the top level its
+    memories go to the root. Too deep ones go first, then, under a parent with too many
+    children, the least used branches, then the least used leaves anywhere until number and
+    size are right. `keep` and its parents stay unless nothing else is left to merge; but no
+    `keep` may be deeper than the limit.
+
+    Of the size only the names count: `prompt` shortens descriptions before a category is lost for
+    them. The time grows with n log n.
+    """
+    work = _Work(tree, now, keep)
+    work.cut_depth(limits.max_depth)
+    work.cut_width(limits.max_children)
+    work.cut_leaves(limits.max_nodes, limits.max_size_bytes)
+    return work.result()
+
+
+class _Work:
+    """A tree while it is being merged; keeps the size of its names up to date."""
+
+    def __init__(self, tree: Tree, now: float, keep: str | None) -> None:
+        self.nodes = with_parents(tree)
+        self.children = {path: set(below) for path, below in children(self.nodes).items()}
+        self.now = now
+        self.kept = frozenset((*ancestors(keep), keep)) if keep else frozenset[str]()
+        self.merges: dict[str, str] = {}
+        self.size = sum(map(name_bytes, self.nodes))
+
+    def cut_depth(self, max_depth: int) -> None:
+        deep = [path for path in self.nodes if level(path) > max_depth]
+        for path in sorted(deep, key=lambda path: (-level(path), path)):
+            self.merge(path)
+
+    def cut_width(self, max_children: int) -> None:
+        wide = [path for path, below in self.children.items() if len(below) > max_children]
+        for path in sorted(wide, key=lambda path: (path != ROOT, level(path), path)):
+            below = self.children.get(path, set())
+            surplus = max(0, len(below) - max_children)
+            ranked = sorted((self.branch_rank(child), child) for child in below)
+            for _, child in ranked[:surplus]:
+                self.fold(child)
+
+    def cut_leaves(self, max_nodes: int, max_size: int) -> None:
+        heap = [self.rank(path) for path in self.nodes if path not in self.children]
+        heapq.heapify(heap)
+        while heap and (len(self.nodes) + 1 > max_nodes or self.size > max_size):
+            path = heapq.heappop(heap)[-1]
+            above = self.merge(path)
+            if above != ROOT and above not in self.children:
+                heapq.heappush(heap, self.rank(above))
+
+    def rank(self, path: str) -> _Rank:
+        node = self.nodes[path]
+        return path in self.kept, usage(node, self.now), node.last_access, path
+
+    def branch_rank(self, path: str) -> _Rank:
+        ranks = [self.rank(below) for below in self.branch(path)]
+        return (
+            path in self.kept,
+            math.fsum(rank[1] for rank in ranks),
+            max(rank[2] for rank in ranks),
+            path,
+        )
+
+    def branch(self, path: str) -> list[str]:
+        """`path` and everything below it, parents before their children."""
+        found = [path]
+        for member in found:
+            found.extend(sorted(self.children.get(member, ())))
+        return found
+
+    def fold(self, path: str) -> None:
+        for member in reversed(self.branch(path)):
+            self.merge(member)
+
+    def merge(self, path: str) -> str:
+        """Merge a leaf into its parent, and return the parent."""
+        above = parent(path)
+        self.size -= name_bytes(path)
+        node = self.nodes.pop(path)
+        siblings = self.children[above]
+        siblings.remove(path)
+        if not siblings:
+            del self.children[above]
+        if above != ROOT:
+            self.nodes[above] = _joined(self.nodes[above], node)
+        self.merges[path] = above
+        return above
+
+    def result(self) -> FittedTree:
+        # A later merge is the parent of an earlier one: from the last back, ends are known.
+        ends: dict[str, str] = {}
+        for path, above in reversed(self.merges.items()):
+            ends[path] = ends.get(above, above)
+        return FittedTree(tree=self.nodes, merges=tuple((path, ends[path]) for path in self.merges))
+
+
+def _joined(parent_node: Node, child: Node) -> Node:
+    return msgspec.structs.replace(
+        parent_node,
+        warm_count=parent_node.warm_count + child.warm_count,
+        cold_count=parent_node.cold_count + child.cold_count,
+        last_access=max(parent_node.last_access, child.last_access),
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 # The name of the root, which is no key of a `Tree`.
 ROOT: Final = "root"
@@ -33,12 +34,16 @@ Tree: TypeAlias = Mapping[str, Node]
 
 
 class TreeLimits(msgspec.Struct, frozen=True):
-    """How large a tree may be; `max_nodes` counts the root, the size is of compact JSON."""
+    """How large a tree may be, and how long an empty branch stays; section `tree`.
 
-    max_nodes: int = 50
-    max_depth: int = 4
-    max_children: int = 10
-    max_size_bytes: int = 2_048
+    `max_nodes` counts the root, the size is of `tree_text.prompt`.
+    """
+
+    max_nodes: Annotated[int, Meta(ge=1, le=10_000)] = 50
+    max_depth: Annotated[int, Meta(ge=1, le=16)] = 4
+    max_size_bytes: Annotated[int, Meta(ge=256, le=1_048_576)] = 2_048
+    max_children: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    prune_idle_days: Annotated[float, Meta(ge=0, le=36_500)] = 60.0
 
 
 def title(path: str) -> str:

@@ -15,13 +15,11 @@ import msgspec
 
 from ..errors import Conflict, InvalidInput, ThermoclineError
 from .checks import check_category
-from .tree_document import document, size
 from .tree_nodes import ROOT, Node, Tree, TreeLimits, ancestors, children, one_line, title
+from .tree_text import name_bytes
 
 # As many as a model is asked for: what a person can still look through.
 MOST_OPERATIONS: Final = 10
-# The root's counts are not known here; so much room is kept for each.
-_LARGEST_COUNT: Final = 9_999_999_999
 
 Kind: TypeAlias = Literal["add", "remove", "merge", "rename", "describe", "move"]
 
@@ -125,9 +123,9 @@ def fits(nodes: Tree, limits: TreeLimits) -> str | None:
     for path, below in children(nodes).items():
         if len(below) > limits.max_children:
             return f"'{path}' would have {len(below)} children, and may have {limits.max_children}"
-    taken = size(document(nodes, _LARGEST_COUNT, _LARGEST_COUNT))
+    taken = sum(map(name_bytes, nodes))
     if taken > limits.max_size_bytes:
-        return f"the tree would take {taken} bytes, and may take {limits.max_size_bytes}"
+        return f"the tree's names would take {taken} bytes, and may take {limits.max_size_bytes}"
     return None
 
 

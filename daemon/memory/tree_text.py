@@ -1,46 +1,103 @@
-"""The tree as people read it: the text of `tree --show`."""
+"""The tree as others read it: a model's map, EvoClaw's text, and the document of its file."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from .tree_document import size
-from .tree_nodes import ROOT, TreeLimits, children, level
+from .tree_nodes import DESC_CHARS, ROOT, Node, Tree, TreeLimits, children, level, title
+
+SCHEMA_VERSION: Final = "2.0"
+ROOT_DESC: Final = "Memory root"
+# A description that is cut shorter says nothing.
+_LEAST_CHARS: Final = 12
+_STEP: Final = 4
 
 
-def show(document: dict[str, Any], limits: TreeLimits) -> str:
-    """The text of a tree document, in EvoClaw's layout; it has no newline at its end.
+def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
+    """The tree as a model reads it: a line for each category, a blank before it for each level.
 
-    `Nodes` counts the root, as the limit does; `Size` is that of the compact document.
+    A line has the last part of the path and, where that says more, the description. Counts are
+    left out: they change daily, and a provider caches what stays. The longest descriptions are cut
+    until the text takes at most `max_bytes`; the names alone always fit in a tree within limits.
     """
-    nodes = {path: node for path, node in document.items() if isinstance(node, dict)}
-    root = nodes.pop(ROOT)
+    paths = _in_order(tree)
+    names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
+    described = [_said(path, tree[path]) for path in paths]
+    for most in range(DESC_CHARS, _LEAST_CHARS - 1, -_STEP):
+        text = "\n".join(map(_line, names, (_cut(desc, most) for desc in described)))
+        if len(text.encode()) <= max_bytes:
+            return text
+    return "\n".join(names)
+
+
+def name_bytes(path: str) -> int:
+    """The bytes of a category in `prompt` without its description, line end included."""
+    return level(path) + len(path.rpartition("/")[2].encode())
+
+
+def show(tree: Tree, warm_total: int, cold_total: int, limits: TreeLimits) -> str:
+    """The text of `tree --show` in EvoClaw's layout; it has no newline at its end.
+
+    `Nodes` counts the root, as the limit does; `Size` is that of `prompt`.
+    """
     lines = [
         "Memory Tree Index",
         "=" * 50,
-        f"📂 Root (warm:{root['warm_count']}, cold:{root['cold_count']})",
+        f"📂 Root (warm:{warm_total}, cold:{cold_total})",
     ]
-    for path in _in_order(nodes):
-        node = nodes[path]
+    for path in _in_order(tree):
+        node = tree[path]
         indent = "  " * level(path)
-        lines.append(f"{indent}📁 {path} — {node['desc']}")
-        counts = f"warm={node['warm_count']}, cold={node['cold_count']}"
-        lines.append(f"{indent}   Memories: {counts}")
+        lines.append(f"{indent}📁 {path} — {node.desc}")
+        lines.append(f"{indent}   Memories: warm={node.warm_count}, cold={node.cold_count}")
     lines += [
         "",
-        f"Nodes: {len(nodes) + 1}/{limits.max_nodes}",
-        f"Size: {size(document)} / {limits.max_size_bytes} bytes",
+        f"Nodes: {len(tree) + 1}/{limits.max_nodes}",
+        f"Size: {size(tree, limits)} / {limits.max_size_bytes} bytes",
     ]
     return "\n".join(lines)
 
 
-def _in_order(nodes: dict[str, Any]) -> list[str]:
+def size(tree: Tree, limits: TreeLimits) -> int:
+    """The bytes of `prompt`, the measure of the limit."""
+    return len(prompt(tree, limits.max_size_bytes).encode())
+
+
+def document(tree: Tree, warm_total: int, cold_total: int) -> dict[str, Any]:
+    """`memory-tree.json` in EvoClaw's shape: the root first, then every node by its path, sorted.
+
+    `warm_total` and `cold_total` are the root's counts: of all memories, wherever filed.
+    """
+    below = children(tree)
+    root = Node(desc=ROOT_DESC, warm_count=warm_total, cold_count=cold_total)
+    nodes = {ROOT: _entry(root, below.get(ROOT, []))}
+    nodes.update((path, _entry(tree[path], below.get(path, []))) for path in sorted(tree))
+    return {"_schema_version": SCHEMA_VERSION, **nodes}
+
+
+def _entry(node: Node, child_paths: list[str]) -> dict[str, Any]:
+    return {
+        "desc": node.desc,
+        "warm_count": node.warm_count,
+        "cold_count": node.cold_count,
+        "last_access": int(node.last_access),
+        "children": child_paths,
+    }
+
+
+def _said(path: str, node: Node) -> str:
+    """The description, where it is more than the name written as a title."""
+    return "" if node.desc.casefold() == title(path).casefold() else node.desc
+
+
+def _line(name: str, desc: str) -> str:
+    return f"{name}: {desc}" if desc else name
+
+
+def _cut(desc: str, most: int) -> str:
+    return desc if len(desc) <= most else f"{desc[: most - 1].rstrip()}…"
+
+
+def _in_order(tree: Tree) -> list[str]:
     """Every path before its children, siblings sorted."""
-    below = children(nodes)
-    ordered: list[str] = []
-    waiting = below.get(ROOT, [])[::-1]
-    while waiting:
-        path = waiting.pop()
-        ordered.append(path)
-        waiting.extend(reversed(below.get(path, [])))
-    return ordered
+    return sorted(tree, key=lambda path: path.split("/"))

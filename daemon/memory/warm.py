@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from .records import DEFAULT_EVENT, Memory
 from .scoring import DAY, Scoring, score, score_of, tier_of
@@ -34,6 +35,19 @@ _LONGEST_TIER: Final = "frozen"
 _LONGEST_TIME: Final = 1_234_567_890.1234567
 _MANY_USES: Final = 99_999
 _HIGHEST_BOOST: Final = 10
+
+
+class WarmLimits(msgspec.Struct, frozen=True):
+    """How much stays warm, and when a memory leaves for the archive; section `warm`."""
+
+    max_kb: Annotated[int, Meta(ge=1, le=102_400)] = 50
+    retention_days: Annotated[float, Meta(ge=0, le=36_500)] = 30.0
+    eviction_threshold: Annotated[float, Meta(ge=0, le=10)] = 0.3
+
+    @property
+    def max_bytes(self) -> int:
+        """The size of the compact JSON list of all warm memories."""
+        return self.max_kb * 1_024
 
 
 class WarmEntry(msgspec.Struct, frozen=True, gc=False):
@@ -101,16 +115,14 @@ def expired_from_warm(
     entries: Sequence[WarmEntry],
     now: float,
     scoring: Scoring,
-    *,
-    retention_days: float = 30.0,
-    eviction_threshold: float = 0.3,
+    limits: WarmLimits = WarmLimits(),  # noqa: B008 - frozen
 ) -> list[str]:
     """The ids of what is older than `retention_days` and scores below `eviction_threshold`."""
     return [
         entry.id
         for entry in entries
-        if now - entry.created_at > retention_days * DAY
-        and _score(entry, now, scoring) < eviction_threshold
+        if now - entry.created_at > limits.retention_days * DAY
+        and _score(entry, now, scoring) < limits.eviction_threshold
     ]
 
 

@@ -7,6 +7,7 @@ from . import (
     backup,
     cold,
     compact,
+    config,
     devices,
     distill,
     forgetting,
@@ -53,4 +54,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *upkeep.OPERATIONS,
     *backup.OPERATIONS,
     *status.OPERATIONS,
+    *config.OPERATIONS,
 )

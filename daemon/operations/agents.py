@@ -33,7 +33,7 @@ async def index(scope: Scope) -> AgentList:
 async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentForgotten:  # noqa: A002
     """Forget an agent: all its memories, and its folder; its replica is told."""
     agent = check_agent(id)
-    scope.caller.require(agent, "admin")
+    scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
     _, workspace = agents.place(agent)
     told = AgentForgotten(agent, 0, 0, 0, not query.dry_run)

@@ -6,9 +6,8 @@ from typing import Final
 
 from ..memory.metadata import extract
 from ..memory.records import Memory
-from ..memory.scoring import Scoring
 from ..recall.query import parse
-from ..recall.recall import Request, Tuning, recall
+from ..recall.recall import Request, recall
 from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, Initialized
 from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
@@ -28,12 +27,15 @@ async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
     """List the archive, by words or the newest first."""
     limit = scope.page_limit(query.limit)
     async with scope.store() as store:
-        scoring, tuning = store.rules.scoring, Tuning()
+        scoring, tuning = store.rules.scoring, store.rules.recall
         if query.query.strip():
             request = Request(
                 text=query.query,
                 filters=_ARCHIVED,
                 limit=max(tuning.candidates, query.offset + limit),
+                weights=tuning.weights,
+                preset=tuning.preset,
+                scoring=scoring,
                 now=scope.now,
             )
             answer = await store.read(lambda db: recall(db, request, tuning))
@@ -65,8 +67,7 @@ async def search(scope: Scope, body: ColdSearchBody) -> ColdFound:
     words = list(parse(body.query).words[:_MOST_WORDS])
     account = await account_of(scope, body)
     found = await scope.daemon.databases.search(account, scope.agent, words, body.limit)
-    constants = scope.settings.scoring
-    scoring = Scoring(constants.half_life_days, constants.reinforcement_boost)
+    scoring = scope.settings.scoring
     hits = []
     for one in found:
         memory = Memory(

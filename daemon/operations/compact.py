@@ -18,7 +18,7 @@ from .scope import Scope
 _MOST: Final = 10_000
 
 
-async def shorten(_scope: Scope, body: CompactBody) -> CompactedMessages:
+async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     """Make a conversation fit into a model's window again. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
         raise InvalidInput(
@@ -27,10 +27,6 @@ async def shorten(_scope: Scope, body: CompactBody) -> CompactedMessages:
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
     read = [_read(message, number) for number, message in enumerate(body.messages)]
-    return await asyncio.to_thread(_answer, body, read)
-
-
-def _answer(body: CompactBody, read: Sequence[Message]) -> CompactedMessages:
     limits = Limits(
         threshold=body.threshold,
         target=body.target,
@@ -38,18 +34,11 @@ def _answer(body: CompactBody, read: Sequence[Message]) -> CompactedMessages:
         least=body.min_messages,
         tool_tokens=body.max_tool_result_tokens,
     )
-    needed = needs_compaction(read, body.window, limits)
-    answer = CompactedMessages(
-        original_count=len(read),
-        compacted_count=len(read),
-        tokens_reduced=0,
-        was_compacted=False,
-        needs_compaction=needed,
-        tokens=conversation_tokens(read),
-        window=body.window,
-    )
+    answer = await asyncio.to_thread(_measured, body, read, limits)
     if not body.check:
-        compacted = compact(read, body.window, limits)
+        chars = sum(len(message.content) for message in read)
+        rules = scope.daemon.thinking.model.rules
+        compacted = await rules.run(chars, compact, read, body.window, limits)
         answer.messages = _messages(body.messages, read, compacted)
         answer.summary = UNSET if compacted.summary is None else compacted.summary
         answer.compacted_count = compacted.compacted_count
@@ -57,6 +46,18 @@ def _answer(body: CompactBody, read: Sequence[Message]) -> CompactedMessages:
         answer.was_compacted = compacted.was_compacted
         answer.tool_results_truncated = compacted.tool_results_truncated or UNSET
     return answer
+
+
+def _measured(body: CompactBody, read: Sequence[Message], limits: Limits) -> CompactedMessages:
+    return CompactedMessages(
+        original_count=len(read),
+        compacted_count=len(read),
+        tokens_reduced=0,
+        was_compacted=False,
+        needs_compaction=needs_compaction(read, body.window, limits),
+        tokens=conversation_tokens(read),
+        window=body.window,
+    )
 
 
 def _messages(

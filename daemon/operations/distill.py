@@ -14,11 +14,11 @@ from ..memory import checks
 from ..memory.distilling import Distilled, stages_of
 from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..shapes.distill import DistilBody, DistilledText, DistilledTexts, StageSizes, StoredFact
-from ..thinking import distilling
-from ..thinking.asking import Thought, Wish
-from ..thinking.distilling import Measure
+from ..thinking import distillation
+from ..thinking.distillation import Measure
 from ..thinking.filing import category_for
 from ..thinking.keeping import keep, memory_of
+from ..thinking.model_or_rules import AskOptions, Derived
 from .operation import operation
 from .scope import Scope
 
@@ -34,7 +34,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
     body: DistilBody
     measure: Measure
-    wish: Wish
+    options: AskOptions
     category: str
 
 
@@ -78,20 +78,20 @@ def _wanted(scope: Scope, body: DistilBody) -> _Wanted:
             settings.aggression if body.aggression is None else body.aggression,
             settings.max_distilled_bytes if body.max_bytes is None else body.max_bytes,
         ),
-        Wish(model=by_model, endpoint=body.llm_endpoint),
+        AskOptions(model=by_model, endpoint=body.llm_endpoint),
         checks.check_category(body.category or DEFAULT_CATEGORY, scope.settings.tree.max_depth),
     )
 
 
 async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
-    mind, measure = scope.daemon.thinking.mind, wanted.measure
+    model, measure = scope.daemon.thinking.model, wanted.measure
     if wanted.body.facts:
-        several = await distilling.facts(text, measure, mind, wanted.wish)
-        found, best = several.value, await asyncio.to_thread(distilling.best, several.value, text)
+        several = await distillation.facts(text, measure, model, wanted.options)
+        found, best = several.value, await distillation.best(several.value, text, model)
         view = _view(text, best, several)
         view.facts = found
     else:
-        single = await distilling.distil(text, measure, mind, wanted.wish)
+        single = await distillation.distil(text, measure, model, wanted.options)
         found = [single.value]
         view = _view(text, single.value, single)
     if not wanted.body.core_summary:
@@ -101,7 +101,7 @@ async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
     return view
 
 
-def _view(text: str, best: Distilled, thought: Thought[Any]) -> DistilledText:
+def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
     stages = stages_of(text, best)
     return DistilledText(
         distilled=best,
@@ -124,9 +124,9 @@ async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[
         return [
             memory_of(
                 one,
-                category_for(db, one.fact, scope.now) or wanted.category,
+                category_for(db, one.fact, scope.now, scope.settings) or wanted.category,
                 now=scope.now,
-                writer=scope.caller.name,
+                writer=scope.peer.name,
             )
             for one in found
             if one.fact

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from msgspec import UNSET
+
 from ..memory import hot, markdown
 from ..shapes.common import Json
 from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
@@ -41,16 +43,12 @@ async def show_markdown(scope: Scope) -> str:
 async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
-    An `identity` and an `owner_profile` are objects of any keys. A `task` is an object with a
-    `text`, a `project` one with a `name`; a `lesson` and an `event` are a text, or an object too.
+    Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
+    `task` with a `text`, a `project` with a `name`. What is too long is shortened.
     """
-
-    def apply(tx: Transaction) -> None:
-        hot_rows.save(tx, hot.update(hot_rows.load(tx.db), key, body, tx.now))
-
     async with scope.store(create=True) as store:
-        await store.write(apply)
-    return HotUpdated(key)
+        warnings = await store.write(lambda tx: hot_rows.update(tx, key, body))
+    return HotUpdated(key, list(warnings) or UNSET)
 
 
 async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:

@@ -44,9 +44,9 @@ async def take_in(scope: Scope, body: ImportBody) -> Imported:
     if body.text:
         await importing.text(body.text)
     elif body.path:
-        if not scope.caller.is_own:
+        if not scope.daemon.gate.is_own(scope.peer):
             raise Forbidden(
-                f"{scope.caller.name} may not have the daemon read files",
+                f"user {scope.peer.uid} may not have the daemon read files",
                 hint="send the content as 'text', or ask root or the daemon's user",
             )
         await importing.path(Path(body.path))
@@ -82,7 +82,7 @@ class _Import:
         at = self._scope.now if written_at is None else written_at
         content = text.encode(errors="surrogatepass")
         name = self._wish.name or "text"
-        writer: str | None = self._scope.caller.name
+        writer: str | None = self._scope.peer.name
         if state_files.format_of(content, name, self._wish.format) == "rows":
             # They say themselves who wrote them, and when.
             self._scope.require("admin")

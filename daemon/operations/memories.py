@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 import msgspec
@@ -73,8 +74,12 @@ async def add_batch(scope: Scope, body: Batch) -> Stored:
         raise InvalidInput(
             f"send 1 to {most} memories in a batch (got {len(body.memories)})", field="memories"
         )
-    new = [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
-    return Stored(await _insert(scope, new))
+
+    def checked() -> list[Memory]:
+        return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
+
+    # References are looked for in up to a megabyte of text: other callers go on meanwhile.
+    return Stored(await _insert(scope, await asyncio.to_thread(checked)))
 
 
 async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:

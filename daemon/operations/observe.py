@@ -13,8 +13,8 @@ from ..shapes.observe import ObserveBody, Observed, TurnBody
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Said
-from ..thinking.asking import Wish
 from ..thinking.extraction import Extracted
+from ..thinking.model_or_rules import AskOptions
 from .operation import operation
 from .scope import Scope
 from .views import memory_view
@@ -34,7 +34,7 @@ async def observe(scope: Scope, body: ObserveBody) -> Observed:
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
     async with scope.store(create=True) as store:
         heard = await store.write(
-            lambda tx: conversations.hear(tx, name, said, ended=body.end, writer=scope.caller.name)
+            lambda tx: conversations.hear(tx, name, said, ended=body.end, writer=scope.peer.name)
         )
         read: list[Extracted] | None = None
         left = heard
@@ -59,8 +59,8 @@ async def _read_now(
     listener = scope.daemon.thinking.listener
     left: Conversation | None = heard
     try:
-        wish = Wish(model=body.llm, endpoint=body.llm_endpoint)
-        read = await listener.read_now(scope.agent, store, heard, wish)
+        options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
+        read = await listener.read_now(scope.agent, store, heard, options)
         left = await store.read(lambda db: conversations.find(db, heard.id))
     finally:
         # What was not read now is read later.

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.scoring import Scoring
-from ..recall.ranking import Weights
-from ..recall.recall import Answer, Request, Tuning, recall
+from ..recall.recall import Answer, Request, recall
 from ..shapes.recall import (
     ByModel,
     FoundPair,
@@ -31,8 +31,8 @@ from ..shapes.recall import (
 )
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from ..thinking.asking import Wish
-from ..thinking.reasoning import Reasoning
+from ..thinking.model_or_rules import AskOptions
+from ..thinking.tree_search import Reasoning
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -46,8 +46,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     """Recall memories by a question in words."""
     started = time.perf_counter()
     _check_endpoint(scope, body)
-    settings = scope.settings.recall
-    tuning = Tuning(settings.candidates, settings.common_word_share)
+    tuning = scope.settings.recall
     async with scope.store() as store:
         scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
@@ -131,19 +130,22 @@ def _understood(answer: Answer) -> Understood:
 def _request(
     scope: Scope, body: RecallBody, scoring: Scoring, reasoning: Reasoning | None
 ) -> Request:
+    tuning = scope.settings.recall
     local = datetime.now().astimezone().tzinfo
     assert local is not None
     return Request(
         text=body.query,
         filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
-        limit=body.limit,
+        limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         weights=_weights(scope, body.weights),
-        preset=body.preset,
+        # Weights of the call's own ask for the ranking that they weigh.
+        preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),
         mode=body.mode,
         scoring=scoring,
         now=scope.now if body.now is None else checks.check_time(body.now, field="now"),
         local=local,
+        explain=body.explain,
         reasoned=() if reasoning is None else reasoning.found,
     )
 
@@ -185,12 +187,12 @@ async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasonin
     if body.mode not in {"llm", "hybrid"}:
         return None
     tree = await store.read(tree_rows.load)
-    wish = Wish(model=True, endpoint=body.llm_endpoint)
+    options = AskOptions(model=True, endpoint=body.llm_endpoint)
     reasoner = scope.daemon.thinking.reasoner
     if body.mode == "llm":
-        return await reasoner.search(tree, body.query, wish)
+        return await reasoner.search(tree, body.query, options)
     seconds = scope.settings.recall.hybrid_deadline_ms / 1000
-    return await reasoner.search_within(tree, body.query, wish, seconds)
+    return await reasoner.search_within(tree, body.query, options, seconds)
 
 
 def _by_model(reasoning: Reasoning | None) -> ByModel | UnsetType:

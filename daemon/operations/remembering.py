@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.expiry import parse_expiry
 from ..memory.metadata import extract, merge
-from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, Memory, Metadata
+from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, Memory, Metadata
 from ..memory.scoring import default_importance
 from ..shapes.memory import MemoryChanges, NewMemory
 from .scope import Scope
@@ -47,7 +47,7 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     fields.setdefault("created_at", scope.now)
     given = fields.get("metadata", Metadata())
     fields["metadata"] = merge(given, extract(fields["text"]))
-    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.caller.name, **fields)
+    return Memory(id=secrets.token_hex(8), updated_at=scope.now, writer=scope.peer.name, **fields)
 
 
 def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
@@ -90,7 +90,9 @@ def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
         depth = scope.settings.tree.max_depth
         fields["category"] = checks.check_category(new.category, depth, field=f"{at}category")
     if new.importance is not UNSET:
-        fields["importance"] = _importance(new, new.importance, f"{at}importance")
+        fields["importance"] = checks.check_given_importance(
+            new.importance, beside_content=new.content is not UNSET, field=f"{at}importance"
+        )
     if new.tags is not UNSET:
         fields["tags"] = checks.check_tags(new.tags, field=f"{at}tags")
     return fields | _rest(new, scope.now, at)
@@ -98,9 +100,10 @@ def _checked(scope: Scope, new: NewMemory, at: str) -> dict[str, Any]:
 
 def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for name in ("type", "position"):
-        if getattr(new, name) is not UNSET:
-            fields[name] = getattr(new, name)
+    if new.type is not UNSET:
+        fields["type"] = TYPES[new.type]
+    if new.position is not UNSET:
+        fields["position"] = new.position
     if new.metadata is not UNSET:
         fields["metadata"] = checks.check_metadata(new.metadata, field=f"{at}metadata")
     if new.data is not UNSET:
@@ -117,17 +120,6 @@ def _one_of(first: Any, second: Any, field: str, alias: str) -> Any:
     if first is not UNSET and second is not UNSET:
         raise InvalidInput(f"give either '{field}' or '{alias}', not both", field=alias)
     return second if first is UNSET else first
-
-
-def _importance(new: NewMemory, value: float, field: str) -> float:
-    if new.content is not UNSET and isinstance(value, int) and not isinstance(value, bool):
-        if not 1 <= value <= 10:
-            raise InvalidInput(
-                f"give '{field}' an integer from 1 to 10, or a fraction from 0 to 1 (got {value})",
-                field=field,
-            )
-        return value / 10
-    return checks.check_importance(value, field=field)
 
 
 def _without(metadata: Metadata, gone: Metadata) -> Metadata:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import msgspec
 
 from ..config.kinds import Role
+from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
 from ..files.workspaces import Workspaces
-from ..llm.asking import LiveModel
+from ..llm.client import ModelClient
 from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
@@ -23,6 +23,7 @@ from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
+from .access import Gate, Peer
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the daemon that operations use."""
 
     agents: Agents
-    model: LiveModel
+    model: ModelClient
     thinking: Thinking
     replicas: Replicas
     verifier: Verifier
@@ -47,41 +48,26 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]
+    config: LiveSettings
     problems: Problems
+    gate: Gate
     identity: Identity
     connections: Callable[[], int]
     ready: asyncio.Event
-
-
-class Caller(Protocol):
-    """Who asks, and what they may do."""
-
-    @property
-    def name(self) -> str:
-        """How memories that the caller writes are signed."""
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the caller could read whatever the daemon can: root, or the same user."""
-
-    def role(self, agent: str) -> Role | None:
-        """The highest role with an agent."""
-
-    def require(self, agent: str, role: Role) -> None:
-        """Pass, or raise `Forbidden`."""
 
 
 class Scope(msgspec.Struct, frozen=True):
     """One call of an operation.
 
     Attributes:
+        peer: who asks.
         agent: whose memory it concerns.
         reads: whether the operation only reads: an agent that does not exist is then empty.
         now: seconds since the epoch.
     """
 
     daemon: Daemon
-    caller: Caller
+    peer: Peer
     agent: str
     reads: bool
     now: float
@@ -104,16 +90,16 @@ class Scope(msgspec.Struct, frozen=True):
 
     def require(self, role: Role) -> None:
         """Pass, if the caller has this role with the agent; else raise `Forbidden`."""
-        self.caller.require(self.agent, role)
+        self.daemon.gate.require(self.peer, self.agent, role)
 
     def may_read(self, agent: str) -> bool:
         """Whether the caller has any role with `agent`."""
-        return self.caller.role(agent) is not None
+        return self.daemon.gate.role(self.peer, agent) is not None
 
     @property
     def leaves_traces(self) -> bool:
         """Whether what the caller reads counts as used. A reader changes nothing."""
-        return self.caller.role(self.agent) != "read"
+        return self.daemon.gate.role(self.peer, self.agent) != "read"
 
     def category(self, path: str | None) -> str | None:
         """`path`, checked, if one is given."""

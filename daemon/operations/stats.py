@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Final
 
+from ..config.settings import Rules
 from ..memory import hot
 from ..memory import tree as trees
 from ..shapes.stats import (
@@ -21,7 +22,6 @@ from ..shapes.stats import (
 )
 from ..store import documents, hot_rows, tree_rows
 from ..store.settling import warm_bytes
-from ..store.transaction import Rules
 from ..upkeep import history as days
 from .operation import operation
 from .scope import Scope
@@ -61,12 +61,12 @@ def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> St
         WarmStats(
             warm,
             warm_bytes(db),
-            rules.warm_max_bytes // 1024,
+            rules.warm.max_kb,
             [CategoryCount(path, nodes[path].warm_count) for path in top if nodes[path].warm_count],
         ),
         ColdStats(cold, backend),
         TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
-        ScoringStats(rules.scoring.half_life_days, rules.warm_eviction_threshold),
+        ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
         CounterStats(
             counters["last_consolidation"],
             counters["total_stored"],

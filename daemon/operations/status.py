@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..memory import hot
 from ..memory import tree as trees
@@ -21,7 +22,6 @@ from ..shapes.sync import ReplicationStatus
 from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
-from ..store.transaction import Rules
 from ..upkeep.upkeep import Upkeep
 from .openmetrics import OPENMETRICS, exposition
 from .operation import operation
@@ -140,7 +140,7 @@ async def _agent_status(
             warm=warm,
             cold=cold,
             warm_bytes=warm_bytes(db),
-            warm_max_bytes=rules.warm_max_bytes,
+            warm_max_bytes=rules.warm.max_bytes,
             hot_bytes=hot.document_size(hot_rows.document(db, now, rules)),
             hot_max_bytes=rules.hot.max_bytes,
             tree_nodes=_count(db, "tree") + 1,
@@ -164,9 +164,9 @@ def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
     found = documents.metrics_document(db, now)
     del found["_schema_version"]
     warm, cold = tree_rows.totals(db)
-    tree = documents.tree_document(db)
-    found["tree_index_size_bytes"] = trees.size(tree)
-    found["tree_node_count"] = _count(db, "tree") + 1
+    tree = tree_rows.load(db)
+    found["tree_index_size_bytes"] = trees.size(tree, rules.tree)
+    found["tree_node_count"] = len(tree) + 1
     found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
     found["warm_memory_count"] = warm
     found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)

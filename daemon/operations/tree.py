@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from ..memory import tree as trees
-from ..memory import tree_text
 from ..memory.checks import check_category
 from ..shapes.tree import (
     CategoryAdded,
@@ -33,7 +32,7 @@ async def show(scope: Scope) -> TreeView:
         document,
         len(nodes) + 1,
         limits.max_nodes,
-        trees.size(document),
+        trees.size(nodes, limits),
         limits.max_size_bytes,
         trees.depth(nodes),
     )
@@ -42,8 +41,17 @@ async def show(scope: Scope) -> TreeView:
 async def show_text(scope: Scope) -> str:
     """The category tree as text."""
     async with scope.store() as store:
-        document = await store.read(documents.tree_document)
-        return tree_text.show(document, store.rules.tree)
+        limits = store.rules.tree
+        return await store.read(
+            lambda db: trees.show(tree_rows.load(db), *tree_rows.totals(db), limits)
+        )
+
+
+async def show_prompt(scope: Scope) -> str:
+    """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
+    async with scope.store() as store:
+        nodes = await store.read(tree_rows.load)
+        return trees.prompt(nodes, store.rules.tree.max_size_bytes)
 
 
 async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
@@ -84,14 +92,13 @@ async def prune(scope: Scope) -> TreePruned:
 async def undo(scope: Scope) -> RebuildUndone:
     """Undo the last rebuild of the tree, and file its memories as before."""
     async with scope.store() as store:
-        done = await rebuilding.undo(store)
-    changes = [rebuilding.told(one) for one in done.operations]
-    return RebuildUndone(True, done.at, done.memories, changes)
+        return await rebuilding.undo(store)
 
 
 OPERATIONS: Final = (
     operation("GET", "/api/tree", show),
     operation("GET", "/api/tree/text", show_text, type="text/plain"),
+    operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
     operation("PUT", "/api/tree", add, role="write"),
     operation("DELETE", "/api/tree", remove, role="write"),
     operation("POST", "/api/tree/prune", prune, role="write"),

@@ -42,7 +42,7 @@ async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
         days=wish.days,
         dry_run=wish.dry_run,
         endpoint=wish.llm_endpoint,
-        writer=scope.caller.name,
+        writer=scope.peer.name,
     )
 
 

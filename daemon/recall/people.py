@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
-from ..memory.indexing import index_text
+from ..memory.indexing import fold, is_unspaced
 from ..memory.names import ALSO_WORDS
 from ..memory.stop_words import STOP_WORDS
-from .dates.tokens import fold
+from ..store.people import NAME_WORD
 from .dates.words import MONTHS, WEEKDAYS
 
-_WORD: Final = re.compile(r"[^\W_]+")
 _POSSESSIVE: Final = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 
 
@@ -24,16 +23,8 @@ class _Name(msgspec.Struct, frozen=True):
     plain: bool
 
 
-class Roster(msgspec.Struct, frozen=True):
-    """Known people, ready to be found: by their first word, and those in unspaced scripts."""
-
-    by_first: dict[str, tuple[_Name, ...]]
-    unspaced: tuple[str, ...]
-
-    @property
-    def words(self) -> Collection[str]:
-        """The first words of all names, folded."""
-        return self.by_first.keys()
+# Names by their first word, the longest first.
+_Names: TypeAlias = Mapping[str, Sequence[_Name]]
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -44,25 +35,12 @@ class Named(msgspec.Struct, frozen=True):
     rest: str
 
 
-def roster(names: Iterable[str]) -> Roster:
-    """What `find_people` needs to know of `names`; worth keeping while they don't change."""
-    by_first: dict[str, list[_Name]] = {}
-    unspaced: list[str] = []
-    for full in sorted({name for name in names if name.strip()}):
-        if index_text(full).split() != full.split() and len(full) > 1 and not full.isascii():
-            unspaced.append(full)
-        words = tuple(fold(word) for word in _WORD.findall(full))
-        if words:
-            plain = full.replace(" ", "").isalpha()
-            by_first.setdefault(words[0], []).append(_Name(words, full, plain))
-    longest_first = {
-        first: tuple(sorted(found, key=lambda name: -len(name.words)))
-        for first, found in by_first.items()
-    }
-    return Roster(longest_first, tuple(sorted(unspaced, key=len, reverse=True)))
+def first_words(names: Iterable[str]) -> list[str]:
+    """The first words of names."""
+    return [found.group() for name in names if (found := NAME_WORD.search(name))]
 
 
-def find_people(text: str, known: Roster) -> Named:
+def find_people(text: str, known: Iterable[str]) -> Named:
     """The people whose full name stands in `text`, or whose first name does and is no other's.
 
     Case and accents make no difference, except for names that are also words ("Will", "May"):
@@ -70,15 +48,17 @@ def find_people(text: str, known: Roster) -> Named:
     """
     found: dict[str, None] = {}
     cuts: list[tuple[int, int]] = []
-    for name in known.unspaced:
+    known = sorted(set(known))
+    for name in sorted(filter(is_unspaced, known), key=len, reverse=True):
         at = text.find(name)
         if at >= 0:
             found[name] = None
             cuts.append((at, at + len(name)))
-    words = list(_WORD.finditer(text))
+    names = _by_first_word(known)
+    words = list(NAME_WORD.finditer(text))
     at = 0
     while at < len(words):
-        match = _match(words, at, known)
+        match = _match(words, at, names)
         if match is None or not _meant(text, words, at):
             at += 1
             continue
@@ -89,9 +69,21 @@ def find_people(text: str, known: Roster) -> Named:
     return Named(tuple(found), *_cut(text, cuts))
 
 
-def _match(words: Sequence[re.Match[str]], at: int, known: Roster) -> tuple[str, int] | None:
+def _by_first_word(names: Iterable[str]) -> _Names:
+    by_first: dict[str, list[_Name]] = {}
+    for full in names:
+        words = tuple(fold(word) for word in NAME_WORD.findall(full))
+        if words:
+            plain = full.replace(" ", "").isalpha()
+            by_first.setdefault(words[0], []).append(_Name(words, full, plain))
+    for found in by_first.values():
+        found.sort(key=lambda name: -len(name.words))
+    return by_first
+
+
+def _match(words: Sequence[re.Match[str]], at: int, names: _Names) -> tuple[str, int] | None:
     """The name that begins at a word, and how many words of the text it takes."""
-    candidates = known.by_first.get(fold(words[at].group()), ())
+    candidates = names.get(fold(words[at].group()), ())
     for name in candidates:
         length = len(name.words)
         if tuple(fold(word.group()) for word in words[at : at + length]) == name.words:
@@ -121,7 +113,7 @@ def _cut(text: str, cuts: list[tuple[int, int]]) -> tuple[tuple[str, ...], str]:
     kept_from = 0
     for start, end in sorted(cuts):
         if start >= kept_from:
-            words += _WORD.findall(text[start:end])
+            words += NAME_WORD.findall(text[start:end])
             rest.append(text[kept_from:start])
             kept_from = end
     return tuple(words), " ".join((*rest, text[kept_from:]))

@@ -1,15 +1,16 @@
-"""The memories that a question may mean: those with its words, and those around the best."""
+"""What a question may mean: the candidates with its words, and those around the best."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from ..store.selecting import Filters, where
+from ..store.selecting import Filters
 from .postings import Postings
+from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
 REACH: Final = 4
@@ -19,38 +20,13 @@ _SURROUNDED: Final = 40
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
 _KIN_SHARE: Final = 0.3
-
-_COLUMNS: Final = (
-    "row, grp, position, actor, category, created_at, updated_at, last_accessed_at, access_count,"
-    " importance, superseded_by IS NOT NULL, length(text)"
-)
-_EXCERPT: Final = (
-    f"CASE WHEN length(text) <= {_BEGINNING + _ENDING} THEN text"
-    f" ELSE substr(text, 1, {_BEGINNING}) || substr(text, -{_ENDING}) END"
-)
-
-
-class Entry(msgspec.Struct, frozen=True, gc=False):
-    """What ranking needs to know of one memory; `length` is that of its text in characters."""
-
-    row: int
-    group: str
-    position: int | None
-    actor: str
-    category: str
-    created_at: float
-    updated_at: float
-    last_accessed_at: float | None
-    access_count: int
-    importance: float
-    superseded: bool
-    length: int
+_THESE: Final = "SELECT value FROM json_each(?)"
 
 
 class Pool(msgspec.Struct, frozen=True):
     """The candidates, and where in their conversations they stand: group and position."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Candidate, ...]
     places: Mapping[tuple[str, int], int]
 
     def beside(self, at: int, distance: int) -> int:
@@ -73,89 +49,83 @@ class Pool(msgspec.Struct, frozen=True):
         ]
 
 
-def gather(
+def gather(  # noqa: PLR0913 - what is searched, and how wide
     db: sqlite3.Connection,
     postings: Postings,
     extra: Iterable[int],
     filters: Filters,
+    sources: Sequence[Source] = (MEMORIES,),
     *,
     now: float,
     limit: int,
+    least: int = 1,
     neighbours: bool,
 ) -> Pool:
-    """The best `limit` rows by the weight of their words that pass the filters.
+    """The best `limit` of each source by the weight of their words that pass the filters.
 
     Args:
         db: a reader.
         postings: of the query's words.
-        extra: rows that something else than the words has named, such as a category.
-        filters: which memories are meant.
+        extra: keys that something else than the words has named, such as a category.
+        filters: which are meant.
+        sources: of what.
         now: the time.
-        limit: how many rows the words may name.
+        limit: how many memories the words may name, and of other sources by their depth.
+        least: how many of any source.
         neighbours: whether those next to the best take part though they have none of the words.
     """
     ordered = _by_weight(postings)
-    entries = _passing(db, ordered, filters, now, limit)
-    for named in _load(db, set(extra) - entries.keys(), filters, now):
-        entries[named.row] = named
-    if neighbours:
-        best = [entries[row] for row in ordered[:_SURROUNDED] if row in entries]
-        for near in _next_to(db, best, filters, now):
-            entries.setdefault(near.row, near)
-    found = tuple(entries.values())
-    return Pool(found, places_of(found))
+    extra = set(extra)
+    found: dict[int, Candidate] = {}
+    for source in sources:
+        condition = source.passes(filters, now)
+        if condition is None:
+            continue
+        rows = source.rows(ordered)
+        entries = _passing(db, source, rows, condition, max(least, int(limit * source.depth)))
+        if named := source.rows(extra - entries.keys()):
+            for one in source.load(db, _THESE, named, condition):
+                entries[one.key] = one
+        if neighbours and source.beside:
+            best = [
+                entries[key] for row in rows[:_SURROUNDED] if (key := source.key(row)) in entries
+            ]
+            if stretches := list(_stretches(best)):
+                for near in source.load(db, source.beside, stretches, condition):
+                    entries.setdefault(near.key, near)
+        found |= entries
+    together = tuple(found.values())
+    return Pool(together, places_of(together))
 
 
 def _by_weight(postings: Postings) -> list[int]:
     weights: dict[int, float] = dict.fromkeys(postings.newest, 0.0)
-    for row in postings.phrased:
-        weights[row] = postings.unmet
+    for key in postings.phrased:
+        weights[key] = postings.unmet
     for posting in postings.rare:
-        for row in posting.rows:
-            weights[row] = weights.get(row, 0.0) + posting.weight
-        for row in posting.kin:
-            weights[row] = weights.get(row, 0.0) + _KIN_SHARE * posting.kin_weight
-    return sorted(weights, key=lambda row: (-weights[row], -row))
+        for key in posting.keys:
+            weights[key] = weights.get(key, 0.0) + posting.weight
+        for key in posting.kin:
+            weights[key] = weights.get(key, 0.0) + _KIN_SHARE * posting.kin_weight
+    newest_first = sorted(weights, reverse=True)
+    return sorted(newest_first, key=weights.__getitem__, reverse=True)
 
 
 def _passing(
-    db: sqlite3.Connection, rows: Sequence[int], filters: Filters, now: float, limit: int
-) -> dict[int, Entry]:
+    db: sqlite3.Connection, source: Source, rows: Sequence[int], condition: Condition, limit: int
+) -> dict[int, Candidate]:
     """Load the first `limit` of `rows` that pass, in steps, for most often nearly all do."""
-    found: dict[int, Entry] = {}
+    found: dict[int, Candidate] = {}
     at, step = 0, limit
     while at < len(rows) and len(found) < limit:
         part = rows[at : at + step]
-        loaded = {entry.row: entry for entry in _load(db, part, filters, now)}
-        found.update((row, loaded[row]) for row in part if row in loaded)
+        loaded = {one.row: one for one in source.load(db, _THESE, part, condition)}
+        found.update((loaded[row].key, loaded[row]) for row in part if row in loaded)
         at, step = at + step, step * 4
     return dict(list(found.items())[:limit])
 
 
-def _load(db: sqlite3.Connection, rows: Iterable[int], filters: Filters, now: float) -> list[Entry]:
-    condition, arguments = where(filters, now)
-    found = db.execute(
-        f"SELECT {_COLUMNS} FROM memories"
-        f" WHERE row IN (SELECT value FROM json_each(?)) AND {condition}",
-        (msgspec.json.encode(list(rows)).decode(), *arguments),
-    )
-    return [_entry(row) for row in found]
-
-
-def _next_to(
-    db: sqlite3.Connection, best: Sequence[Entry], filters: Filters, now: float
-) -> Iterator[Entry]:
-    condition, arguments = where(filters, now)
-    for group, first, last in _stretches(best):
-        rows = db.execute(
-            f"SELECT {_COLUMNS} FROM memories WHERE grp = ? AND grp <> ''"
-            f" AND position BETWEEN ? AND ? AND {condition}",
-            (group, first, last, *arguments),
-        )
-        yield from map(_entry, rows)
-
-
-def _stretches(best: Sequence[Entry]) -> Iterator[tuple[str, int, int]]:
+def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
     """The stretches of conversations within reach of `best`, joined where they overlap."""
     places: dict[str, list[int]] = {}
     for entry in best:
@@ -172,23 +142,27 @@ def _stretches(best: Sequence[Entry]) -> Iterator[tuple[str, int, int]]:
         yield group, first - REACH, last + REACH
 
 
-def texts(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:
-    """The texts of memories by row; of a long one its beginning and its end."""
-    found = db.execute(
-        f"SELECT row, {_EXCERPT} FROM memories WHERE row IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(list(rows)).decode(),),
-    )
-    return dict(found.fetchall())
+def texts(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:
+    """The texts of candidates by key; of a long one its beginning and its end."""
+    found: dict[int, str] = {}
+    keys = list(keys)
+    for source in SOURCES:
+        if rows := source.rows(keys):
+            read = db.execute(
+                f"SELECT row, CASE WHEN length(text) <= {_BEGINNING + _ENDING} THEN text"
+                f" ELSE substr(text, 1, {_BEGINNING}) || substr(text, -{_ENDING}) END"
+                f" FROM (SELECT row, {source.text} AS text FROM {source.table}"
+                f" WHERE row IN ({_THESE}))",
+                (msgspec.json.encode(rows).decode(),),
+            )
+            found |= {source.key(row): text for row, text in read}
+    return found
 
 
-def places_of(entries: Sequence[Entry]) -> dict[tuple[str, int], int]:
+def places_of(entries: Sequence[Candidate]) -> dict[tuple[str, int], int]:
     """Where in their conversations entries stand: group and position."""
     return {
         (entry.group, entry.position): at
         for at, entry in enumerate(entries)
         if entry.group and entry.position is not None
     }
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry(*row)

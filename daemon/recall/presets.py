@@ -35,7 +35,13 @@ class Parts(msgspec.Struct, frozen=True):
     importance: float
 
 
-def tinyclaw(fts: float, days_since_access: float, access_count: int, importance: float) -> Parts:
+def tinyclaw(
+    fts: float,
+    days_since_access: float,
+    access_count: int,
+    importance: float,
+    decay: float = FADING_PER_DAY,
+) -> Parts:
     """0.4 × full-text share + 0.3 × recency + 0.3 × importance.
 
     Args:
@@ -43,15 +49,18 @@ def tinyclaw(fts: float, days_since_access: float, access_count: int, importance
         days_since_access: since it was last used, or made if it never was.
         access_count: how often it was used.
         importance: 0 to 1.
+        decay: per day; the published number is 0.05, in `scalyclaw` too.
     """
-    recency = tinyclaw_recency(days_since_access, access_count)
+    recency = tinyclaw_recency(days_since_access, access_count, decay)
     relevance = 0.4 * fts + 0.3 * recency + 0.3 * importance
     return Parts(relevance, fts, recency, importance)
 
 
-def tinyclaw_recency(days_since_access: float, access_count: int) -> float:
-    """min(1, exp(−0.05 × days) × (1 + 0.02 × uses))."""
-    return min(1.0, _faded(days_since_access) * (1.0 + GAIN_PER_USE * access_count))
+def tinyclaw_recency(
+    days_since_access: float, access_count: int, decay: float = FADING_PER_DAY
+) -> float:
+    """min(1, exp(−decay × days) × (1 + 0.02 × uses))."""
+    return min(1.0, _faded(days_since_access, decay) * (1.0 + GAIN_PER_USE * access_count))
 
 
 def scalyclaw(
@@ -60,8 +69,9 @@ def scalyclaw(
     importance: float,
     *,
     threshold: float = SCALYCLAW_THRESHOLD,
+    decay: float = FADING_PER_DAY,
 ) -> Parts | None:
-    """0.6 × match + 0.2 × exp(−0.05 × days) + 0.2 × importance; None below the threshold.
+    """0.6 × match + 0.2 × exp(−decay × days) + 0.2 × importance; None below the threshold.
 
     Args:
         semantic: how well it matches, 0 to 1; what is below `threshold` is no match at all.
@@ -69,10 +79,11 @@ def scalyclaw(
         importance: 0 to 1. The system's own scale is 1 to 10, clamped, and then divided by 10,
             so that nothing counts less than 0.1; see `scalyclaw_importance`.
         threshold: 0 lets everything through, as the published numbers do.
+        decay: per day.
     """
     if semantic < threshold:
         return None
-    recency = _faded(days_since_update)
+    recency = _faded(days_since_update, decay)
     counted = scalyclaw_importance(importance) / 10.0
     return Parts(0.6 * semantic + 0.2 * recency + 0.2 * counted, semantic, recency, counted)
 
@@ -93,5 +104,5 @@ def shares_of_best(scores: Sequence[float]) -> list[float]:
     return [max(0.0, score / best) for score in scores]
 
 
-def _faded(days: float) -> float:
-    return math.exp(-FADING_PER_DAY * max(0.0, days))
+def _faded(days: float, decay: float) -> float:
+    return math.exp(-decay * max(0.0, days))

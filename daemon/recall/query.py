@@ -19,7 +19,7 @@ from ..memory.indexing import index_text
 from ..memory.stop_words import STOP_WORDS
 from .dates import Found, Span, find
 from .dates.words import MONTHS
-from .people import Roster, find_people, roster
+from .people import find_people, first_words
 
 __all__ = [
     "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
@@ -82,7 +82,7 @@ def parse(
     text: str,
     now: float | None = None,
     local: dt.tzinfo = dt.UTC,
-    people: Roster | Collection[str] = (),
+    people: Collection[str] = (),
 ) -> Query:
     """What `text` asks for; it may be anything.
 
@@ -95,12 +95,11 @@ def parse(
         text: the query; its first `MOST_CHARS` characters are read.
         now: seconds since the epoch, which dates are told from; without it none are looked for.
         local: whose days are meant.
-        people: names that the agent knows. Who asks often keeps a `people.roster` of them.
+        people: names that the agent knows; those with a word in the text are enough.
     """
     plain, phrases, excluded = _marked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
-    known = people if isinstance(people, Roster) else roster(people)
-    times = Found((), plain) if now is None else find(plain, now, local, known.words)
-    named = find_people(times.rest, known)
+    times = Found((), plain) if now is None else find(plain, now, local, first_words(people))
+    named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
     words = (
         _telling([*quoted, *_words(named.rest)])

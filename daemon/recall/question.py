@@ -108,8 +108,7 @@ def addresses(text: str) -> float:
 def is_question(text: str) -> bool:
     """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
     asked = max(text.rfind("?"), text.rfind("？"))
-    told = max(text.rfind(mark) for mark in ".!。！")
-    return asked >= 0 and asked > told
+    return asked >= 0 and asked > max(text.rfind(mark) for mark in ".!。！")
 
 
 def _asks_several(words: list[str]) -> bool:

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 
-from ..memory.ageing import aged
-from ..memory.scoring import DAY, Scoring, score
-from .pool import Entry, Pool
-from .presets import scalyclaw, tinyclaw
+from ..config.settings import Weights
+from ..memory.scoring import DAY, Scoring, aged, score
+from ..shapes.recall import Preset
+from .pool import Pool
+from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
+from .sources import Candidate
 from .tree_search import TreeHit
 
-# Tiny Claw's constant: a memory fades by 5 % a day since it was last used.
-_FADING_PER_DAY: Final = 0.05
 # What is left of a memory's relevance once another has taken its place.
 _SUPERSEDED: Final = 0.6
-# Of what was asked a lone fact has at least so much, or it is noise.
+# Of what was asked a statement has at least so much, or it is noise.
 _LEAST_COVERAGE: Final = 0.12
 # Each of these alone says that it is meant.
 _ENOUGH: Final = ("phrase", "category", "reasoned")
-
-Preset: TypeAlias = Literal["tinyclaw", "scalyclaw"]
-
-
-class Weights(msgspec.Struct, frozen=True):
-    """What each part counts, relative to the others."""
-
-    match: float = 0.6
-    recency: float = 0.2
-    importance: float = 0.2
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -48,26 +38,29 @@ class Ranked(msgspec.Struct, frozen=True):
     importance: float
 
 
-def rank(pool: Pool, signals: Signals, weights: Weights, now: float) -> list[Ranked]:
+def rank(
+    pool: Pool, signals: Signals, weights: Weights, now: float, decay: float = FADING_PER_DAY
+) -> list[Ranked]:
     """The candidates that are no noise, the most relevant first; of equals, the newer.
 
     The match is a candidate's score in parts of the best score there is.
     """
     best = max((0.0, *signals.scores)) or 1.0
+    any_words = signals.any_words
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
-        if _is_noise(pool, signals, at):
+        if any_words and _is_noise(entry, signals, at):
             continue
         match = max(0.0, signals.scores[at] / best)
-        recency = _recency(entry, now)
-        relevance = _blend(weights, match, recency, entry)
+        recency = _recency(entry, now, decay)
+        relevance = _blend(weights, match, recency, entry) * entry.source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
         ranked.append(Ranked(at, relevance, match, recency, entry.importance))
     return _ordered(pool, ranked)
 
 
-def _blend(weights: Weights, match: float, recency: float, entry: Entry) -> float:
+def _blend(weights: Weights, match: float, recency: float, entry: Candidate) -> float:
     """The weighted mean of the parts.
 
     A turn of a conversation is a record of what was said then, and its age makes it no less
@@ -75,26 +68,33 @@ def _blend(weights: Weights, match: float, recency: float, entry: Entry) -> floa
     """
     counted = weights.match * match + weights.importance * entry.importance
     total = weights.match + weights.importance
-    if entry.position is None or not total:
+    if not entry.is_turn or not total:
         counted += weights.recency * recency
         total += weights.recency
     return counted / total
 
 
-def rank_as(pool: Pool, signals: Signals, preset: Preset, now: float) -> list[Ranked]:
+def rank_as(
+    pool: Pool, signals: Signals, preset: Preset, now: float, decay: float = FADING_PER_DAY
+) -> list[Ranked]:
     """The candidates as one of the published formulas ranks them, BM25 in parts of the best."""
     judge = _JUDGES[preset]
     ranked: list[Ranked] = []
     for at, entry in enumerate(pool.entries):
         if signals.bm25[at] > 0:
-            found = judge(entry, signals.bm25[at], now)
+            found = judge(entry, signals.bm25[at], now, decay)
             if found is not None:
-                ranked.append(msgspec.structs.replace(found, at=at))
+                relevance = found.relevance * entry.source.weight
+                ranked.append(msgspec.structs.replace(found, at=at, relevance=relevance))
     return _ordered(pool, ranked)
 
 
 def rank_by_tree(
-    pool: Pool, paths: Sequence[TreeHit], scoring: Scoring, now: float
+    pool: Pool,
+    paths: Sequence[TreeHit],
+    scoring: Scoring,
+    now: float,
+    decay: float = FADING_PER_DAY,
 ) -> list[Ranked]:
     """The candidates of the categories that the query names, as EvoClaw orders them.
 
@@ -106,49 +106,51 @@ def rank_by_tree(
         path = next((p for p in paths if f"{entry.category}/".startswith(f"{p.path}/")), None)
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
-            found = Ranked(at, path.relevance, path.share, _recency(entry, now), entry.importance)
+            found = Ranked(
+                at, path.relevance, path.share, _recency(entry, now, decay), entry.importance
+            )
             judged.append((worth, found))
-    judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].row))
+    judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))
     return [found for _, found in judged]
 
 
-def _tinyclaw(entry: Entry, match: float, now: float) -> Ranked | None:
+def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     days = max(0.0, now - used) / DAY
-    parts = tinyclaw(match, days, entry.access_count, aged(entry.importance, days))
+    parts = tinyclaw(match, days, entry.access_count, aged(entry.importance, days), decay)
     return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
 
 
-def _scalyclaw(entry: Entry, match: float, now: float) -> Ranked | None:
-    parts = scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance)
+def _scalyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:
+    parts = scalyclaw(match, max(0.0, now - entry.updated_at) / DAY, entry.importance, decay=decay)
     if parts is None:
         return None
     return Ranked(0, parts.relevance, parts.match, parts.recency, parts.importance)
 
 
-_JUDGES: Final[dict[Preset, Callable[[Entry, float, float], Ranked | None]]] = {
+_JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Ranked | None]]] = {
     "tinyclaw": _tinyclaw,
     "scalyclaw": _scalyclaw,
 }
 
 
-def _recency(entry: Entry, now: float) -> float:
+def _recency(entry: Candidate, now: float, decay: float) -> float:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
-    return math.exp(-_FADING_PER_DAY * max(0.0, now - used) / DAY)
+    return math.exp(-decay * max(0.0, now - used) / DAY)
 
 
-def _is_noise(pool: Pool, signals: Signals, at: int) -> bool:
-    """Whether a lone fact has too little of what was asked. A turn has its neighbours' words."""
-    if pool.entries[at].position is not None or not signals.any_words:
-        return signals.scores[at] <= 0 and signals.any_words
-    if any(signals.added(name, at) for name in _ENOUGH):
+def _is_noise(entry: Candidate, signals: Signals, at: int) -> bool:
+    """Whether a statement has too little of what was asked. A turn has its neighbours' words."""
+    if entry.is_turn:
+        return signals.scores[at] <= 0
+    if signals.coverage[at] >= _LEAST_COVERAGE:
         return False
-    return signals.coverage[at] < _LEAST_COVERAGE
+    return not any(signals.added(name, at) for name in _ENOUGH)
 
 
 def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:
     def key(found: Ranked) -> tuple[float, float, int]:
         entry = pool.entries[found.at]
-        return -found.relevance, -entry.created_at, -entry.row
+        return -found.relevance, -entry.created_at, -entry.key
 
     return sorted(ranked, key=key)

@@ -5,33 +5,26 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.records import Memory
+from ..config.settings import Tuning, Weights
+from ..memory.records import Memory, Pair
 from ..memory.scoring import Scoring
-from ..store import tree_rows
-from ..store.memory_table import SELECT, from_row
+from ..shapes.recall import Preset
+from ..store import people, tree_rows
 from ..store.selecting import Filters, teach_score, where
-from . import key_values, question, tree_search
-from .key_values import PairHit
-from .people import Roster, roster
+from . import question, tree_search
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up
-from .query import Query, parse
-from .ranking import Preset, Ranked, Weights, rank, rank_as, rank_by_tree
+from .query import MOST_CHARS, Query, parse
+from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import WEIGHTS, Signals, measure
+from .sources import MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
-
-
-class Tuning(msgspec.Struct, frozen=True):
-    """How wide to search, from the configuration."""
-
-    candidates: int = 120
-    common_word_share: float = 0.02
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +37,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         now: the time that "last week" is told from, and by which memories have aged.
         local: whose days are meant.
         reasoned: categories that a model names for it; their memories are candidates, too.
+        explain: whether the hits shall say what each signal added, and who lent.
     """
 
     text: str
@@ -57,89 +51,125 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     local: dt.tzinfo = dt.UTC
     reasoned: tuple[Reasoned, ...] = ()
+    explain: bool = False
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One memory of the answer, and why it stands where it does.
+    """One thing of the answer, and why it stands where it does.
 
     Attributes:
+        item: a memory, or what its source has.
         method: `keyword`, or `keyword-tree` where only its category speaks for it; `llm-tree`
             where a model named that; `cold-remote` for a guest.
         words: those of the query that it has.
-        signals: what each signal added to its score, without those that added nothing.
-        lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree search that named it, or "".
         reason: what a model says of that category, or "".
+        signals: what each signal added to its score, without those that added nothing.
+        lenders: the ids of the neighbours whose words count for it.
     """
 
-    memory: Memory
+    item: Any
     ranked: Ranked
     method: str
     words: tuple[str, ...]
-    signals: dict[str, float]
-    lenders: tuple[str, ...]
     path: str
     reason: str
+    signals: dict[str, float]
+    lenders: tuple[str, ...]
+
+    @property
+    def memory(self) -> Memory:
+        """The memory."""
+        assert isinstance(self.item, Memory)
+        return self.item
+
+    @property
+    def pair(self) -> Pair:
+        """The key-value pair."""
+        assert isinstance(self.item, Pair)
+        return self.item
+
+    @property
+    def relevance(self) -> float:
+        """How well it answers, 0 to 1."""
+        return self.ranked.relevance
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The hits, the best first; what was searched and understood; and why there are none."""
+    """The hits, the best first; what was searched and understood; and why there are none.
 
-    hits: tuple[Hit, ...]
-    pairs: tuple[PairHit, ...]
-    memories: int
-    key_values: int
+    Attributes:
+        found: the hits, by source.
+        searched: how many things were searched, by source.
+    """
+
+    found: Mapping[str, tuple[Hit, ...]]
+    searched: Mapping[str, int]
     query: Query
     common_words: tuple[str, ...]
     tree: tuple[TreeHit, ...]
     why: str
 
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The memories."""
+        return self.found[MEMORIES.name]
+
+    @property
+    def pairs(self) -> tuple[Hit, ...]:
+        """The key-value pairs."""
+        return self.found[PAIRS.name]
+
+    @property
+    def memories(self) -> int:
+        """How many memories there are."""
+        return self.searched[MEMORIES.name]
+
+    @property
+    def key_values(self) -> int:
+        """How many pairs were searched."""
+        return self.searched[PAIRS.name]
+
 
 def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
-    """The memories that answer, out of one snapshot of the database.
+    """What answers, out of one snapshot of the database.
 
     Args:
         db: a reader.
         request: what is asked.
-        tuning: how wide to search.
+        tuning: how wide to search, and how fast relevance fades.
     """
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
-    query = parse(request.text, request.now, request.local, _people(db))
-    nodes = tree_rows.load(db)
-    paths = tuple(tree_search.search(nodes, request.text, request.now))
-    postings = look_up(db, query, common_share=tuning.common_word_share, newest=tuning.candidates)
-    pool = _pool(db, query, postings, paths, request, tuning)
-    memories = sum(tree_rows.totals(db))
+    known = people.named_in(db, request.text[:MOST_CHARS])
+    query = parse(request.text, request.now, request.local, known)
+    sources = _sources(request, query)
+    paths = tuple(tree_search.search(tree_rows.load(db), request.text, request.now))
+    postings = look_up(
+        db, query, sources, common_share=tuning.common_word_share, newest=tuning.candidates
+    )
+    pool = _pool(db, query, postings, paths, sources, request, tuning)
     signals = measure(
         query,
         question.read(request.text, query),
         postings,
         pool,
-        _worth(paths),
-        lambda rows: texts(db, rows),
+        {path.path: path.share for path in paths},
+        lambda keys: texts(db, keys),
         reasoned={found.path: found.relevance for found in request.reasoned},
     )
-    ranked = _ranked(pool, signals, paths, request)
-    hits = _hits(db, ranked, pool, signals, postings, paths, request)
-    pairs: list[PairHit] = []
-    looked_at = 0
-    if request.mode != "tree" and request.filters == Filters() and not query.empty:
-        pairs, looked_at = key_values.search(db, query, request.limit)
-    why = "" if hits or pairs else _why(db, request, query, postings, memories)
-    return Answer(hits, tuple(pairs), memories, looked_at, query, postings.common, paths, why)
+    ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
+    found = _hits(db, ranked, pool, signals, postings, paths, request)
+    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
+    why = "" if any(found.values()) else _why(db, request, tuning, query, postings, searched)
+    return Answer(found, searched, query, postings.common, paths, why)
 
 
-def _people(db: sqlite3.Connection) -> Roster:
-    """Who said something that is stored. Steps over the index from name to name."""
-    rows = db.execute(
-        "WITH RECURSIVE names(name) AS ("
-        " SELECT min(actor) FROM memories WHERE actor <> ''"
-        " UNION ALL SELECT (SELECT min(actor) FROM memories WHERE actor > name AND actor <> '')"
-        " FROM names WHERE name IS NOT NULL)"
-        " SELECT name FROM names WHERE name IS NOT NULL LIMIT 1000"
-    )
-    return roster(name for (name,) in rows)
+def _sources(request: Request, query: Query) -> list[Source]:
+    """What is searched: only memories have a category."""
+    if request.mode == "tree" or query.empty:
+        return [MEMORIES]
+    return [one for one in SOURCES if one.passes(request.filters, request.now) is not None]
 
 
 def _pool(
@@ -147,6 +177,7 @@ def _pool(
     query: Query,
     postings: Postings,
     paths: Sequence[TreeHit],
+    sources: Sequence[Source],
     request: Request,
     tuning: Tuning,
 ) -> Pool:
@@ -161,8 +192,10 @@ def _pool(
         postings,
         admitted(db, query, named),
         request.filters,
+        sources,
         now=request.now,
-        limit=max(request.limit, tuning.candidates),
+        limit=tuning.candidates,
+        least=request.limit,
         neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
     )
 
@@ -177,19 +210,14 @@ def _filed_under(db: sqlite3.Connection, path: str, request: Request, limit: int
     return [row for (row,) in rows]
 
 
-def _worth(paths: Sequence[TreeHit]) -> Mapping[str, float]:
-    """How well each category fits the query: the share of its words, 0 to 1."""
-    return {path.path: path.share for path in paths}
-
-
 def _ranked(
-    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request
+    pool: Pool, signals: Signals, paths: Sequence[TreeHit], request: Request, decay: float
 ) -> list[Ranked]:
     if request.mode == "tree":
-        return rank_by_tree(pool, paths, request.scoring, request.now)
+        return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
-        return rank_as(pool, signals, request.preset, request.now)
-    return rank(pool, signals, request.weights, request.now)
+        return rank_as(pool, signals, request.preset, request.now, decay)
+    return rank(pool, signals, request.weights, request.now, decay)
 
 
 def _hits(
@@ -200,34 +228,53 @@ def _hits(
     postings: Postings,
     paths: Sequence[TreeHit],
     request: Request,
-) -> tuple[Hit, ...]:
-    hits: list[Hit] = []
-    tokens = 0
-    for found in ranked[: request.limit]:
-        entry = pool.entries[found.at]
-        tokens += -(-entry.length // 4)
-        if request.max_tokens is not None and tokens > request.max_tokens and hits:
-            break
-        words = tuple(p.word for p in postings.rare if entry.row in p.rows or entry.row in p.kin)
-        path = next((p.path for p in paths if _within(entry.category, p.path)), "")
-        reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
-        hits.append(
-            Hit(
-                memory=_memory(db, entry.row),
-                ranked=found,
-                method=_method(words, path, reasoned),
-                words=words,
-                signals=_parts(signals, found.at),
-                lenders=_lenders(db, pool, signals, found.at),
-                path=path if reasoned is None else reasoned.path,
-                reason="" if reasoned is None else reasoned.reason,
+) -> dict[str, tuple[Hit, ...]]:
+    """The hits of each source, with a look-up for each and not for each hit."""
+    found: dict[str, tuple[Hit, ...]] = {}
+    for source in SOURCES:
+        best = _best(pool, source, ranked, request)
+        rows = [pool.entries[one.at].row for one in best]
+        items = source.show(db, rows) if rows else {}
+        lenders = _lenders(db, source, pool, signals, best) if request.explain else {}
+        hits: list[Hit] = []
+        for one in best:
+            entry = pool.entries[one.at]
+            words = tuple(
+                p.word for p in postings.rare if entry.key in p.keys or entry.key in p.kin
             )
-        )
-    return tuple(hits)
+            path = next((p.path for p in paths if _within(entry.category, p.path)), "")
+            reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
+            hits.append(
+                Hit(
+                    item=items[entry.row],
+                    ranked=one,
+                    method=_method(words, path, reasoned),
+                    words=words,
+                    path=path if reasoned is None else reasoned.path,
+                    reason="" if reasoned is None else reasoned.reason,
+                    signals=_parts(signals, one.at) if request.explain else {},
+                    lenders=lenders.get(one.at, ()),
+                )
+            )
+        found[source.name] = tuple(hits)
+    return found
 
 
-def _memory(db: sqlite3.Connection, row: int) -> Memory:
-    return from_row(db.execute(f"{SELECT} WHERE row = ?", (row,)).fetchone())
+def _best(pool: Pool, source: Source, ranked: Sequence[Ranked], request: Request) -> list[Ranked]:
+    """The best of a source, within the number and the tokens that the answer may have."""
+    best: list[Ranked] = []
+    tokens = 0
+    for one in ranked:
+        entry = pool.entries[one.at]
+        if entry.source is not source:
+            continue
+        tokens += -(-entry.length // 4)
+        if request.max_tokens is not None and tokens > request.max_tokens and best:
+            break
+        best.append(one)
+        if len(best) == request.limit:
+            break
+    return best
 
 
 def _method(words: Sequence[str], path: str, reasoned: Reasoned | None) -> str:
@@ -244,17 +291,33 @@ def _parts(signals: Signals, at: int) -> dict[str, float]:
     return {name: round(added, 4) for name in WEIGHTS if (added := signals.added(name, at))}
 
 
-def _lenders(db: sqlite3.Connection, pool: Pool, signals: Signals, at: int) -> tuple[str, ...]:
-    rows = [pool.entries[place].row for _, place in pool.around(at) if signals.bm25[place] > 0]
-    found = (db.execute("SELECT id FROM memories WHERE row = ?", (row,)).fetchone() for row in rows)
-    return tuple(row[0] for row in found if row)
+def _lenders(
+    db: sqlite3.Connection, source: Source, pool: Pool, signals: Signals, best: Sequence[Ranked]
+) -> dict[int, tuple[str, ...]]:
+    """The ids of the neighbours that lend their words to each hit."""
+    near = {
+        one.at: [place for _, place in pool.around(one.at) if signals.bm25[place] > 0]
+        for one in best
+    }
+    rows = {pool.entries[place].row for places in near.values() for place in places}
+    if not rows:
+        return {}
+    ids = {row: item.id for row, item in source.show(db, sorted(rows)).items()}
+    return {
+        at: tuple(ids[pool.entries[place].row] for place in places) for at, places in near.items()
+    }
 
 
 def _why(
-    db: sqlite3.Connection, request: Request, query: Query, postings: Postings, memories: int
+    db: sqlite3.Connection,
+    request: Request,
+    tuning: Tuning,
+    query: Query,
+    postings: Postings,
+    searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not memories:
+    if not searched[MEMORIES.name]:
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
@@ -262,7 +325,7 @@ def _why(
         return "no category of the tree has a word of the query"
     if request.filters != Filters():
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
-        if recall(db, free, Tuning()).hits:
+        if any(recall(db, free, tuning).found.values()):
             return "there are matches, but the filters leave none of them"
     if postings.rare or postings.newest:
         return "what has a word of the query has too little of it to be meant"

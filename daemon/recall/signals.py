@@ -16,8 +16,9 @@ import msgspec
 
 from ..memory.scoring import DAY
 from .dates import Span
-from .pool import Entry, Pool
+from .pool import Pool
 from .postings import Posting, Postings
+from .presets import shares_of_best
 from .query import Query
 from .question import (
     Question,
@@ -28,6 +29,7 @@ from .question import (
     names_time,
     proper_names,
 )
+from .sources import Candidate
 
 _K1: Final = 1.2
 _B: Final = 0.3
@@ -118,7 +120,7 @@ def measure(
         postings: where its words stand.
         pool: the candidates.
         categories: those that the query names, with how well, 0 to 1.
-        read: gives the texts of rows.
+        read: gives the texts of candidates by their keys.
         reasoned: those that a model names for it, likewise.
     """
     work = _Work(postings, pool)
@@ -127,7 +129,7 @@ def measure(
     entries = pool.entries
     columns = work.columns(several=question.asks_several)
     if postings.phrased:
-        columns["phrase"] = [float(entry.row in postings.phrased) for entry in entries]
+        columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
     if categories:
         columns["category"] = [_filed(entry.category, categories) for entry in entries]
     if reasoned:
@@ -135,7 +137,7 @@ def measure(
     if question.one:
         # What nobody in particular said is about a person whom it names.
         columns["actor"] = [
-            float(entry.actor == question.one if entry.actor else entry.row in postings.naming)
+            float(entry.actor == question.one if entry.actor else entry.key in postings.naming)
             for entry in entries
         ]
     if question.subject:
@@ -143,20 +145,20 @@ def measure(
     if query.dates:
         columns["day"] = [_day(entry, query.dates) for entry in entries]
         columns["date"] = [_date(entry, query.dates) for entry in entries]
-    scores = _sums(columns, len(entries))
+    scores = _added(columns, [0.0] * len(entries))
     best = nlargest(_READ, range(len(entries)), key=scores.__getitem__)
     people = {word.lower() for name in query.people for word in name.split()}
-    columns.update(_read(work, question, pool, best, read, people))
+    of_text = _read(work, question, pool, best, read, people)
     return Signals(
-        columns,
-        tuple(_sums(columns, len(entries))),
+        columns | of_text,
+        tuple(_added(of_text, scores)),
         tuple(work.coverage()),
-        tuple(work.shares_of_best()),
+        tuple(shares_of_best(work.own)),
     )
 
 
-def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
-    sums = [0.0] * size
+def _added(columns: Mapping[str, Sequence[float]], sums: list[float]) -> list[float]:
+    """What each entry has with the weighted columns on top."""
     for name, column in columns.items():
         if not any(column):
             continue
@@ -175,18 +177,22 @@ def _read(
 ) -> dict[str, list[float]]:
     """The signals that need the text, for the entries in `best`."""
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    before = {at: pool.beside(at, -1) for at in best}
+    if not (question.asks_when or question.asks_name or question.asks_number):
+        best = [at for at in best if pool.entries[at].is_turn]
+    if not best:
+        return columns
+    before = {at: pool.beside(at, -1) for at in best if pool.entries[at].is_turn}
     needed = {*best, *(near for near in before.values() if near >= 0)}
-    texts = read(pool.entries[at].row for at in needed)
-    asking = {at: is_question(texts.get(pool.entries[at].row, "")) for at in needed}
+    texts = read(pool.entries[at].key for at in needed)
+    asking = {at: is_question(texts.get(pool.entries[at].key, "")) for at in needed}
     for at in best:
-        entry, text = pool.entries[at], texts.get(pool.entries[at].row, "")
-        names = proper_names(text, people)
+        entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
+        names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
         columns["number"][at] = float(question.asks_number and names_number(text))
-        if entry.position is None:
-            # Of a lone fact its form says nothing; of a turn, whether it was more than a nod.
+        if not entry.is_turn:
+            # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue
         if before[at] >= 0 and asking[before[at]]:
             columns["answer"][at] = work.share(before[at])
@@ -196,7 +202,7 @@ def _read(
         columns["asks"][at] = float(asking[at])
         columns["names"][at] = names
         columns["details"][at] = enumerates(text)
-        columns["opens"][at] = float(entry.position < 2)
+        columns["opens"][at] = float(entry.position is not None and entry.position < 2)
     return columns
 
 
@@ -205,16 +211,18 @@ class _Work:
 
     def __init__(self, postings: Postings, pool: Pool) -> None:
         self._pool = pool
-        self._index = {entry.row: at for at, entry in enumerate(pool.entries)}
+        # Of each entry that lends, once for all words: what lies around it.
+        self._near: dict[int, list[tuple[int, int]]] = {}
+        self._index = {entry.key: at for at, entry in enumerate(pool.entries)}
         mean = sum(entry.length for entry in pool.entries) / (len(pool.entries) or 1) or 1.0
         self._norm = [_K1 * (1 - _B + _B * entry.length / mean) for entry in pool.entries]
-        self._groups = [entry.group or f"\0{entry.row}" for entry in pool.entries]
+        self._groups = [entry.group or f"\0{entry.key}" for entry in pool.entries]
         size = len(pool.entries)
-        self._own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
+        self.own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
         self._kin = [0.0] * size
         self._around, self._context = [0.0] * size, [0.0] * size
         self._group: dict[str, float] = {}
-        weights = [posting.weight for posting in postings.rare if posting.rows]
+        weights = [posting.weight for posting in postings.rare if posting.keys]
         self._total = sum(weights) or 1.0
         self._roots = sum(map(math.sqrt, weights)) or 1.0
         self._asked = sum(weights) + postings.unmet * len(postings.unknown) or 1.0
@@ -225,9 +233,9 @@ class _Work:
         best: dict[int, float] = {}
         shared: dict[int, float] = {}
         in_group: dict[str, int] = {}
-        for at in self._members(posting.rows):
+        for at in self._members(posting.keys):
             score = weight * (_K1 + 1) / (1 + self._norm[at])
-            self._own[at] += score
+            self.own[at] += score
             self._cover[at] += weight
             self._rare[at] += root
             in_group[self._groups[at]] = in_group.get(self._groups[at], 0) + 1
@@ -242,10 +250,10 @@ class _Work:
         for at in self._members(posting.kin):
             self._kin[at] += posting.kin_weight
 
-    def _members(self, rows: frozenset[int]) -> list[int]:
-        if len(rows) < len(self._index):
-            return [self._index[row] for row in rows if row in self._index]
-        return [at for row, at in self._index.items() if row in rows]
+    def _members(self, keys: frozenset[int]) -> list[int]:
+        if len(keys) < len(self._index):
+            return [self._index[key] for key in keys if key in self._index]
+        return [at for key, at in self._index.items() if key in keys]
 
     def _lend(
         self, at: int, score: float, best: dict[int, float], shared: dict[int, float]
@@ -253,7 +261,10 @@ class _Work:
         if score > best.get(at, 0.0):
             best[at] = score
         shared[at] = shared.get(at, 0.0) + 1.0
-        for distance, near in self._pool.around(at):
+        around = self._near.get(at)
+        if around is None:
+            around = self._near[at] = self._pool.around(at)
+        for distance, near in around:
             lent = score * _LENDS[abs(distance)]
             if lent > best.get(near, 0.0):
                 best[near] = lent
@@ -289,20 +300,15 @@ class _Work:
 
     def _behind(self) -> list[float]:
         """The words of what the same speaker most likely said before: two places ahead."""
-        found = [0.0] * len(self._own)
-        for at, own in enumerate(self._own):
+        found = [0.0] * len(self.own)
+        for at, own in enumerate(self.own):
             if own and (behind := self._pool.beside(at, 2)) >= 0:
                 found[behind] = own / self._total
         return found
 
     def share(self, at: int) -> float:
         """How much of the query's words an entry has itself."""
-        return self._own[at] / self._total
-
-    def shares_of_best(self) -> list[float]:
-        """Each entry's own words as BM25 scores them, in parts of the best."""
-        best = max(self._own, default=0.0) or 1.0
-        return [own / best for own in self._own]
+        return self.own[at] / self._total
 
 
 def _filed(category: str, categories: Mapping[str, float]) -> float:
@@ -315,7 +321,7 @@ def _filed(category: str, categories: Mapping[str, float]) -> float:
     return max(fits, default=0.0)
 
 
-def _day(entry: Entry, spans: Sequence[Span]) -> float:
+def _day(entry: Candidate, spans: Sequence[Span]) -> float:
     """How near an entry is to a day that the question names; it fades slower behind the day."""
     best = 0.0
     for span in spans:
@@ -330,7 +336,7 @@ def _day(entry: Entry, spans: Sequence[Span]) -> float:
     return best
 
 
-def _date(entry: Entry, spans: Sequence[Span]) -> float:
+def _date(entry: Candidate, spans: Sequence[Span]) -> float:
     """Whether an entry is of a month or year that the question names; a year says less."""
     best = 0.0
     for span in spans:
@@ -342,7 +348,7 @@ def _date(entry: Entry, spans: Sequence[Span]) -> float:
     return best
 
 
-def _same_year(entry: Entry, span: Span) -> tuple[float, float]:
+def _same_year(entry: Candidate, span: Span) -> tuple[float, float]:
     """The span; if its year was guessed, that of the years which is nearest to the entry."""
     if span.exact or span.end - span.start > _YEAR / 2:
         return span.start, span.end

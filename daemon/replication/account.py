@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -12,13 +14,16 @@ import msgspec
 
 from ..config.kinds import RemoteUrl
 from ..config.settings import Settings
-from ..errors import ConfigInvalid
+from ..errors import ConfigInvalid, ThermoclineError
 
 CREDENTIALS_FILE: Final = "turso-credentials.json"
 # The source of an account that a caller names.
 OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _LONGEST_FILE: Final = 65_536
+# How long what was read of the files counts.
+_SECONDS: Final = 30.0
+_USELESS_SECONDS: Final = 5.0
 
 
 class Secret:
@@ -96,16 +101,9 @@ def account_of(
 ) -> Account | None:
     """The replica of an agent; None where nothing names one. Blocking.
 
-    The token that the configuration has is for the database that it names, or that EvoClaw's
-    file names in its place: it is sent to no other.
-
-    Args:
-        settings: the configuration.
-        env: for `$CREDENTIALS_DIRECTORY`.
-        agent: its id.
-        folder: the agent's folder.
-        workspace: its folder elsewhere, where EvoClaw's credentials may be.
-        url: another database, complete, that `--url` names in place of the configured one.
+    `url` names another database, complete, in place of the configured one. The token that the
+    configuration has is for the database that it names, or that EvoClaw's file names in its place:
+    it is sent to no other.
 
     Raises:
         ConfigInvalid: a named file cannot be read, or holds no credentials.
@@ -126,6 +124,70 @@ def account_of(
         return Account(named[0], None, named[1])
     token, path = opened
     return Account(named[0], token, named[1], str(path), _is_open_to_all(path))
+
+
+class Known(msgspec.Struct):
+    """What was found of an agent's account: when, by which configuration, and what is wrong."""
+
+    at: float
+    configuration: object
+    account: Account | None = None
+    error: ThermoclineError | None = None
+
+
+class Accounts:
+    """The accounts of agents, read again after a while, and with another configuration.
+
+    Args:
+        find: the account of an agent; called on a thread.
+        configuration: that in force.
+    """
+
+    def __init__(
+        self, find: Callable[[str], Account | None], configuration: Callable[[], object]
+    ) -> None:
+        self._find = find
+        self._configuration = configuration
+        self._known: dict[str, Known] = {}
+
+    async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
+        """The agent's account as it was read half a minute ago, or less where it is no use.
+
+        Raises:
+            ConfigInvalid: as for `account_of`.
+        """
+        known = self._known.get(agent)
+        if known is None or known.configuration is not self._configuration():
+            return await self.read(agent)
+        useless = locked_out or known.error is not None
+        if time.monotonic() - known.at >= (_USELESS_SECONDS if useless else _SECONDS):
+            return await self.read(agent)
+        if known.error is not None:
+            raise known.error
+        return known.account
+
+    async def read(self, agent: str) -> Account | None:
+        """The agent's account by the files as they are now; raises as `of`."""
+        known = self._known[agent] = Known(time.monotonic(), self._configuration())
+        try:
+            known.account = await asyncio.to_thread(self._find, agent)
+        except ThermoclineError as error:
+            known.error = error
+            raise
+        return known.account
+
+    def known(self, agent: str) -> Known | None:
+        """What was found last."""
+        return self._known.get(agent)
+
+    def fail(self, agent: str, error: ThermoclineError) -> None:
+        """Note that the account cannot be used."""
+        if agent in self._known:
+            self._known[agent].error = error
+
+    def forget(self, agent: str) -> None:
+        """Read it again the next time."""
+        self._known.pop(agent, None)
 
 
 def complete(url: str) -> str:

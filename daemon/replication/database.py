@@ -8,8 +8,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import FileRemote, Polls, Remote
+from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater
 
+from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
 from .account import Account
 
 _CLOSE_SECONDS: Final = 2.0
@@ -48,3 +49,10 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
     token = account.token.reveal() if account.token is not None else None
     remote: Remote = await turso.connect(account.url, token)
     return remote
+
+
+def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
+    """The error of our tree that stands for one of the replica's; its account knows the way out."""
+    kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
+    hint = None if account is None else account.way_out(error.code)
+    return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

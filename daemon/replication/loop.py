@@ -52,8 +52,8 @@ class Loop:
         self._problems = problems
         self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
         self._is_away = False
-        # What keeps it from going on, where that is not the replica: a code, a message, a hint.
-        self._trouble: tuple[str, str, str] | None = None
+        # What keeps it from going on, where that is not the replica.
+        self._trouble: ThermoclineError | None = None
         self._succeeded: float | None = None
         self.replicator = Replicator(
             local,
@@ -83,8 +83,7 @@ class Loop:
     @property
     def locked_out(self) -> bool:
         """Whether another token may help."""
-        error = self.replicator.state.error
-        return error is not None and error[0] in ("unauthorized", "forbidden")
+        return self.replicator.state.error in ("unauthorized", "forbidden")
 
     def changed(self, kinds: frozenset[str]) -> None:
         """Rows of these kinds are to be sent."""
@@ -95,18 +94,15 @@ class Loop:
 
     def status(self) -> ReplicationStatus:
         """How it goes."""
-        state = self.replicator.state
-        code, message, hint = state.error or self._trouble or ("", "", "")
-        same = msgspec.structs.asdict(state)
-        del same["error"], same["copied"]
+        state = msgspec.structs.asdict(self.replicator.state)
+        if not state["error"] and (error := self._trouble) is not None:
+            state |= {"error": error.code, "message": error.message, "hint": error.hint or ""}
+        state["hint"] = self.account.way_out(state["error"]) or state["hint"]
         return ReplicationStatus(
             replica=self.account.kind,
             url=self.account.url,
             configured_by=self.account.source,
-            error=code,
-            message=message,
-            hint=self.account.way_out(code) or hint,
-            **same,
+            **state,
         )
 
     async def end(self) -> None:
@@ -128,20 +124,20 @@ class Loop:
                 return
             except Unavailable as error:
                 # The disk is full, or the memory is just being closed: it is tried again.
-                self._trouble = (error.code, error.message, error.hint or "")
+                self._trouble = error
             except ThermoclineError as error:
-                self._fail(error.code, error.message, error.hint or "")
+                self._fail(error)
             except Exception as error:  # noqa: BLE001 - nobody else would hear of it
                 kind, where = unforeseen(error)
                 _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
-                self._fail("internal", f"a round failed with {kind}", _UNEXPECTED)
+                self._fail(ThermoclineError(f"a round failed with {kind}", hint=_UNEXPECTED))
             await asyncio.sleep(self._retry_seconds)
             # What was due when it failed is due again.
             self.replicator.wake()
 
-    def _fail(self, code: str, message: str, hint: str) -> None:
-        self._trouble = (code, message, hint)
-        self._report("fails", self._trouble)
+    def _fail(self, error: ThermoclineError) -> None:
+        self._trouble = error
+        self._report("fails", error.code, error.message, error.hint or "")
 
     def _tell(self, state: State) -> None:
         if state.phase == "idle" and state.last_success != self._succeeded:
@@ -152,14 +148,13 @@ class Loop:
             if self._is_away:
                 _log.info("the replica of '%s' answers again", self.agent)
             self._is_away = False
-        elif state.phase == "stopped" and state.error is not None:
-            self._report("has stopped", state.error)
-        elif state.phase == "waiting" and state.error is not None:
-            code, message, _ = state.error
-            if code == _QUOTA:
-                self._report("waits", state.error)
+        elif state.phase == "stopped":
+            self._report("has stopped", state.error, state.message, state.hint)
+        elif state.phase == "waiting":
+            if state.error == _QUOTA:
+                self._report("waits", state.error, state.message, state.hint)
             elif not self._is_away:
-                _log.info("the replica of '%s' is away: %s", self.agent, message)
+                _log.info("the replica of '%s' is away: %s", self.agent, state.message)
             self._is_away = True
 
     def _note(self, state: State) -> None:
@@ -175,7 +170,6 @@ class Loop:
         else:
             self._problems.clear(_AWAY, self.agent)
 
-    def _report(self, what: str, error: tuple[str, str, str]) -> None:
-        code, message, hint = error
+    def _report(self, what: str, code: str, message: str, hint: str) -> None:
         said = f"replication of '{self.agent}' {what}: {message}"
         self._problems.report(_TROUBLE, self.agent, said, self.account.way_out(code) or hint)

@@ -20,28 +20,24 @@ from thermocline.sync import (
     SchemaMissing,
     SyncError,
     Tally,
-    Timing,
-    TryLater,
     Waiting,
 )
 
-from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
+from ..config.settings import Settings
+from ..errors import NotFound, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
 from ..shapes.sync import ReplicationStatus
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from .account import Account
-from .database import Database
+from .account import Account, Accounts
+from .database import Database, as_ours
 from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
-# How long what was read of the configuration's files counts.
-_ACCOUNT_SECONDS: Final = 30.0
-_LOCKED_OUT_SECONDS: Final = 5.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
@@ -54,23 +50,6 @@ Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """When to act, by the configuration in force. Another plan means another configuration."""
-
-    timing: Timing
-    shutdown_seconds: float
-    configuration: object = None
-
-
-class _Looked(msgspec.Struct):
-    """What was found of an agent's account: when, by which configuration, and what is wrong."""
-
-    at: float
-    configuration: object
-    account: Account | None
-    error: ThermoclineError | None
-
-
 class Replicas:
     """Replicates each open agent, and closed ones that have something to send.
 
@@ -80,9 +59,8 @@ class Replicas:
         agents: the memories.
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
-        device: this device.
         rename: gives this device another id, once it is clear that its folder was copied.
-        plan, waiting: when to act, and when to try again.
+        settings: the configuration in force.
         problems: where what a person has to know is reported.
     """
 
@@ -95,18 +73,18 @@ class Replicas:
         local: Callable[[str], Local],
         device: Device,
         rename: Callable[[], Awaitable[Device]],
-        plan: Callable[[], Plan],
+        settings: Callable[[], Settings],
         waiting: Waiting,
         problems: Problems,
     ) -> None:
         self._agents = agents
-        self._find = account
+        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
         self._connect = connect
         self._local = local
         # As the others see it.
         self.device = device
         self._rename = rename
-        self._plan = plan
+        self._settings = settings
         self._waiting = waiting
         self._problems = problems
         self._loops: dict[str, Loop] = {}
@@ -116,7 +94,6 @@ class Replicas:
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
-        self._looked: dict[str, _Looked] = {}
         # Agents that were here: one whose folder is removed is not begun again.
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
@@ -147,7 +124,7 @@ class Replicas:
                         await self._end(loop)
                     elif loop.replicator.state.phase == "idle":
                         loop.replicator.wake()
-            if any(loop.replicator.state.copied for loop in self._loops.values()):
+            if any(loop.replicator.copied for loop in self._loops.values()):
                 await self._take_other_id()
             self._discover_soon()
             await asyncio.sleep(_LOOK_SECONDS)
@@ -158,8 +135,7 @@ class Replicas:
             loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
-            if agent in self._looked:
-                self._looked[agent].error = error
+            self._accounts.fail(agent, error)
             self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
             self._problems.clear(_ACCOUNT_PROBLEM, agent)
@@ -190,15 +166,7 @@ class Replicas:
         Raises:
             ConfigInvalid: a named file cannot be read, or holds no credentials.
         """
-        looked = _Looked(time.monotonic(), self._plan().configuration, None, None)
-        try:
-            looked.account = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
-        except ThermoclineError as error:
-            looked.error = error
-        self._looked[agent] = looked
-        if looked.error is not None:
-            raise looked.error
-        return looked.account
+        return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
         """Ask the agent's replica something, now.
@@ -219,15 +187,15 @@ class Replicas:
 
     def status(self, agent: str) -> ReplicationStatus:
         """How an agent's replication goes, as far as that is known without its memory."""
-        loop, looked = self._loops.get(agent), self._looked.get(agent)
-        error = looked.error if looked is not None else None
+        loop, known = self._loops.get(agent), self._accounts.known(agent)
+        error = known.error if known is not None else None
         if loop is not None:
             before = self._before.get(agent)
             status = loop.status() if before is None else loop.status().after(before)
         elif error is not None:
             status = ReplicationStatus(replica="unknown", phase="stopped")
         else:
-            is_none = looked is not None and looked.account is None
+            is_none = known is not None and known.account is None
             status = ReplicationStatus(replica="none" if is_none else "unknown")
         if error is None or status.error:
             return status
@@ -254,7 +222,7 @@ class Replicas:
 
     async def close(self, most_seconds: float = math.inf) -> None:
         """Send what is left, as far as the time allows, and end."""
-        seconds = min(self._plan().shutdown_seconds, most_seconds)
+        seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         if self._discovering is not None:
             self._discovering.cancel()
             await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
@@ -289,15 +257,15 @@ class Replicas:
         """Look for agents beside everything else: a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
-        if not running and now - self._discovered_at >= self._plan().timing.poll_seconds:
+        if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
             self._discovered_at = now
             self._discovering = asyncio.create_task(self._discover(), name="discovery of agents")
 
     async def _discover(self) -> None:
         """Open the agents that other devices have stored in the databases in use."""
-        seconds = self._plan().timing.poll_seconds
+        seconds = self._settings().sync.poll_seconds
         try:
-            found = await self._account(_HOME)
+            found = await self._accounts.of(_HOME)
             if found is not None:
                 await self._database(found)
         except ThermoclineError as error:
@@ -330,7 +298,7 @@ class Replicas:
     async def _take_other_id(self) -> None:
         """Another device has this one's id, since its folder was copied."""
         async with self._starting:
-            copied = [loop for loop in self._loops.values() if loop.replicator.state.copied]
+            copied = [loop for loop in self._loops.values() if loop.replicator.copied]
             if not copied:
                 return
             await asyncio.gather(*map(self._end, list(self._loops.values())))
@@ -343,7 +311,7 @@ class Replicas:
         self._problems.report(_COPIED, before, said, lasting=False)
 
     def _with_outbox(self, names: list[str]) -> set[str]:
-        return {name for name in names if outbox.is_waiting(self._agents.place(name)[0])}
+        return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
         if loop is None or not loop.account.exposed:
@@ -354,7 +322,7 @@ class Replicas:
         self._problems.report(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
-        self._looked.pop(agent, None)
+        self._accounts.forget(agent)
         loop = await self._start(agent)
         if loop is None:
             raise NotFound(
@@ -363,22 +331,11 @@ class Replicas:
             )
         return loop
 
-    async def _account(self, agent: str) -> Account | None:
-        """The agent's account, as it was read a while ago."""
-        looked, loop = self._looked.get(agent), self._loops.get(agent)
-        if looked is None or looked.configuration is not self._plan().configuration:
-            return await self.account(agent)
-        locked_out = looked.error is not None or (loop is not None and loop.locked_out)
-        fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
-        if time.monotonic() - looked.at >= fresh:
-            return await self.account(agent)
-        if looked.error is not None:
-            raise looked.error
-        return looked.account
-
     async def _start(self, agent: str) -> Loop | None:
         """Replicate the agent by the configuration in force, if it names a replica."""
-        account, timing = await self._account(agent), self._plan().timing
+        loop = self._loops.get(agent)
+        account = await self._accounts.of(agent, locked_out=loop is not None and loop.locked_out)
+        timing = self._settings().sync
         async with self._starting:
             loop = self._loops.get(agent)
             if loop is not None:
@@ -420,16 +377,9 @@ class Replicas:
         del self._loops[agent]
         self._owing.discard(agent)
         await loop.end()
-        home = self._looked.get(_HOME)
+        home = self._accounts.known(_HOME)
         used = {other.account for other in self._loops.values()} | {home.account if home else None}
         if loop.account not in used:
             database = self._databases.pop(loop.account, None)
             if database is not None:
                 await database.close()
-
-
-def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
-    """The error of our tree that stands for one of the replica's; its account knows the way out."""
-    kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
-    hint = None if account is None else account.way_out(error.code)
-    return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

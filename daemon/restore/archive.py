@@ -124,14 +124,11 @@ def spool(
 ) -> dict[str, int]:
     """Write every row of a database as a line, and count the live ones by kind. Blocking.
 
-    Args:
-        db: in a transaction, so that all rows are of one moment.
-        out: where to.
-        stopped: asked now and then whether to give up.
-        live_only: leave out what is left of deleted rows.
+    The database is in a transaction, so that all rows are of one moment. `live_only` leaves out
+    what is left of deleted rows.
 
     Raises:
-        Unavailable: it was given up.
+        Unavailable: `stopped` said so.
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
@@ -149,17 +146,11 @@ def write(
 ) -> Generator[bytes, None, None]:
     """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
 
-    The files of the workspace are as they are when their turn comes.
-
-    Args:
-        manifest: what it is.
-        rows: what `spool` wrote.
-        workspace: the folder whose files are archived; it may be missing.
-        never: a folder that is left out where it lies in the workspace.
+    The rows are what `spool` wrote. The files of the workspace, which may be missing, are as they
+    are when their turn comes; the folder `never` is left out where it lies in there.
 
     Raises:
         StoreDamaged: a file became shorter while it was read.
-        OSError: the disk refuses.
     """
     packer, made_at = _Packer(), int(manifest.made_at)
     rows.flush()
@@ -233,18 +224,14 @@ def _member(name: str, size: int, mtime: int, mode: int = 0o600) -> tarfile.TarI
 def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Archive:
     """Read all of an archive and compare it with its checksums. Blocking.
 
-    Args:
-        file: the archive.
-        into: a folder for `rows.jsonl` and `workspace/`, which are not in it; None: nothing is
-            written. Where this raises, what is in it is not to be used.
-        room: refuse an archive that takes more bytes than these.
+    `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; where this raises,
+    what is in it is not to be used. An archive that takes more than `room` bytes is refused.
 
     Raises:
         InvalidInput: it was not written by this program.
         StoreDamaged: it is cut off, or not what was written.
         Conflict: a later release wrote it.
         DiskFull: there is not the room.
-        OSError: it cannot be read, or the disk refuses.
     """
     if not stat.S_ISREG(file.stat().st_mode):
         raise InvalidInput(f"cannot use {file}: it is not a regular file")

@@ -27,9 +27,7 @@ from ..replication.account import (
     complete,
     without_token,
 )
-from ..replication.database import connect
-from ..replication.replicas import as_ours
-from ..rules import rules_of
+from ..replication.database import as_ours, connect
 from .join import Joiner, Measured, Outcome, Wish
 from .unpack import Restored, restore_file
 
@@ -47,7 +45,7 @@ def from_file(wish: Wish, say: Callable[[str], None]) -> Restored:
     """
     os.umask(0o077)
     assert wish.file is not None
-    return asyncio.run(restore_file(wish.file, wish, rules=rules_of(_settings(wish)), say=say))
+    return asyncio.run(restore_file(wish.file, wish, rules=_settings(wish), say=say))
 
 
 def from_replica(wish: Wish) -> Outcome:
@@ -97,7 +95,7 @@ async def _with(
         remote,
         account.url,
         wish,
-        rules=rules_of(settings),
+        rules=settings,
         say=progress.say,
         show=progress.show,
         waiting=Waiting(),

@@ -29,13 +29,13 @@ from thermocline.sync import (
 )
 from thermocline.sync.waiting import retrying
 
+from ..config.settings import Rules
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
-from ..replication.replicas import as_ours
+from ..replication.database import as_ours
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
-from ..store.transaction import Rules
 from . import digests
 from .digests import Differences, named
 from .place import RUN_FILE, WORKSPACE, Place, locked, renewed
@@ -136,14 +136,7 @@ class _Run(msgspec.Struct):
 class Joiner:
     """Restores from one database.
 
-    Args:
-        remote: the database.
-        url: where it is.
-        wish: what is wanted.
-        rules: the limits that the memories are kept within.
-        say: given a line for people at each step.
-        show: given a line that the next one replaces.
-        waiting: how to wait when the database is away.
+    `say` is given a line for people at each step, `show` one that the next one replaces.
     """
 
     def __init__(
@@ -306,7 +299,7 @@ class Joiner:
             agent=agent,
             folder=str(place.folder),
             set_aside=str(aside) if place.is_taken() else None,
-            unsent=place.unsent(),
+            unsent=outbox.unsent(place.folder),
             counts=counts,
             rows=found.rows - len(found.extra),
             lost=lost,

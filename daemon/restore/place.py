@@ -11,16 +11,13 @@ import contextlib
 import logging
 import os
 import shutil
-import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from ..errors import AlreadyRunning, Conflict
 from ..memory.checks import check_agent, is_agent
 from ..store import atomic
-from ..store.database import FILE_NAME
 from ..store.device import DeviceId
 from ..store.lock import StateLock
 
@@ -33,15 +30,9 @@ _COMPLETE: Final = ".restored"
 
 
 class Place:
-    """The place of one agent in a state folder.
+    """The place of one agent in a state folder, which need not exist.
 
-    Args:
-        state_dir: the folder of all agents; it need not exist.
-        agent: its id, which is the name of its folder.
-        beside: names in the folder that are not the memory: they are kept.
-
-    Raises:
-        InvalidInput: the id is not valid.
+    Names `beside` the memory in its folder are kept. An id that is not valid is refused.
     """
 
     def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
@@ -69,15 +60,6 @@ class Place:
                 hint="--replace keeps what is there beside it; --to restores elsewhere",
             )
 
-    def unsent(self) -> int:
-        """How many rows of the memory the replica does not have; 0 where that is unreadable."""
-        path = self.folder / FILE_NAME
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
-        except sqlite3.Error:
-            return 0
-
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
         return atomic.free_name(self.folder, "before-restore")
@@ -85,11 +67,8 @@ class Place:
     def swap(self, aside: Path) -> Path | None:
         """Put the staged folder into the place; its files are on the disk.
 
-        Args:
-            aside: a free name for what is there.
-
-        Returns:
-            That name, if there was a memory.
+        What is there is set aside under the free name `aside`, which is returned if it was a
+        memory.
         """
         taken = self.is_taken()
         if self.folder.is_dir():
@@ -111,12 +90,8 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
     """Finish interrupted swaps: put complete folders into their places, where these are empty.
 
     A place that is not empty was not set aside yet, or somebody has put it back: it stays, and so
-    does the new folder, for the same command. To be called before a memory is opened, while no
-    other process can.
-
-    Args:
-        state_dir: the folder of all agents; it need not exist.
-        resume: whether the command runs again that was interrupted, and not a daemon.
+    does the new folder, for the same command, which calls this with `resume`. To be called before a
+    memory is opened, while no other process can.
     """
     agents = state_dir / "agents"
     try:
@@ -141,13 +116,10 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
 def locked(state_dir: Path, why: str) -> Iterator[None]:
     """Exclude daemons and other restores from a state folder, and finish interrupted swaps.
 
-    Args:
-        state_dir: the folder; made, if it is missing.
-        why: what a daemon that wants to start meanwhile is told.
+    The folder is made, if it is missing; a daemon that wants to start meanwhile is told `why`.
 
     Raises:
         AlreadyRunning: a daemon runs there.
-        OSError: the disk refuses.
     """
     atomic.make_folder(state_dir / "agents")
     try:

@@ -15,9 +15,10 @@ from typing import Final, TypeVar
 
 from thermocline.sync import Applied, HybridClock, Link, Received
 
+from ..config.settings import Rules
 from ..errors import Conflict, StoreDamaged
 from ..replication.local import AgentLocal
-from ..store import apply, atomic, noted, outbox
+from ..store import atomic, noted
 from ..store.database import (
     FILE_NAME,
     connect_writer,
@@ -28,7 +29,7 @@ from ..store.database import (
 )
 from ..store.schema import MIGRATIONS
 from ..store.settling import read_clock, settle
-from ..store.transaction import Rules, Transaction
+from ..store.transaction import Transaction
 
 T = TypeVar("T")
 _ORIGIN: Final = "restored_from"
@@ -45,13 +46,11 @@ _LOG_PAGES: Final = 4000
 class Staging(AgentLocal):
     """A database that is being filled, on its own thread.
 
-    Each write is one commit; a kill loses no commit.
-
-    Args:
-        folder: where it is made; an earlier run may have left it.
-        device: this device's id.
-        rules: the limits that the memory is kept within.
+    Each write is one commit; a kill loses no commit. An earlier run may have left the folder.
     """
+
+    # Nobody else waits to write.
+    rows_at_once = 1 << 20
 
     def __init__(self, folder: Path, *, device: str, rules: Rules) -> None:
         self.folder = folder
@@ -104,7 +103,7 @@ class Staging(AgentLocal):
         """Read from the database."""
         return await self._run(lambda: read(self._opened()))
 
-    async def write(self, operation: Callable[[Transaction], T]) -> T:
+    async def write(self, write: Callable[[Transaction], T]) -> T:
         """Run an operation in one transaction, within all limits.
 
         Raises:
@@ -118,7 +117,7 @@ class Staging(AgentLocal):
             )
             db.execute("BEGIN IMMEDIATE")
             try:
-                result = operation(tx)
+                result = write(tx)
                 settle(tx)
                 db.execute("COMMIT")
             except BaseException:
@@ -165,22 +164,10 @@ class Staging(AgentLocal):
         self._thread.shutdown(wait=False)
 
     async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
-        """Merge a page of the replica in one transaction, since nobody else waits to write."""
-
-        def write(tx: Transaction) -> Applied:
-            applied = apply.apply(tx, rows)
-            outbox.follow(tx, link)
-            return applied
-
-        applied = await self.write(write)
+        """Merge a page of the replica."""
+        applied = await super().apply(rows, link)
         self.came(len(rows))
         return applied
-
-    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        return await self.read(read)
-
-    async def _write(self, write: Callable[[Transaction], T]) -> T:
-        return await self.write(write)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run it on the thread. What was begun runs to its end, though its caller is cancelled."""

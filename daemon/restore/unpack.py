@@ -10,12 +10,12 @@ from typing import Final
 
 import msgspec
 
+from ..config.settings import Rules
 from ..files.walker import Skipped
 from ..replication.account import CREDENTIALS_FILE
 from ..store import apply
 from ..store.database import translate_os
 from ..store.row_lines import rows_in
-from ..store.transaction import Rules
 from . import archive
 from .archive import Manifest
 from .join import Wish
@@ -55,21 +55,14 @@ async def restore_file(
     """Restore an archive that `thermocline backup` wrote. Needs no daemon.
 
     Everything is read, checked and applied before it is moved into its place, all at once. However
-    it is interrupted, the place is as it was, or the next start of the daemon finishes it.
-
-    Args:
-        file: the archive.
-        wish: what is wanted; with `dry_run` the archive is only checked.
-        rules: the limits that the memory is brought within.
-        say: given a line for people at each step.
+    it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
+    `dry_run` the archive is only checked.
 
     Raises:
-        InvalidInput: it is not an archive, or the agent's id is not valid.
-        StoreDamaged: it is cut off, or not what was written.
-        Conflict: a later release wrote it, or the place is not empty.
+        InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
+        Conflict: the place is not empty.
         AlreadyRunning: a daemon runs in the state folder.
         DiskFull, ReadOnly: the disk refuses.
-        OSError: the archive cannot be read.
     """
     say(f"checking {file}")
     found = archive.read(file, room=_room(wish.state_dir))

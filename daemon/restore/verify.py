@@ -53,14 +53,7 @@ class _Printed(msgspec.Struct):
 
 
 class Verifier:
-    """Verifies that memories can be restored, one at a time.
-
-    Args:
-        agents: the memories.
-        replicas: where they are restored from.
-        state_dir: on whose disk a copy is made.
-        problems: where a memory that could not be restored as it is is reported.
-    """
+    """Verifies that memories can be restored, one at a time, on the disk of the state folder."""
 
     def __init__(
         self, agents: Agents, replicas: Replicas, *, state_dir: Path, problems: Problems

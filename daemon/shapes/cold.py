@@ -18,8 +18,8 @@ Token = Annotated[str, Meta(max_length=16_384, description="what opens the datab
 class ColdQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """Words to look for, or none for the newest.
 
-    With words, the best matches are looked at, 200 or up to the end of the page, and `total`
-    counts those.
+    With words, only the best matches are looked at, `recall.candidates` or up to the end of the
+    page, and `total` counts those.
     """
 
     query: str = ""

@@ -10,7 +10,7 @@ from .common import Json, Time
 
 
 class HistoryQuery(Struct, forbid_unknown_fields=True):
-    """Whose versions: one row's, by its `kind` (memory, hot, category …) and `id`, or the latest.
+    """Whose versions: one row's, by its kind and id, or the latest of all.
 
     `conflicts` leaves only values that lost because another device changed the same field.
     """
@@ -47,8 +47,7 @@ class VersionList(Struct):
 class UndoBody(Struct, forbid_unknown_fields=True):
     """What to put back: the last change of a row, or all that a writer changed since a time.
 
-    Either `id` is given, with the `kind` of the row, or `by` and `since`. `number` names a version
-    of the row other than the last. With `dry_run` nothing is changed.
+    `number` names a version of the row other than the last. With `dry_run` nothing is changed.
     """
 
     id: str | None = None

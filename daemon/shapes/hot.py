@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Json
 
@@ -27,9 +27,10 @@ class HotView(Struct):
 
 
 class HotUpdated(Struct):
-    """What was updated."""
+    """What was updated; `warnings` name the values that were too long and were shortened."""
 
     updated: str
+    warnings: list[str] | UnsetType = UNSET
 
 
 class HotEntryQuery(Struct, forbid_unknown_fields=True):

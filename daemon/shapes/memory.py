@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ..memory.records import Metadata, Tier, Type
+from ..memory.records import GivenType, Metadata, Tier, Type
 from .common import (
     CategoryPath,
     Included,
@@ -27,13 +27,14 @@ Text = Annotated[str, limited_by("limits.max_text_bytes")]
 class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
 
-    `importance` is 0 to 1; only with `content`, an integer is taken from a scale of 1 to 10.
-    `expires` may also be a span such as `7d`. `event` is not blank.
+    `importance` is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
+    `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
+    `conversation` as `episodic`. `expires` may also be a span such as `7d`. `event` is not blank.
     """
 
     text: Text | UnsetType = UNSET
     content: Text | UnsetType = UNSET
-    type: Type | UnsetType = UNSET
+    type: GivenType | UnsetType = UNSET
     event: str | UnsetType = UNSET
     subject: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET

@@ -32,14 +32,16 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     both are as `keyword`, and `llm` in the answer says why. Who takes `application/x-ndjson`
     gets two lines in mode `hybrid`: what the words find, at once, and then the answer.
 
-    `preset` ranks by a published formula in place of the weights. `now`, seconds or ISO 8601, is
-    the time that "last week" is told from and by which memories have aged. `max_tokens` counts
-    four characters of text as one. `reinforce` false leaves no trace of the question.
+    Without `limit`, `recall.limit` of the configuration counts; without `preset` and `weights`,
+    `recall.preset`. A preset ranks by a published formula in place of the weights. `now`, seconds
+    or ISO 8601, is the time that "last week" is told from and by which memories have aged.
+    `max_tokens` counts four characters of text as one. `reinforce` false leaves no trace of the
+    question.
     `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 
     query: Words
-    limit: RecallLimit = 5
+    limit: RecallLimit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from .common import CategoryPath, Json
 
 
 class TreeView(Struct):
-    """The tree in EvoClaw's shape, and its measures; `nodes` counts the root."""
+    """The tree in EvoClaw's shape; `nodes` counts the root, `size_bytes` is of its prompt."""
 
     tree: dict[str, Json]
     nodes: int
@@ -54,7 +54,10 @@ class TreePruned(Struct):
 
 
 class RebuildUndone(Struct):
-    """What was taken back: when it had been done, the memories filed as before, the changes."""
+    """What was taken back: when it had been done, and the changes.
+
+    `memories` counts those that are filed as before; what was filed elsewhere since is not.
+    """
 
     undone: bool
     at: float

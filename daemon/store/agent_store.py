@@ -9,14 +9,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import history, memories, noted
+from . import full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
 from .refusal import Refusal
 from .settling import is_due, settle_anew
-from .transaction import Face, Rules, Transaction
+from .transaction import Face, Transaction
 from .use_counter import UseCounter
 from .writer import Committed, Operation
 
@@ -147,11 +148,11 @@ class AgentStore:
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
             await self.write(settle_anew)
             self._kept = rules
-        while await self.read(memories.remembers_words):
-            await self.write(memories.forget_words)
+        while await self.read(full_text.has_old_words):
+            await self.write(full_text.forget_old_words)
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
-            await self.write(lambda tx: history.prune(tx, rules.history_max_bytes))
+            await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))

@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
+from ..config.settings import StoreSettings
 from ..errors import NotFound, ShuttingDown, ThermoclineError
 from ..memory.checks import check_agent, is_agent
 from . import atomic
@@ -28,13 +27,6 @@ _UNREADABLE: Final = "agent_unreadable"
 _FORGOTTEN: Final = ".forgotten"
 
 
-class Keeping(msgspec.Struct, frozen=True):
-    """How long agents stay open, and how many."""
-
-    idle_close_seconds: float
-    max_open_agents: int
-
-
 class Agents:
     """Hands out the open store of an agent, to as many callers at once as there are.
 
@@ -43,7 +35,7 @@ class Agents:
         workspaces: folders elsewhere, by agent.
         cache_kb: the page cache of each database connection.
         around: what the stores share.
-        keeping: gives how long they stay open.
+        settings: gives how long they stay open.
     """
 
     def __init__(
@@ -53,13 +45,13 @@ class Agents:
         workspaces: dict[str, Path],
         cache_kb: int,
         around: Surroundings,
-        keeping: Callable[[], Keeping],
+        settings: Callable[[], StoreSettings],
     ) -> None:
         self._folder = state_dir / "agents"
         self._workspaces = workspaces
         self._cache_kb = cache_kb
         self._around = around
-        self._keeping = keeping
+        self._settings = settings
         self._open: dict[str, AgentStore] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._uses: dict[str, int] = {}
@@ -128,7 +120,7 @@ class Agents:
         for agent, store in self.open_stores().items():
             if not store.place.folder.exists():
                 await self._close(agent, unless_used=True)
-        await self._close_idle(self._keeping())
+        await self._close_idle(self._settings())
         # Nobody waits for a lock that is free.
         self._opening = {
             agent: lock
@@ -202,7 +194,7 @@ class Agents:
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
             if store is None:
-                await self._close_idle(self._keeping(), room_for=1)
+                await self._close_idle(self._settings(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store
         return store
@@ -221,14 +213,14 @@ class Agents:
             cache_kb=self._cache_kb,
         )
 
-    async def _close_idle(self, keeping: Keeping, room_for: int = 0) -> None:
+    async def _close_idle(self, settings: StoreSettings, room_for: int = 0) -> None:
         now = time.monotonic()
         idle = sorted(
             (store.last_used, agent) for agent, store in self._open.items() if not store.in_use
         )
-        surplus = max(0, len(self._open) + room_for - keeping.max_open_agents)
+        surplus = max(0, len(self._open) + room_for - settings.max_open_agents)
         for number, (used, agent) in enumerate(idle):
-            if number < surplus or now - used > keeping.idle_close_seconds:
+            if number < surplus or now - used > settings.idle_close_seconds:
                 await self._close(agent, unless_used=True)
 
     async def _close(self, agent: str, *, unless_used: bool = False) -> None:

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from ..config.settings import Rules
 from ..memory import markdown
 from ..memory import tree as trees
 from ..memory.warm import record
 from . import hot_rows, memory_md, metrics, tree_rows
 from .memory_table import SELECT, from_row
-from .transaction import Face, Rules
+from .transaction import Face
 
 HOT_FILE: Final = "hot-memory-state.json"
 WARM_FILE: Final = "warm-memory.json"
@@ -50,9 +51,9 @@ def render(
             files[HOT_FILE] = _json(document, rules.hot.max_bytes)
             files[MARKDOWN_FILE] = markdown.render(document, now, _local_zone())
         elif face == "warm":
-            files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm_max_bytes)
+            files[WARM_FILE] = _json(warm_document(db, now, rules), rules.warm.max_bytes)
         elif face == "tree":
-            files[TREE_FILE] = _json(tree_document(db), rules.tree.max_size_bytes)
+            files[TREE_FILE] = _json(tree_document(db), None)
         elif face == "metrics":
             files[METRICS_FILE] = _json(metrics_document(db, now), None)
     return files

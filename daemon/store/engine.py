@@ -17,7 +17,8 @@ from ..errors import StoreDamaged
 from . import noted
 from .database import connect_reader, translate, translate_os
 from .documents import FILES
-from .memory_table import is_index_current, rebuild_index
+from .full_text import is_current
+from .kinds import rebuild_indexes
 from .opening import open_database
 from .place import Place, Surroundings
 from .readers import Readers
@@ -100,8 +101,11 @@ async def start_engine(
         committed=committed,
         loop=loop,
     )
-    # Before any other write: those take words out of the index.
-    indexing = None if opened.indexed else loop.create_task(writer.submit(rebuild_index))
+    indexing: asyncio.Task[None] | None = None
+    if not opened.indexed:
+        indexing = loop.create_task(writer.submit(rebuild_indexes))
+        # Queued before any other write, which would take words out that are not in the index.
+        await asyncio.sleep(0)
     readers = readers_of(place, around, connect_reader)
     files = StateFiles(place, around, writer, readers, damaged)
     files.want(FILES)
@@ -167,7 +171,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
         checked = noted.read(db, CHECKED, float)
         age = math.inf if checked is None else around.now() - checked
         doubtful = unclean or not 0 <= age < _WEEK
-        return _Opened(db, *read_clock(db), doubtful, is_index_current(db))
+        return _Opened(db, *read_clock(db), doubtful, is_current(db))
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from thermocline.sync import Row
 
+from ..config.settings import Rules
 from ..errors import InvalidInput
 from ..memory import hot
 from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
-from ..memory.records import Memory
+from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
 from . import memories, memory_rows, rows
 from .kind import Kind
 from .memory_table import SELECT, from_row
-from .transaction import Rules, Transaction
+from .transaction import Transaction
 
 # A hot state of 5 KB holds about thirty promoted memories at the very most.
 _PROMOTED_AT_MOST: Final = 40
@@ -48,11 +49,23 @@ def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
     return found
 
 
-def save(tx: Transaction, state: HotState) -> HotState:
+def update(tx: Transaction, key: str, value: Json) -> tuple[str, ...]:
+    """Merge `value` in as `key` asks, see `hot.update`; return a warning for each shortened part.
+
+    Raises:
+        InvalidInput: no such key, or a value of the wrong shape.
+        TooLarge: the value takes too much of the hot state.
+    """
+    trimmed = hot.trim(key, value, tx.rules.hot)
+    save(tx, hot.update(load(tx.db), key, trimmed.value, tx.now), trimmed.displaced)
+    return trimmed.warnings
+
+
+def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) -> HotState:
     """Store `state`, cut to its limits; what it gives up becomes an ordinary memory."""
     fitted = hot.fit(state, tx.rules.hot)
-    for displaced in fitted.displaced:
-        _remember(tx, displaced)
+    for given_up in (*displaced, *fitted.displaced):
+        _remember(tx, given_up)
     changes = hot.diff(entries(tx.db), hot.entries(fitted.state))
     for (section, key), entry in changes.changed.items():
         data = {"value": entry.value, "position": entry.position}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -11,10 +12,14 @@ from thermocline.sync import Fields, Row
 
 from ..errors import NotFound
 from ..memory.checks import check_text, check_time
+from ..memory.indexing import index_text
 from ..memory.records import Pair
-from . import rows
+from . import full_text, rows
 from .kind import Kind
 from .transaction import Transaction
+
+# The full-text index of keys and values; its rows are those of the table `pairs`.
+INDEX: Final = "pair_fts"
 
 
 def get(db: sqlite3.Connection, key: str) -> Pair:
@@ -40,16 +45,6 @@ def page(db: sqlite3.Connection, prefix: str, limit: int, offset: int) -> tuple[
     return [_pair(key, msgspec.json.decode(data)) for key, data in found], int(total)
 
 
-def newest(db: sqlite3.Connection, limit: int) -> list[Pair]:
-    """The pairs that were changed last, the latest first."""
-    found = db.execute(
-        "SELECT id, data FROM rows WHERE kind = 'pair' AND live"
-        " ORDER BY data ->> 'updated_at' DESC LIMIT ?",
-        (limit,),
-    )
-    return [_pair(key, msgspec.json.decode(data)) for key, data in found]
-
-
 def put(tx: Transaction, key: str, value: str, *, created_at: float | None = None) -> Pair:
     """Store `value` under `key`, in place of what was there."""
     known = rows.load(tx.db, KIND, key)
@@ -72,9 +67,54 @@ def delete(tx: Transaction, key: str) -> None:
     tx.tell("kv.deleted", key=key)
 
 
+def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Pair]:
+    """The pairs in these rows of the full-text index."""
+    # A plain join reads all pairs, where only some are asked for.
+    found = db.execute(
+        "SELECT row, key, data FROM pairs CROSS JOIN rows ON kind = 'pair' AND id = key"
+        " WHERE row IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(numbers).decode(),),
+    )
+    return {row: _pair(key, msgspec.json.decode(data)) for row, key, data in found}
+
+
 def _pair(key: str, data: Fields) -> Pair:
     fields: Fields = {name: data[name] for name in _FIELDS if name in data}
     return msgspec.convert(fields | {"key": key}, Pair)
+
+
+def reindex(tx: Transaction) -> None:
+    """Build the full-text index anew."""
+    full_text.clear(tx, INDEX)
+    tx.db.execute("DELETE FROM pairs")
+    for row in KIND.table.every(tx.db, KIND.name):
+        _applied(tx, None, row)
+
+
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
+    """Let the full-text index follow."""
+    old = _pair(before.id, before.data) if before is not None and KIND.lives(before) else None
+    new = _pair(after.id, after.data) if KIND.lives(after) else None
+    if new is None:
+        if old is not None:
+            gone = tx.db.execute("DELETE FROM pairs WHERE key = ? RETURNING row", (old.key,))
+            full_text.remove(tx, INDEX, gone.fetchone()[0], _indexed(old))
+        return
+    row = tx.db.execute(
+        "INSERT INTO pairs (key, created_at, updated_at, length) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET created_at = excluded.created_at,"
+        " updated_at = excluded.updated_at, length = excluded.length RETURNING row",
+        (new.key, new.created_at, new.updated_at, len(new.key) + 1 + len(new.value)),
+    ).fetchone()[0]
+    if old is not None and old.value == new.value:
+        return
+    if old is not None:
+        full_text.remove(tx, INDEX, row, _indexed(old))
+    full_text.add(tx, INDEX, [(row, *_indexed(new))])
+
+
+def _indexed(pair: Pair) -> tuple[str, str]:
+    return index_text(pair.key), index_text(pair.value)
 
 
 def _check(row: Row) -> None:
@@ -87,4 +127,11 @@ def _check(row: Row) -> None:
 _FIELDS: Final = ("value", "created_at", "updated_at")
 # What came is not cut: other devices may be allowed longer texts.
 _ANY_SIZE: Final = 1 << 62
-KIND: Final = Kind(name="pair", fields=frozenset(_FIELDS), vital=("value",), check=_check)
+KIND: Final = Kind(
+    name="pair",
+    fields=frozenset(_FIELDS),
+    vital=("value",),
+    check=_check,
+    applied=_applied,
+    reindex=reindex,
+)

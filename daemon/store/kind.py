@@ -29,6 +29,9 @@ class Table(Protocol):
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Put the row in the place of the version that stands there."""
 
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows of one kind that `known` does not know."""
+
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
         """Those of the ids for which `load` finds something."""
 
@@ -51,6 +54,12 @@ def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
         raise StoreDamaged(f"cannot trust the {kind} '{key}': it is not a row") from error
 
 
+_STORE: Final = (
+    "INSERT INTO rows VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " data = excluded.data, clocks = excluded.clocks, live = excluded.live"
+)
+
+
 class RowTable:
     """The table `rows`, which holds every kind that has no table of its own."""
 
@@ -63,11 +72,11 @@ class RowTable:
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
         """Put the row in the place of the version that stands there."""
-        tx.db.execute(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " data = excluded.data, clocks = excluded.clocks, live = excluded.live",
-            (row.kind, row.id, *row.encoded(), live),
-        )
+        tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows that are new."""
+        tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
     def normal(self, row: Row) -> Row:
         """The row itself."""
@@ -119,6 +128,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         join: joins what two devices made of one base, where the later of two fields is not enough;
             None leaves it to that.
         table: where the rows stand.
+        reindex: builds the full-text index of the kind anew, if there is one.
     """
 
     name: str
@@ -131,6 +141,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     applied: Applied | None = None
     join: Join | None = None
     table: Table = ROWS
+    reindex: Callable[[Transaction], None] | None = None
 
     def load(self, db: sqlite3.Connection, key: str) -> Row | None:
         """The row as it stands, deleted or not."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import hot_rows, key_values, memory_rows, metrics, notes, tree_rows, uses
+from . import full_text, hot_rows, key_values, memory_rows, metrics, notes, tree_rows, uses
 from .kind import Kind, unknown
+from .transaction import Transaction
 
 KINDS: Final = {
     kind.name: kind
@@ -26,3 +27,11 @@ URGENT: Final = frozenset(kind.name for kind in KINDS.values() if kind.urgent)
 def kind_of(name: str) -> Kind:
     """The kind of a row; one of another release is kept and passed on as it is."""
     return KINDS.get(name) or unknown(name)
+
+
+def rebuild_indexes(tx: Transaction) -> None:
+    """Build the full-text indexes of all kinds anew."""
+    for kind in KINDS.values():
+        if kind.reindex is not None:
+            kind.reindex(tx)
+    full_text.note_current(tx)

@@ -15,12 +15,11 @@ from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from . import merging, rows, tree_rows, uses
 from .memory_rows import KIND, fetch, rewrite, there, unlink
-from .memory_table import SELECT, WORDS_TO_FORGET, from_row, said
+from .memory_table import SELECT, from_row, said
 from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
 # Pages of the index that one step merges, which keeps the writer busy for some milliseconds.
-_PAGES: Final = 64
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:
@@ -146,13 +145,15 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     A use is no edit: each device counts its own, so that two devices' uses never conflict.
     """
     given = Counter(ids)
-    known: dict[str, int] = {}
-    for key, times in given.items():
-        found = tx.db.execute("SELECT category FROM memories WHERE id = ?", (key,)).fetchone()
-        if found is not None:
-            known[key] = times
-            tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, found[0]))
-    uses.count(tx, known)
+    found = tx.db.execute(
+        "SELECT id, category FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(given)).decode(),),
+    ).fetchall()
+    tx.db.executemany(
+        "UPDATE tree SET last_access = ? WHERE path = ?",
+        [(tx.now, category) for category in {category for _, category in found}],
+    )
+    uses.count(tx, {key: given[key] for key, _ in found})
     tx.count("reinforcements_today", given.total())
 
 
@@ -193,24 +194,6 @@ def refile(tx: Transaction, memory: Memory, category: str, original: str) -> Non
     original = "" if original == category else original
     moved = msgspec.structs.replace(memory, category=category, original_category=original)
     rewrite(tx, moved, why="refiled")
-
-
-def remembers_words(db: sqlite3.Connection) -> bool:
-    """Whether the index may still hold words of texts that were deleted or changed.
-
-    It only marks their entries as deleted, until its parts are merged.
-    """
-    found = db.execute("SELECT 1 FROM meta WHERE key = ?", (WORDS_TO_FORGET,))
-    return found.fetchone() is not None
-
-
-def forget_words(tx: Transaction) -> None:
-    """Go one short step towards an index without such words."""
-    before = tx.db.total_changes
-    tx.db.execute("INSERT INTO memory_fts(memory_fts, rank) VALUES ('merge', ?)", (-_PAGES,))
-    # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
-    if tx.db.total_changes - before < 2:
-        tx.db.execute("DELETE FROM meta WHERE key = ?", (WORDS_TO_FORGET,))
 
 
 def _filed(tx: Transaction, memory: Memory) -> Memory:

@@ -22,7 +22,7 @@ from ..memory.checks import (
 from ..memory.records import Memory
 from . import rows, tree_rows, uses
 from .kind import Kind
-from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, said
+from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
 from .transaction import Transaction
 
 # What a merge gave to the memory that was kept, in the row of the other.
@@ -113,10 +113,7 @@ def _was_used(tx: Transaction, key: str) -> bool:
     """Whether a memory that comes has uses other than those it brings along."""
     if uses.counted(tx, key)[0]:
         return True
-    if tx.are_merged is None:
-        found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
-        tx.are_merged = found.fetchone() is not None
-    if not tx.are_merged:
+    if not uses.are_merged(tx):
         return False
     found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ? LIMIT 1", (key,))
     return found.fetchone() is not None
@@ -178,4 +175,5 @@ KIND: Final = Kind(
     check=_check,
     applied=_applied,
     table=MemoryTable(),
+    reindex=reindex,
 )

@@ -15,20 +15,20 @@ from ..memory.indexing import indexed_columns
 from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
 from ..memory.warm import record_size
+from . import full_text, people
 from .database import in_pages
 from .kind import ROWS
-from .schema import INDEX_VERSION
 from .transaction import Transaction
 
 # `group` is a word of SQL's; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
+# The full-text index of their texts.
+INDEX: Final = "memory_fts"
 SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 # Derived on each device: from scores and caps, and from the uses that all devices have counted.
 DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
 # What the row of a memory holds.
 SAID: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
-# Set while the index may hold words of texts that are gone.
-WORDS_TO_FORGET: Final = "words_to_forget"
 
 _SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in SAID)
 _DERIVED: Final = tuple(sorted(DERIVED))
@@ -43,8 +43,8 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
-    f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (row, id, {', '.join((*_COLUMNS, *_DERIVED))})"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
@@ -123,19 +123,34 @@ class MemoryTable:
         memory = memory_of(row)
         if known is not None:
             written = tx.db.execute(_UPDATE, [*_said_values(memory, row), memory.id]).fetchone()
+            if known.actor != memory.actor:
+                people.drop(tx, known.actor)
+                people.add(tx, memory.actor)
             if indexed_columns(known) != indexed_columns(memory):
                 _unindex(tx, written[0], known)
-                tx.db.execute(_INDEX, (written[0], *indexed_columns(memory)))
+                full_text.add(tx, INDEX, [(written[0], *indexed_columns(memory))])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-            memory = msgspec.structs.replace(memory, archived_at=tx.now)
-        derived = [getattr(memory, name) for name in _DERIVED]
-        written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        tx.unindexed.append((written.lastrowid or 0, *indexed_columns(memory)))
-        if len(tx.unindexed) == _AT_ONCE:
+        self.add(tx, [row])
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live memories that are new."""
+        last = tx.db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()[0]
+        values, actors = [], set()
+        for number, row in enumerate(rows, last + 1):
+            memory = memory_of(row)
+            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+                memory = msgspec.structs.replace(memory, archived_at=tx.now)
+            derived = [getattr(memory, name) for name in _DERIVED]
+            values.append([number, memory.id, *_said_values(memory, row), *derived])
+            tx.unindexed.append((number, *indexed_columns(memory)))
+            actors.add(memory.actor)
+        tx.db.executemany(INSERT, values)
+        if len(tx.unindexed) >= _AT_ONCE:
             index_new(tx)
+        for name in actors:
+            people.add(tx, name)
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -166,25 +181,18 @@ def index_new(tx: Transaction) -> None:
     They wait for each other: the index is written out at every savepoint after a change of it.
     """
     new, tx.unindexed = tx.unindexed, []
-    tx.db.executemany(_INDEX, new)
+    full_text.add(tx, INDEX, new)
 
 
-def rebuild_index(tx: Transaction) -> None:
-    """Build the full-text index anew from the texts."""
-    tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
+def reindex(tx: Transaction) -> None:
+    """Build the full-text index and the table of people from the memories."""
+    full_text.clear(tx, INDEX)
+    tx.unindexed = []
+    tx.db.execute("DELETE FROM people")
+    for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
+        people.add(tx, name)
     pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
-    texts = ((row, *indexed_columns(from_row(memory))) for row, *memory in pages)
-    tx.db.executemany(_INDEX, texts)
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
-
-
-def is_index_current(db: sqlite3.Connection) -> bool:
-    """Whether the index was made as this release makes it.
-
-    A text is taken out of the index by its words, which have to be those that it was put in with.
-    """
-    found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
-    return found is not None and found[0] == str(INDEX_VERSION)
+    full_text.add(tx, INDEX, ((row, *indexed_columns(from_row(rest))) for row, *rest in pages))
 
 
 def _row(found: Sequence[Any]) -> Row:
@@ -233,16 +241,12 @@ def _damaged(key: str) -> StoreDamaged:
 def _take_away(tx: Transaction, memory: Memory) -> None:
     gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
     _unindex(tx, gone.fetchone()[0], memory)
+    people.drop(tx, memory.actor)
 
 
 def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
     index_new(tx)
-    tx.db.execute(
-        "INSERT INTO memory_fts(memory_fts, rowid, text, subject, tags)"
-        " VALUES ('delete', ?, ?, ?, ?)",
-        (number, *indexed_columns(memory)),
-    )
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (WORDS_TO_FORGET,))
+    full_text.remove(tx, INDEX, number, indexed_columns(memory))
 
 
 def _json(value: Any) -> str:

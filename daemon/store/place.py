@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..config.settings import Rules
 from ..runtime.problems import Problems
 from . import documents
 from .database import FILE_NAME
 from .device import DeviceId
-from .transaction import Event, Rules, Transaction
+from .transaction import Event, Transaction
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -113,13 +113,28 @@ _MEMORIES: Final = (
     CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count)
         WHERE archived_at IS NULL
     """,
-    # Contentless: the text stands once, in `memories`. The categories let the marks of
-    # Devanagari or Thai be parts of words.
+)
+# Who said something, by what a question may call them by; see `people`.
+_PEOPLE: Final = (
     """
-    CREATE VIRTUAL TABLE memory_fts USING fts5(
-        text, subject, tags, content='',
-        tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-    )
+    CREATE TABLE people (
+        called TEXT NOT NULL,
+        name TEXT NOT NULL,
+        words TEXT NOT NULL,
+        PRIMARY KEY (called, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+# What recall has to know of the rows of pairs; the number is their row in the full-text index.
+_PAIRS: Final = (
+    """
+    CREATE TABLE pairs (
+        row INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        length INTEGER NOT NULL
+    ) STRICT
     """,
 )
 # What the files of the notes show: `shown` is their text where a row says something else, empty
@@ -215,7 +230,18 @@ _CONVERSATIONS: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-# Of the words in the full-text index: another number has it built anew.
+# The full-text indexes with their columns. They are contentless: a text stands once, in its row.
+FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
+    "memory_fts": ("text", "subject", "tags"),
+    "pair_fts": ("key", "value"),
+}
+# The categories let the marks of Devanagari or Thai be parts of words.
+_FULL_TEXT: Final = tuple(
+    f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='', tokenize ="
+    " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
+    for name, columns in FULL_TEXT.items()
+)
+# Of the words in the full-text indexes and of names: another number has them built anew.
 INDEX_VERSION: Final = 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 10 were used while nothing was released.
@@ -223,7 +249,7 @@ MIGRATIONS: Final = (
     Migration(
         10,
         (
-            *(*_ROWS, *_MEMORIES, *_TREE, *_NOTES, *_INDEX),
+            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_FULL_TEXT, *_TREE, *_NOTES, *_INDEX),
             *(*_CONVERSATIONS, *entities.TABLES),
         ),
     ),

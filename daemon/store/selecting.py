@@ -93,6 +93,16 @@ def living_after(
     return [(number, from_row(rest)) for number, *rest in rows]
 
 
+def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, Memory]:
+    """The memories in these rows."""
+    found = db.execute(
+        f"SELECT row, {', '.join(FIELDS)} FROM memories"
+        " WHERE row IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(rows).decode(),),
+    )
+    return {number: from_row(rest) for number, *rest in found}
+
+
 def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> list[Memory]:
     """The live ones among the memories in these rows."""
     found = db.execute(

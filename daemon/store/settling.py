@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 
+from ..config.settings import Rules
 from ..memory import tree as trees
 from ..memory.scoring import score
 from ..memory.warm import WarmEntry, expired_from_warm, overflow
 from . import hot_rows, memories, metrics, tree_rows
 from .memory_table import index_new
-from .transaction import Rules, Transaction
+from .transaction import Transaction
 
 # More than this at once would hold up the callers of the same commit.
 _EXPIRED_AT_ONCE = 500
@@ -70,16 +71,16 @@ def warm_bytes(db: sqlite3.Connection) -> int:
 
 
 def _settle_warm(tx: Transaction) -> None:
-    if warm_bytes(tx.db) <= tx.rules.warm_max_bytes:
+    if warm_bytes(tx.db) <= tx.rules.warm.max_bytes:
         return
-    room = int(tx.rules.warm_max_bytes * _FILL)
+    room = int(tx.rules.warm.max_bytes * _FILL)
     leaving = overflow(warm_entries(tx.db), room, tx.now, tx.rules.scoring)
     memories.archive(tx, leaving)
 
 
 def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
     """The score below which a memory that comes would leave warm at once; None: there is room."""
-    if warm_bytes(db) <= rules.warm_max_bytes * _FILL:
+    if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
         return None
     return min(
         score(entry.importance, entry.created_at, entry.access_count, now, rules.scoring)
@@ -113,8 +114,7 @@ def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
         warm_entries(db),
         now,
         rules.scoring,
-        retention_days=rules.warm_retention_days,
-        eviction_threshold=rules.warm_eviction_threshold,
+        rules.warm,
     )
 
 

@@ -13,28 +13,13 @@ import msgspec
 
 from thermocline.sync import HybridClock, Row, Stamp
 
-from ..memory.hot import HotLimits
-from ..memory.scoring import Scoring
-from ..memory.tree import TreeLimits
+from ..config.settings import Rules
 
 # A state file that shows the memory.
 Face: TypeAlias = Literal["hot", "warm", "tree", "metrics"]
 
 # On whose behalf operations are submitted, as `uid:1000`; empty: the daemon's own.
 acting: ContextVar[str] = ContextVar("acting", default="")
-
-
-class Rules(msgspec.Struct, frozen=True):
-    """The limits that every commit leaves the memory within."""
-
-    hot: HotLimits = HotLimits()
-    tree: TreeLimits = TreeLimits()
-    scoring: Scoring = Scoring()
-    warm_max_bytes: int = 51_200
-    warm_retention_days: float = 30.0
-    warm_eviction_threshold: float = 0.3
-    prune_idle_days: float = 60.0
-    history_max_bytes: int = 16 << 20
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -118,6 +103,7 @@ class Transaction:
         """What operations have noted beside the database so far, for `take_back`."""
         return (
             len(self.events),
+            len(self.unindexed or ()),
             set(self.outgoing),
             set(self.faces),
             dict(self.counted),

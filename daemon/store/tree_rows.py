@@ -65,7 +65,10 @@ def ensure(tx: Transaction, category: str) -> None:
         # Mostly it is there, and to look costs a fifth of trying to insert it.
         if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
             continue
-        _write(tx, path, trees.title(path))
+        before = KIND.load(tx.db, path)
+        # Older than any description that somebody wrote, here or on another device.
+        stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
+        rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)
         tx.keep_category = category
         tx.tell("category.added", category=path)
     tx.filed.add(category)
@@ -90,19 +93,13 @@ def resolve(tx: Transaction, category: str) -> str:
 
 def touch(tx: Transaction, category: str) -> None:
     """Note that `category` was used now."""
-    counts = tx.db.execute(
-        "UPDATE tree SET last_access = ? WHERE path = ? RETURNING warm_count, cold_count",
-        (tx.now, category),
-    ).fetchone()
-    # Within its caps the tree only grows by a category, or by a digit of a count.
-    if counts is not None and not {*counts}.isdisjoint(_NEW_DIGIT):
-        tx.settle_tree = True
+    tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, category))
 
 
 def prune(tx: Transaction) -> tuple[str, ...]:
     """Remove the categories that are empty and long unused; return them."""
     before = load(tx.db)
-    after, removed = trees.prune(before, tx.now, tx.rules.prune_idle_days)
+    after, removed = trees.prune(before, tx.now, tx.rules.tree.prune_idle_days)
     save(tx, before, after)
     return removed
 
@@ -114,19 +111,12 @@ def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
     for path, node in new.items():
         before = old.get(path)
         if before is None or before.desc != node.desc:
-            _write(tx, path, node.desc)
+            rows.write(tx, KIND, path, {"desc": node.desc})
         if before is None or before.last_access != node.last_access:
             tx.db.execute(
                 "UPDATE tree SET last_access = ? WHERE path = ?", (node.last_access, path)
             )
     tx.faces.add("tree")
-
-
-def _write(tx: Transaction, path: str, desc: str) -> None:
-    rows.write(tx, KIND, path, {"desc": desc})
-
-
-_NEW_DIGIT: Final = frozenset(10**n for n in range(1, 10))
 
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:

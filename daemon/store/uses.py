@@ -22,6 +22,10 @@ from .kind import Kind
 from .transaction import Transaction
 
 BUCKETS: Final = 256
+_ADD: Final = (
+    "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
+    " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ?"
+)
 # By memory: how many uses, and when the last one was.
 Counts: TypeAlias = Mapping[str, tuple[int, float]]
 
@@ -58,6 +62,14 @@ def counted(tx: Transaction, key: str) -> tuple[int, float | None]:
     return tx.uses[bucket].get(key, (0, None))
 
 
+def are_merged(tx: Transaction) -> bool:
+    """Whether any memory is merged into another."""
+    if tx.are_merged is None:
+        found = tx.db.execute("SELECT 1 FROM memories WHERE merged_into IS NOT NULL LIMIT 1")
+        tx.are_merged = found.fetchone() is not None
+    return tx.are_merged
+
+
 def forget(tx: Transaction, keys: frozenset[str]) -> None:
     """Take memories that nothing can bring back out of this device's counts."""
     for key in keys:
@@ -86,25 +98,32 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     tx.uses.pop(after.id.partition("/")[0], None)
     tx.are_uses = None
     old, new = _counts(before), _counts(after)
-    for key in old.keys() | new.keys():
-        more = new.get(key, (0, 0.0))
-        if more != old.get(key, (0, 0.0)):
-            _add(tx, key, more[0] - old.get(key, (0, 0.0))[0], more[1])
-
-
-def _add(tx: Transaction, key: str, number: int, at: float) -> None:
-    """Add to a memory's count, and to that of the memory that it is merged into."""
-    passed: set[str] = set()
-    above: str | None = key
-    while above is not None and above not in passed:
-        passed.add(above)
-        found = tx.db.execute(
-            "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
-            " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ? RETURNING merged_into",
-            (number, at, above),
-        ).fetchone()
-        above = found[0] if found else None
+    none = (0, 0.0)
+    more = {
+        key: (new.get(key, none)[0] - old.get(key, none)[0], new.get(key, none)[1])
+        for key, _ in old.items() ^ new.items()
+    }
+    tx.db.executemany(_ADD, [(*added, key) for key, added in more.items()])
     tx.faces.update({"warm", "tree", "hot"})
+    if not are_merged(tx):
+        return
+    merged = tx.db.execute(
+        "SELECT id, merged_into FROM memories WHERE merged_into IS NOT NULL"
+        " AND id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(more)).decode(),),
+    )
+    for key, above in merged.fetchall():
+        _add_above(tx, {key}, above, more[key])
+
+
+def _add_above(
+    tx: Transaction, passed: set[str], key: str | None, added: tuple[int, float]
+) -> None:
+    """Add to the count of the memory that one is merged into, and so on."""
+    while key is not None and key not in passed:
+        passed.add(key)
+        found = tx.db.execute(f"{_ADD} RETURNING merged_into", (*added, key)).fetchone()
+        key = found[0] if found else None
 
 
 def _counts(row: Row | None) -> Counts:

@@ -10,9 +10,9 @@ from ..memory.daily_notes import NoteFact
 from ..memory.tree_rebuild import Operation
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from .asking import Mind, Wish
-from .merging import join_similar
+from .model_or_rules import AskOptions, ModelOrRules
 from .note_reading import read_by_model
+from .similar_memories import join_similar
 from .tree_rebuild import propose
 
 _MOST_CATEGORIES: Final = 20
@@ -22,15 +22,15 @@ class Advice:
     """Asks a model what upkeep would otherwise do by the rules alone; see `upkeep.advice`.
 
     Args:
-        mind: what is asked.
+        model: what is asked.
     """
 
-    def __init__(self, mind: Mind) -> None:
-        self._mind = mind
+    def __init__(self, model: ModelOrRules) -> None:
+        self._model = model
 
     def available(self, purpose: str, endpoint: str | None) -> bool:
         """Whether a model is worth asking for `ingest`, `merge` or `rebuild`."""
-        return self._mind.is_asked(purpose, Wish(endpoint=endpoint))
+        return self._model.is_asked(purpose, AskOptions(endpoint=endpoint))
 
     async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[Operation]:
         """How the tree should be rebuilt; what makes no sense in it will be refused.
@@ -38,7 +38,7 @@ class Advice:
         Raises:
             ModelUnavailable: no model answers usefully.
         """
-        return await propose(store, self._mind, Wish(endpoint=endpoint))
+        return await propose(store, self._model, AskOptions(endpoint=endpoint))
 
     async def join_similar(self, store: AgentStore, endpoint: str | None) -> int:
         """Make one memory of each group of similar ones; return how many were merged.
@@ -46,7 +46,7 @@ class Advice:
         Raises:
             ModelUnavailable: no model answers usefully; what was merged before stays.
         """
-        return await join_similar(store, self._mind, Wish(endpoint=endpoint))
+        return await join_similar(store, self._model, AskOptions(endpoint=endpoint))
 
     async def read_note(
         self, store: AgentStore, text: str, headings: Mapping[str, str], endpoint: str | None
@@ -57,8 +57,8 @@ class Advice:
             ModelUnavailable: no model answers usefully.
         """
         categories = await store.read(_categories)
-        wish = Wish(endpoint=endpoint)
-        return await read_by_model(text, categories, headings, self._mind, wish)
+        options = AskOptions(endpoint=endpoint)
+        return await read_by_model(text, categories, headings, self._model, options)
 
 
 def _categories(db: sqlite3.Connection) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from ..errors import ModelUnavailable
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
 from ..memory.metadata import extract
 from ..memory.records import Memory
@@ -21,10 +22,9 @@ from ..store import conversations, line_file, memories
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Heard
 from ..store.transaction import Transaction
-from .asking import Mind, Wish
 from .extraction import CATEGORY
-from .observing import is_worth_reading, line_of, turn_of
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, ModelOrRules
+from .observation import is_worth_reading, line_of, turn_of
 
 EVENT: Final = "episode"
 FILE: Final = "episodes.jsonl"
@@ -35,7 +35,7 @@ _GIVEN_CHARS: Final = 24_000
 _OUTCOMES: Final = frozenset(get_args(EpisodeOutcome))
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldEpisode(msgspec.Struct, frozen=True):
     """A model's reply about a conversation."""
 
     summary: str
@@ -43,7 +43,7 @@ class Told(msgspec.Struct, frozen=True):
     outcome: str = "informational"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class EpisodeLine(msgspec.Struct, frozen=True):
     """A line of the file, in TinyClaw's shape; `ts` is ISO 8601 in UTC."""
 
     ts: str
@@ -55,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 async def sum_up(
-    store: AgentStore, conversation: Conversation, mind: Mind, *, patient: bool
+    store: AgentStore, conversation: Conversation, model: ModelOrRules, *, patient: bool
 ) -> bool:
     """Keep what a conversation came to: as a memory, and as a line that is yet to be written.
 
@@ -64,7 +64,7 @@ async def sum_up(
     Args:
         store: the agent's memory.
         conversation: as it is in the buffer.
-        mind: what is asked.
+        model: what is asked.
         patient: whether a model that fails is worth waiting for; else the rules do it at once.
 
     Returns:
@@ -78,7 +78,7 @@ async def sum_up(
     if not any(map(is_worth_reading, turns)):
         await store.write(partial(conversations.forget, key=conversation.id))
         return True
-    episode, way = await _episode(turns, mind, patient=patient)
+    episode, way = await _episode(turns, model, patient=patient)
     if not episode.summary:
         await store.write(partial(conversations.forget, key=conversation.id))
         return True
@@ -101,12 +101,14 @@ async def write_entry(store: AgentStore, conversation: Conversation) -> None:
     await store.write(partial(conversations.entry_written, key=conversation.id))
 
 
-async def _episode(turns: Sequence[Heard], mind: Mind, *, patient: bool) -> tuple[Episode, Way]:
-    wish = Wish()
-    if mind.is_asked("episode", wish):
+async def _episode(
+    turns: Sequence[Heard], model: ModelOrRules, *, patient: bool
+) -> tuple[Episode, Way]:
+    options = AskOptions()
+    if model.is_asked("episode", options):
         try:
-            question = mind.question("episode", Part("conversation", _given(turns)))
-            episode = _fit((await mind.ask(question, Told, wish)).value)
+            question = model.question("episode", Part("conversation", _given(turns)))
+            episode = _fit((await model.ask(question, ToldEpisode, options)).value)
         except ModelUnavailable:
             if patient:
                 raise
@@ -114,7 +116,8 @@ async def _episode(turns: Sequence[Heard], mind: Mind, *, patient: bool) -> tupl
             if episode is not None:
                 return episode, "llm"
     plain = [turn_of(turn) for turn in turns]
-    return await asyncio.to_thread(summarise_episode, plain), "rule"
+    chars = sum(len(turn.text) for turn in plain)
+    return await model.rules.run(chars, summarise_episode, plain), "rule"
 
 
 def _given(turns: Sequence[Heard]) -> str:
@@ -126,7 +129,7 @@ def _given(turns: Sequence[Heard]) -> str:
     return f"{text[:half]}\n…\n{text[-half:]}"
 
 
-def _fit(told: Told) -> Episode | None:
+def _fit(told: ToldEpisode) -> Episode | None:
     summary = one_line(told.summary, _LONGEST_SUMMARY)
     if not summary:
         return None
@@ -139,10 +142,10 @@ def _fit(told: Told) -> Episode | None:
     )
 
 
-def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> Entry:
+def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> EpisodeLine:
     users = (turn.actor for turn in turns if turn.role == "user" and turn.actor)
     at = dt.datetime.fromtimestamp(turns[-1].at, dt.UTC).isoformat(timespec="milliseconds")
-    return Entry(
+    return EpisodeLine(
         ts=at.replace("+00:00", "Z"),
         user=next(users, "user"),
         agent=agent,

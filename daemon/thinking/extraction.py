@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..config.settings import Rules
 from ..memory.metadata import extract, merge
 from ..memory.records import Memory, Metadata
 from ..memory.stop_words import NOT_TOPICS
@@ -21,10 +22,10 @@ from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.conversations import Heard
 from ..store.transaction import Transaction
-from .asking import Mind, Wish
 from .filing import category_for
 from .keeping import Kept, keep, memory_from
-from .observing import is_worth_reading, observe
+from .model_or_rules import AskOptions, ModelOrRules
+from .observation import is_worth_reading, observe
 
 # EvoClaw's category for what belongs nowhere else.
 CATEGORY: Final = "conversations"
@@ -54,7 +55,12 @@ class Extracted(msgspec.Struct, frozen=True):
 
 
 async def extract_next(
-    store: AgentStore, key: str, writer: str, mind: Mind, wish: Wish, zone: dt.tzinfo
+    store: AgentStore,
+    key: str,
+    writer: str,
+    model: ModelOrRules,
+    options: AskOptions,
+    zone: dt.tzinfo,
 ) -> Extracted | None:
     """Read the next turns of a conversation, and store what is worth remembering.
 
@@ -65,20 +71,22 @@ async def extract_next(
 
     Raises:
         ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
     """
     turns = await store.read(partial(conversations.unread, key=key, most_chars=_BATCH_CHARS))
     if not turns:
         return None
     now = store.now
     known: list[str] = []
-    if mind.is_asked("observe", wish):
+    if model.is_asked("observe", options):
         known = await store.read(partial(_known, turns=turns, now=now))
     today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
-    thought = await observe(turns, known, mind, wish, today)
+    thought = await observe(turns, known, model, options, today)
     found = [memory_from(one, key, CATEGORY, now=now, writer=writer) for one in thought.value]
-    wished = await store.read(partial(_filed, found=_with_references(found, turns), now=now))
-    kept = await store.write(partial(_stored, key=key, turns=turns, wished=wished))
+    wanted = await store.read(
+        partial(_filed, found=_with_references(found, turns), now=now, rules=store.rules)
+    )
+    kept = await store.write(partial(_stored, key=key, turns=turns, wanted=wanted))
     if kept is None:
         return None
     return Extracted(len(turns), kept, thought.way, thought.why, thought.spent)
@@ -107,10 +115,12 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> list[str]:
     return [known for (known,) in rows]
 
 
-def _filed(db: sqlite3.Connection, found: Sequence[Memory], now: float) -> list[Memory]:
+def _filed(
+    db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
+) -> list[Memory]:
     """Each in the category of the tree that fits it."""
     return [
-        replace(memory, category=category_for(db, memory.text, now) or memory.category)
+        replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found
     ]
 
@@ -136,10 +146,10 @@ def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
 
 
 def _stored(
-    tx: Transaction, key: str, turns: Sequence[Heard], wished: Sequence[Memory]
+    tx: Transaction, key: str, turns: Sequence[Heard], wanted: Sequence[Memory]
 ) -> Kept | None:
     if not conversations.were_read(tx, key, turns):
         return None
-    kept = keep(tx, wished)
+    kept = keep(tx, wanted)
     tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
     return kept

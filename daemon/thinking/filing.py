@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from ..config.settings import Rules
 from ..memory.records import DEFAULT_CATEGORY
 from ..memory.similarity import words
 from ..memory.stop_words import NOT_TOPICS
 from ..memory.tree_nodes import ROOT, Tree
-from ..recall.recall import Request, Tuning, recall
+from ..recall.recall import Request, recall
 from ..store import tree_rows
 
 # What a category gains: by its own name, all of it; by the names above it and the words of its
@@ -24,7 +25,7 @@ _LIKE: Final = 0.5
 # A lone word of a description is not enough, two memories alike are.
 _ENOUGH: Final = 0.55
 _NEIGHBOURS: Final = 8
-# A memory is about the same that has so much of the words, and so many of them.
+# The share and the number of words from which a memory counts as about the same.
 _LEAST_SHARE: Final = 0.25
 _LEAST_WORDS: Final = 2
 _KIN_LETTERS: Final = 5
@@ -33,13 +34,19 @@ _LONGEST: Final = 1_000
 _CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
 
 
-def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
+def category_for(
+    db: sqlite3.Connection,
+    text: str,
+    now: float,
+    rules: Rules = Rules(),  # noqa: B008 - frozen
+) -> str | None:
     """The category whose name, description and memories fit `text` best.
 
     Args:
         db: a reader.
         text: what is to be filed.
         now: the time.
+        rules: how memories are searched.
 
     Returns:
         A category of the tree; None if none fits.
@@ -49,7 +56,7 @@ def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
     if not tree or not asked:
         return None
     worth = by_name(tree, asked)
-    for category, gained in _by_likeness(db, text[:_LONGEST], now).items():
+    for category, gained in _by_likeness(db, text[:_LONGEST], now, rules).items():
         if category in tree:
             worth[category] = worth.get(category, 0.0) + gained
     fitting = [path for path, value in worth.items() if value >= _ENOUGH]
@@ -57,7 +64,7 @@ def category_for(db: sqlite3.Connection, text: str, now: float) -> str | None:
 
 
 def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
-    """What each category gains by the words that stand in its path and its description."""
+    """What each category gains by words in its path and its description."""
     found: dict[str, float] = {}
     for path, node in tree.items():
         above, _, name = path.rpartition("/")
@@ -71,9 +78,18 @@ def by_name(tree: Tree, asked: Collection[str]) -> dict[str, float]:
     return found
 
 
-def _by_likeness(db: sqlite3.Connection, text: str, now: float) -> Mapping[str, float]:
-    request = Request(text=text, limit=_NEIGHBOURS, now=now, local=dt.UTC)
-    answer = recall(db, request, Tuning())
+def _by_likeness(
+    db: sqlite3.Connection, text: str, now: float, rules: Rules
+) -> Mapping[str, float]:
+    request = Request(
+        text=text,
+        limit=_NEIGHBOURS,
+        weights=rules.recall.weights,
+        scoring=rules.scoring,
+        now=now,
+        local=dt.UTC,
+    )
+    answer = recall(db, request, rules.recall)
     asked = len(answer.query.words) or 1
     found: dict[str, float] = {}
     for hit in answer.hits:
@@ -93,7 +109,7 @@ def _tells(word: str) -> bool:
 
 
 def _meets(part: str, asked: Collection[str]) -> float:
-    """How well a word of a category is among those of the text; one that begins alike is kin."""
+    """How well a word of a category matches the text; a common beginning counts for less."""
     if part in asked:
         return 1.0
     if len(part) < _KIN_LETTERS or not part.isascii():

@@ -41,7 +41,7 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     """Store those that no memory says already; count the others as used once more.
 
     A memory that would be merged with one of them says the same. It is decided in the
-    transaction: nothing gets in twice, whoever else stores it at the same moment.
+    transaction: nothing is stored twice, even by concurrent callers.
     """
     stored: list[Memory] = []
     known: list[Memory] = []

@@ -1,4 +1,4 @@
-"""Conversations as they happen: when their turns are read, and when they are summed up."""
+"""When the turns of a conversation are read, and when it is summed up."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..config.settings import Observe
 from ..errors import ModelUnavailable, NotFound, ShuttingDown, ThermoclineError
 from ..runtime.problems import Problems, unforeseen
 from ..store import conversations
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.conversations import Conversation
-from .asking import Mind, Wish
 from .episodes import sum_up, write_entry
 from .extraction import Extracted, extract_next
+from .model_or_rules import AskOptions, ModelOrRules
 
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
 _FAILED: Final = "read_failed"
 # So many conversations are thought about at once; the others wait.
 _AT_ONCE: Final = 4
-# Who talks without a pause is read all the same, after so many times the pause.
+# Turns without a pause are read after this multiple of the pause.
 _LONGEST_TALK: Final = 10
 # How often a model that fails is worth another try before the rules sum up. A disk that refuses
 # is tried for ever, and no more seldom than this.
@@ -35,17 +36,6 @@ _TRIES: Final = 3
 _LONGEST_RETRY: Final = 900.0
 
 Key: TypeAlias = tuple[str, str]
-
-
-class Rhythm(msgspec.Struct, frozen=True):
-    """Seconds of silence, after which turns are read, and after which it counts as over.
-
-    `retry` is how long to wait after a failure; for each further one in a row twice as long.
-    """
-
-    debounce: float
-    idle: float
-    retry: float = 60.0
 
 
 class _Due(msgspec.Struct):
@@ -71,29 +61,32 @@ class _Due(msgspec.Struct):
 class Listener:
     """Reads buffered turns once there is a pause, and sums up what is over, in the background.
 
-    What is to be done stands in the buffers: a daemon that starts goes on with all of it.
+    All work is in the buffers on disk: after a restart the daemon continues with it.
 
     Args:
         agents: the memories.
-        mind: what is asked.
-        rhythm: looked up each time.
+        model: what is asked.
+        observe: the configuration in force.
         problems: where it is told what cannot be done.
         zone: whose days are meant.
         clock: seconds that never run backwards.
+        retry_seconds: the wait after a failure; doubled for each further one in a row.
     """
 
     def __init__(
         self,
         agents: Agents,
-        mind: Mind,
-        rhythm: Callable[[], Rhythm],
+        model: ModelOrRules,
+        observe: Callable[[], Observe],
         problems: Problems,
         zone: dt.tzinfo,
         clock: Callable[[], float] = time.monotonic,
+        retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
-        self._mind = mind
-        self._rhythm = rhythm
+        self._model = model
+        self._observe = observe
+        self._retry = retry_seconds
         self._problems = problems
         self._zone = zone
         self._clock = clock
@@ -107,31 +100,31 @@ class Listener:
 
     def heard(self, agent: str, conversation: Conversation) -> None:
         """Take note of turns that were buffered a moment ago."""
-        rhythm, now = self._rhythm(), self._clock()
+        observe, now = self._observe(), self._clock()
         known = self._due.get((agent, conversation.id))
         over = conversation.ended_at is not None
         if over:
             due = _Due(now if conversation.unread else None, now, now)
         else:
-            latest = now + _LONGEST_TALK * rhythm.debounce
+            latest = now + _LONGEST_TALK * observe.debounce_seconds
             if known is not None and known.read_at is not None:
                 latest = known.read_latest
-            read_at = min(now + rhythm.debounce, latest) if conversation.unread else None
-            due = _Due(read_at, latest, now + rhythm.idle)
+            read_at = min(now + observe.debounce_seconds, latest) if conversation.unread else None
+            due = _Due(read_at, latest, now + 60 * observe.episode_idle_minutes)
         self._due[agent, conversation.id] = due
         self._woken.set()
 
     async def read_now(
-        self, agent: str, store: AgentStore, conversation: Conversation, wish: Wish
+        self, agent: str, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         """Read all that is unread, without waiting for a pause.
 
         Raises:
             ThermoclineError: the memory cannot be read or written; what was read is stored.
-            InvalidInput: the endpoint that is wished for is no address.
+            InvalidInput: the endpoint is not an address.
         """
         async with self._lock((agent, conversation.id)):
-            return await self._read(store, conversation, wish)
+            return await self._read(store, conversation, options)
 
     async def run(self) -> None:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
@@ -152,7 +145,7 @@ class Listener:
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
-        """Break off what is under way: it stands in the buffers."""
+        """Cancel what is under way; it is still in the buffers."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -193,19 +186,19 @@ class Listener:
             except ShuttingDown:
                 return
             except (ThermoclineError, OSError):
-                # Whoever opens it tells why it cannot be read.
+                # Opening it reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
-        self._ask_at = self._clock() + self._rhythm().retry
+        self._ask_at = self._clock() + self._retry
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
-        rhythm, now = self._rhythm(), self._clock()
+        observe, now = self._observe(), self._clock()
         # A clock that was set back makes the pause longer, by no more than itself.
         silent = max(0.0, wall - conversation.last_at)
         over = conversation.ended_at is not None or conversation.entry is not None
-        read_at = now + max(0.0, rhythm.debounce - silent) if conversation.unread else None
-        close_at = now if over else now + max(0.0, rhythm.idle - silent)
-        due = _Due(read_at, now + _LONGEST_TALK * rhythm.debounce, close_at)
+        read_at = now + max(0.0, observe.debounce_seconds - silent) if conversation.unread else None
+        close_at = now if over else now + max(0.0, 60 * observe.episode_idle_minutes - silent)
+        due = _Due(read_at, now + _LONGEST_TALK * observe.debounce_seconds, close_at)
         self._due.setdefault((agent, conversation.id), due)
 
     async def _attend(self, key: Key, due: _Due) -> None:
@@ -227,7 +220,7 @@ class Listener:
             text = f"cannot read a conversation of '{agent}': {error.message}"
             self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
             left = self._later(due)
-        except Exception as error:  # noqa: BLE001 - the turns wait for whoever mends it
+        except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
             left = self._baffled(agent, subject, error, due)
         else:
             self._problems.clear(_TROUBLE, subject)
@@ -239,7 +232,7 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Tell of what nobody has thought of."""
+        """Report an unexpected error."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
@@ -247,7 +240,7 @@ class Listener:
         return self._later(due)
 
     def _later(self, due: _Due) -> _Due:
-        pause = min(self._rhythm().retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
+        pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
         at = self._clock() + pause
         read_at = None if due.read_at is None else at
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
@@ -263,23 +256,27 @@ class Listener:
         if conversation is None:
             return None
         if over or (due.read_at is not None and due.read_at <= now):
-            await self._read(store, conversation, Wish())
+            await self._read(store, conversation, AskOptions())
         if over and not await self._close(store, name):
-            return _Due(None, now, self._clock() + self._rhythm().retry)
+            return _Due(None, now, self._clock() + self._retry)
         conversation = await _find(store, name)
         if conversation is None:
             return None
-        rhythm = self._rhythm()
-        read_at = now + rhythm.debounce if conversation.unread else None
-        return _Due(read_at, due.read_latest, now + rhythm.idle if over else due.close_at)
+        observe = self._observe()
+        read_at = now + observe.debounce_seconds if conversation.unread else None
+        return _Due(
+            read_at,
+            due.read_latest,
+            now + 60 * observe.episode_idle_minutes if over else due.close_at,
+        )
 
     async def _read(
-        self, store: AgentStore, conversation: Conversation, wish: Wish
+        self, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
         found: list[Extracted] = []
         while True:
             extracted = await extract_next(
-                store, conversation.id, conversation.writer, self._mind, wish, self._zone
+                store, conversation.id, conversation.writer, self._model, options, self._zone
             )
             if extracted is None:
                 return found
@@ -293,7 +290,7 @@ class Listener:
         if conversation.entry is None:
             patient = conversation.tries < _TRIES
             try:
-                await sum_up(store, conversation, self._mind, patient=patient)
+                await sum_up(store, conversation, self._model, patient=patient)
             except ModelUnavailable:
                 await store.write(partial(conversations.failed, key=name))
                 return False

@@ -1,4 +1,4 @@
-"""Having a model read a daily note; its references survive, whatever the model leaves out."""
+"""The facts of a daily note by a model; no reference of the note is lost."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 import msgspec
 
 from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory.daily_notes import NoteFact, read_note
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words
-from .asking import Mind, Wish
-from .told import one_line, short_list
+from .model_or_rules import AskOptions, ModelOrRules
 
-# So much of a note goes into one question; and so many questions are asked about one note.
+# The size of one question about a note, and the maximum number of questions per note.
 _CHUNK_CHARS: Final = 6_000
 _MOST_CHUNKS: Final = 20
 _MOST_CATEGORIES: Final = 20
@@ -37,7 +37,7 @@ class References(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldNoteFact(msgspec.Struct, frozen=True):
     """One fact that a model finds in a note."""
 
     text: str
@@ -50,8 +50,8 @@ async def read_by_model(
     text: str,
     categories: Sequence[str],
     headings: Mapping[str, str],
-    mind: Mind,
-    wish: Wish,
+    model: ModelOrRules,
+    options: AskOptions,
 ) -> list[NoteFact]:
     """The facts of a note as a model reads it.
 
@@ -61,31 +61,33 @@ async def read_by_model(
         text: the note.
         categories: where facts may go, the most used first.
         headings: words of headings and where they lead, for the rules.
-        mind: what is asked.
-        wish: how.
+        model: what is asked.
+        options: how.
 
     Raises:
         ModelUnavailable: no model answers usefully.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
     """
-    by_rules = read_note(text, headings)
+    by_rules = await model.rules.run(len(text), read_note, text, headings)
     known = (*categories, *(fact.category for fact in by_rules))
     offered = list(dict.fromkeys(known))[:_MOST_CATEGORIES]
     found: list[NoteFact] = []
     for first, chunk in _chunks(text):
-        told = await _asked(chunk, offered, mind, wish)
+        told = await _asked(chunk, offered, model, options)
         found += [fact for one in told[:_MOST_FACTS] if (fact := _fact(one, chunk, first))]
     return [*found, *_left_out(by_rules, found)]
 
 
-async def _asked(chunk: str, categories: Sequence[str], mind: Mind, wish: Wish) -> list[Told]:
+async def _asked(
+    chunk: str, categories: Sequence[str], model: ModelOrRules, options: AskOptions
+) -> list[ToldNoteFact]:
     urls = extract(chunk).urls
     parts = (
         Part("categories", "\n".join(categories) or DEFAULT_CATEGORY, stable=True),
         Part("needed URLs", "\n".join(urls) or "none"),
         Part("note", chunk),
     )
-    return (await mind.ask(mind.question("ingest", *parts), list[Told], wish)).value
+    return (await model.ask(model.question("ingest", *parts), list[ToldNoteFact], options)).value
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
@@ -105,7 +107,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
         yield first, "\n".join(lines)
 
 
-def _fact(told: Told, chunk: str, first: int) -> NoteFact | None:
+def _fact(told: ToldNoteFact, chunk: str, first: int) -> NoteFact | None:
     text = one_line(told.text, _LONGEST_FACT)
     if len(text) < _LEAST_CHARS:
         return None
@@ -114,7 +116,7 @@ def _fact(told: Told, chunk: str, first: int) -> NoteFact | None:
         text=text,
         category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
         importance=min(1.0, max(0.0, importance)),
-        # What does not stand in the note was made up.
+        # What is not in the note was made up.
         metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),
     )

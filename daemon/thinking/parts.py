@@ -1,4 +1,4 @@
-"""All that thinks, put together."""
+"""The parts that use a model, put together."""
 
 from __future__ import annotations
 
@@ -7,41 +7,43 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..llm.instructions import read_prompts
+from ..config.settings import Observe
 from ..llm.model import Model
+from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
 from ..store.agents import Agents
-from .asking import Mind
-from .listening import Listener, Rhythm
-from .reasoning import Reasoner
+from .listening import Listener
+from .model_or_rules import ModelOrRules
+from .tree_search import Reasoner
 
 
 class Thinking(msgspec.Struct, frozen=True):
     """The parts that use a model.
 
     Attributes:
-        mind: asks it.
+        model: asks a model, or uses the rules.
         reasoner: searches the tree with it.
         listener: reads conversations, with it or without.
     """
 
-    mind: Mind
+    model: ModelOrRules
     reasoner: Reasoner
     listener: Listener
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
         await self.listener.close()
         await self.reasoner.close()
+        await self.model.rules.close()
 
 
 def build_thinking(
     model: Model,
     agents: Agents,
-    rhythm: Callable[[], Rhythm],
+    observe: Callable[[], Observe],
     problems: Problems,
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
-    mind = Mind(model, read_prompts())
-    return Thinking(mind, Reasoner(mind), Listener(agents, mind, rhythm, problems, zone))
+    asked = ModelOrRules(model, read_prompts())
+    return Thinking(asked, Reasoner(asked), Listener(agents, asked, observe, problems, zone))

@@ -11,20 +11,20 @@ import msgspec
 from msgspec.structs import replace
 
 from ..llm.model import Part
+from ..llm.replies import one_line
 from ..memory.scoring import DAY
 from ..memory.similarity import words
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, parent
 from ..memory.tree_rebuild import MOST_OPERATIONS, Kind, Operation
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from .asking import Mind, Wish
 from .filing import by_name
-from .told import one_line
+from .model_or_rules import AskOptions, ModelOrRules
 
 _EXAMPLES: Final = 4
 _EXAMPLE_CHARS: Final = 100
 _MOST_EXAMPLES_CHARS: Final = 8_000
-# Of a category so many of the newest memories are looked at for what belongs below it.
+# How many of the newest memories of a category are checked for what belongs below it.
 _LOOKED_AT: Final = 2_000
 _FITS: Final = 0.99
 _SHORT: Final = 200
@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldOperation(msgspec.Struct, frozen=True):
     """One operation that a model proposes."""
 
     type: str
@@ -51,18 +51,18 @@ class Told(msgspec.Struct, frozen=True):
 class Proposal(msgspec.Struct, frozen=True):
     """What a model replies: at most ten operations, and why they do good."""
 
-    operations: tuple[Told, ...]
+    operations: tuple[ToldOperation, ...]
     rationale: str = ""
 
 
-async def propose(store: AgentStore, mind: Mind, wish: Wish) -> list[Operation]:
+async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[Operation]:
     """What a model would do with the tree; whether each makes sense is checked by who does it.
 
-    Where it wants a category below one that holds memories, those which are about that go there.
+    Memories of a category that belong in a new one below it are moved there.
 
     Raises:
         ModelUnavailable: no model answers usefully.
-        InvalidInput: the endpoint that is wished for is no address.
+        InvalidInput: the endpoint is not an address.
         ThermoclineError: the memory cannot be read.
     """
     now, limits = store.now, store.rules.tree
@@ -73,7 +73,7 @@ async def propose(store: AgentStore, mind: Mind, wish: Wish) -> list[Operation]:
         Part("limits", _told(limits, len(tree)), quoted=False),
         Part("examples", examples or "none"),
     )
-    proposal = (await mind.ask(mind.question("rebuild", *parts), Proposal, wish)).value
+    proposal = (await model.ask(model.question("rebuild", *parts), Proposal, options)).value
     wanted = [
         operation
         for told in proposal.operations[:MOST_OPERATIONS]
@@ -116,7 +116,7 @@ def _examples(db: sqlite3.Connection, tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def _operation(told: Told) -> Operation | None:
+def _operation(told: ToldOperation) -> Operation | None:
     kind = _KINDS.get(told.type.strip().lower())
     if kind is None:
         return None

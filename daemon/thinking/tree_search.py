@@ -1,26 +1,32 @@
-"""Finding by reasoning where in the tree the answer to a question is filed."""
+"""Finding by reasoning where in the tree the answer to a question is filed, within a time limit."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from ..errors import ModelUnavailable
 from ..llm.model import Part
+from ..llm.replies import one_line
 from ..memory.tree_nodes import ROOT, Tree
+from ..memory.tree_text import prompt
 from ..recall.tree_search import Reasoned
+from ..shapes.common import Way
 from ..shapes.recall import Expense
-from .asking import Mind, Wish, spent_on
-from .told import one_line
+from .model_or_rules import AskOptions, ModelOrRules, spent_on
 
 _MOST: Final = 5
 # What is not above it counts as a guess.
 _THRESHOLD: Final = 0.3
 _LONGEST_QUESTION: Final = 2_000
 _LONGEST_REASON: Final = 300
+_LATE: Final = "the model did not answer in time; asked again, its answer may be there at once"
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -31,41 +37,88 @@ class Choice(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Searched(msgspec.Struct, frozen=True):
-    """The categories of the tree that a model named, the most relevant first."""
+class Reasoning(msgspec.Struct, frozen=True):
+    """Which categories a model expects the answer in.
+
+    Attributes:
+        found: the most relevant first; none without a model.
+        why: why no model answered, or "".
+        spent: None where none did.
+    """
 
     found: tuple[Reasoned, ...]
-    spent: Expense
+    way: Way
+    why: str = ""
+    spent: Expense | None = None
 
 
-async def search(tree: Tree, question: str, mind: Mind, wish: Wish) -> Searched:
-    """The one to five categories in which a model expects the answer.
+class Reasoner:
+    """Searches trees by a model; a search that is late goes on for the next who asks the same.
 
-    Raises:
-        ModelUnavailable: no model answers in time, or usefully.
-        InvalidInput: the endpoint that was wished for is no address.
+    Args:
+        model: what is asked.
     """
-    # What does not change comes first, and in the same words: a provider need not read it anew
-    # each time.
-    parts = (
-        Part("tree", described(tree), stable=True),
-        Part("question", question[:_LONGEST_QUESTION]),
-    )
-    reply = await mind.ask(mind.question("tree", *parts), list[Choice], wish)
-    return Searched(chosen(reply.value, tree), spent_on(reply))
 
+    def __init__(self, model: ModelOrRules) -> None:
+        self._model = model
+        self._late: set[asyncio.Task[Reasoning]] = set()
 
-def described(tree: Tree) -> str:
-    """The tree for a model: a line for each category, in their order, without what changes daily.
+    async def search(self, tree: Tree, question: str, options: AskOptions) -> Reasoning:
+        """Ask, for as long as the options or the configuration allow.
 
-    As long as the tree is within its limit of bytes, so is this.
-    """
-    return "\n".join(f"{path} — {tree[path].desc}" for path in sorted(tree))
+        Raises:
+            InvalidInput: the endpoint is not an address.
+        """
+        if not tree:
+            return Reasoning((), "rule", "the tree has no categories yet")
+        if not question.strip():
+            return Reasoning((), "rule", "there is no question")
+        # What does not change comes first, and in the same words: a provider reads it once.
+        parts = (
+            Part("tree", prompt(tree), stable=True),
+            Part("question", question[:_LONGEST_QUESTION]),
+        )
+        asked = self._model.question("tree", *parts)
+        try:
+            reply = await self._model.ask(asked, list[Choice], options)
+        except ModelUnavailable as error:
+            return Reasoning((), "rule", error.in_full)
+        return Reasoning(chosen(reply.value, tree), "llm", "", spent_on(reply))
+
+    async def search_within(
+        self, tree: Tree, question: str, options: AskOptions, seconds: float
+    ) -> Reasoning:
+        """Ask, but wait at most `seconds`; a later answer goes into the cache.
+
+        Raises:
+            InvalidInput: the endpoint is not an address.
+        """
+        task = asyncio.create_task(self.search(tree, question, options), name="tree search")
+        self._late.add(task)
+        task.add_done_callback(self._forget)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        return task.result() if done else Reasoning((), "rule", _LATE)
+
+    async def close(self) -> None:
+        """Cancel what is under way."""
+        tasks = list(self._late)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, task: asyncio.Task[Reasoning]) -> None:
+        self._late.discard(task)
+        if not task.cancelled():
+            # Nobody may wait for it any more.
+            task.exception()
 
 
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
     """The choices that are of use: categories of the tree, each once, above the threshold."""
-    known = {_key(path): path for path in tree}
+    # A name without what is above it will do where only one category has it.
+    names = Counter(_name(path) for path in tree)
+    known = {_name(path): path for path in tree if names[_name(path)] == 1}
+    known |= {_key(path): path for path in tree}
     found: dict[str, Reasoned] = {}
     for choice in choices:
         path = choice.path if choice.path in tree else known.get(_key(choice.path))
@@ -77,6 +130,10 @@ def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
         if better is None or better.relevance < relevance:
             found[path] = Reasoned(path, min(1.0, relevance), reason)
     return tuple(sorted(found.values(), key=lambda one: -one.relevance)[:_MOST])
+
+
+def _name(path: str) -> str:
+    return _key(path).rpartition("/")[2]
 
 
 def _key(path: str) -> str:

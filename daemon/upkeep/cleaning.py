@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..config.settings import Rules
 from ..memory.scoring import COLD, DAY
 from ..store import memories, memory_rows
 from ..store.agent_store import AgentStore
 from ..store.selecting import teach_score
-from ..store.transaction import Rules, Transaction
+from ..store.transaction import Transaction
 
 _YEAR: Final = 365.2425 * DAY
 # About ten milliseconds of the writer's time, which a store may have to wait for.

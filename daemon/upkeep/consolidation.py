@@ -18,17 +18,17 @@ from typing import Any, Final, TypeAlias, get_args
 import msgspec
 from msgspec import UNSET
 
+from ..config.settings import Rules
 from ..errors import ModelUnavailable
-from ..memory import ageing
 from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
-from ..memory.scoring import DAY, score, tier_of
+from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score, tier_of
 from ..memory.tree_rebuild import Operation
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.transaction import Event, Rules, Transaction
+from ..store.transaction import Event, Transaction
 from . import history, rebuilding
 from .advice import Advisor, asked
 from .cleaning import clean
@@ -75,7 +75,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         mode: the run's name.
         dry_run: nothing may be changed.
         ingestion: where the daily notes are, and how they are read.
-        retention_years: how long the archive keeps what is frozen; 0: for ever.
         zone: the device's time zone.
         advisor, endpoint: the model, and which one the call wants.
         facts: what the steps before found and did.
@@ -85,7 +84,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     dry_run: bool
     ingestion: Ingestion
-    retention_years: float
     zone: tzinfo
     advisor: Advisor | None = None
     endpoint: str | None = None
@@ -229,7 +227,7 @@ def _outlived(db: sqlite3.Connection, now: float) -> Facts:
         "SELECT count(*) FILTER (WHERE expires_at <= ?1), count(*) FILTER (WHERE"
         " merged_into IS NULL AND coalesce(expires_at > ?1, 1) AND importance > ?2"
         " AND max(created_at, coalesce(last_accessed_at, 0)) < ?3) FROM memories",
-        (now, ageing.FLOOR, now - ageing.GRACE_DAYS * DAY),
+        (now, AGED_FLOOR, now - GRACE_DAYS * DAY),
     ).fetchone()
     return {"expired": expired, "decayed": decayed}
 
@@ -238,13 +236,15 @@ async def _prune(work: Work) -> Facts:
     """Remove the categories that are empty and long unused."""
     if work.dry_run:
         tree = await work.store.read(tree_rows.load)
-        idle_days = work.store.rules.prune_idle_days
+        idle_days = work.store.rules.tree.prune_idle_days
         return {"pruned_nodes": len(trees.prune(tree, work.store.now, idle_days)[1])}
     return {"pruned_nodes": len(await work.store.write(tree_rows.prune))}
 
 
 async def _merge(work: Work) -> Facts:
-    """Merge what repeats, and mark what is contradicted."""
+    """Merge what repeats, and mark what is contradicted, unless `merging.enabled` is false."""
+    if not work.store.rules.merging.enabled:
+        return {"merged": 0, "superseded": 0}
     report = await tidy(work.store, dry_run=work.dry_run)
     facts: Facts = {"merged": report.merged, "superseded": report.superseded}
     advisor = asked(work.advisor, "merge", work.endpoint)
@@ -279,7 +279,7 @@ async def _rebuild(work: Work) -> Facts:
 
 
 async def _clean(work: Work) -> Facts:
-    years = work.retention_years
+    years = work.store.rules.cold.retention_years
     return {"forgotten": await clean(work.store, years, dry_run=work.dry_run) if years else 0}
 
 

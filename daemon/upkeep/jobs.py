@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-import msgspec
-
+from ..config.settings import Settings
 from ..memory.scoring import DAY
 from ..shapes.upkeep import ConsolidationMode, Step
 from ..store.agent_store import AgentStore
@@ -37,25 +36,8 @@ APART: Final[dict[str, Step]] = {
 }
 
 
-class Timing(msgspec.Struct, frozen=True):
-    """When jobs run.
-
-    Attributes:
-        crons: of quick, daily, monthly and merging.
-        rhythms: by EvoClaw's name of a step a word of `RHYTHMS`, which takes the step out of the
-            runs and gives it times of its own; None leaves it in them.
-        verify_days: between two comparisons with what a restore would give; 0: never.
-        look_seconds: between two looks for files that somebody else changed.
-    """
-
-    crons: dict[str, str | None]
-    rhythms: dict[str, str | None] = {}
-    verify_days: float = 0.0
-    look_seconds: float = 1.0
-
-
 def jobs_of(
-    timing: Callable[[], Timing],
+    settings: Callable[[], Settings],
     upkeep: Upkeep,
     *,
     keep_files: Callable[[AgentStore], Awaitable[None]],
@@ -66,7 +48,7 @@ def jobs_of(
     """The list.
 
     Args:
-        timing: gives when jobs run, by the configuration in force.
+        settings: gives when jobs run.
         upkeep: consolidates memories.
         keep_files: brings an agent's workspace and memory in step.
         verify: compares a restored copy with an agent's memory.
@@ -75,16 +57,17 @@ def jobs_of(
     """
 
     def look() -> When:
-        return timing().look_seconds
+        return settings().store.face_check_seconds
 
     def days() -> When:
-        return timing().verify_days * DAY or None
+        now = settings()
+        return (now.sync.verify_days * DAY or None) if now.replicates else None
 
     return (
         # For the daemon. Closing comes first: a job for open agents keeps its agent open.
         Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
         Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
-        *_runs(timing, upkeep),
+        *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # For open agents.
         _open("look", look, AgentStore.look, problem="agent_trouble"),
@@ -93,18 +76,19 @@ def jobs_of(
     )
 
 
-def _runs(timing: Callable[[], Timing], upkeep: Upkeep) -> Iterator[Job]:
+def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
     """The runs of consolidation, and of its steps that have a rhythm of their own."""
 
     def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
-        apart = {APART[one] for one, word in timing().rhythms.items() if word is not None}
+        rhythms = settings().consolidation
+        apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
         return tuple(step for step in steps_of(mode) if step not in apart)
 
     def rhythm(name: str) -> When:
-        return RHYTHMS[timing().rhythms.get(name)]
+        return RHYTHMS[getattr(settings().consolidation, name)]
 
     def cron(name: str) -> When:
-        return timing().crons.get(name)
+        return getattr(settings().upkeep, name, None)
 
     async def run(store: AgentStore, mode: ConsolidationMode) -> None:
         await upkeep.run(store, mode, steps(mode))

@@ -15,6 +15,7 @@ from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_proposals import OVERFULL, Member, propose
 from ..memory.tree_rebuild import Move, Operation, Placed, Rebuilt
+from ..shapes.tree import RebuildUndone
 from ..store import memories, memory_rows, noted, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
@@ -44,24 +45,12 @@ class Undo(msgspec.Struct, frozen=True):
     moved: tuple[tuple[str, str, str], ...]
 
 
-class Undone(msgspec.Struct, frozen=True):
-    """A rebuild that was taken back.
-
-    Attributes:
-        memories: how many are filed as before; those that were filed elsewhere since are not.
-    """
-
-    at: float
-    operations: tuple[Operation, ...]
-    memories: int
-
-
 async def wanted_by_rule(store: AgentStore) -> list[Operation]:
     """What the rules would do with the tree as it is."""
     rules, now = store.rules, store.now
     tree = await store.read(tree_rows.load)
     members = await store.read(_overfull)
-    idle_days = rules.prune_idle_days
+    idle_days = rules.tree.prune_idle_days
     return await asyncio.to_thread(propose, tree, members, rules.tree, now, idle_days)
 
 
@@ -84,7 +73,7 @@ async def rebuild(store: AgentStore, operations: Sequence[Operation], way: Way) 
     return await store.write(partial(_rebuild, operations=operations, way=way))
 
 
-async def undo(store: AgentStore) -> Undone:
+async def undo(store: AgentStore) -> RebuildUndone:
     """Take the last rebuild back: its categories and the places of its memories.
 
     What has happened since stays: a memory that was filed elsewhere is left there, and a
@@ -202,7 +191,7 @@ def _refile(tx: Transaction, wanted: Mapping[str, str], found: Mapping[str, str]
     return moved
 
 
-def _undo(tx: Transaction) -> Undone:
+def _undo(tx: Transaction) -> RebuildUndone:
     done = last(tx.db)
     if done is None:
         raise NotFound("there is no rebuild of the tree to undo")
@@ -222,4 +211,4 @@ def _undo(tx: Transaction) -> Undone:
     tree_rows.save(tx, between, kept)
     noted.write(tx, _KEY, None)
     tx.tell("tree.undone", operations=len(done.operations), memories=number)
-    return Undone(done.at, done.operations, number)
+    return RebuildUndone(True, done.at, number, [told(one) for one in done.operations])

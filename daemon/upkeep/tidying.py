@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ..memory.pairing import Pair, find_pairs, keys_of
+from ..memory.pairing import RelatedPair, find_pairs, keys_of
 from ..memory.records import Memory
 from ..store import merging, settling
 from ..store.agent_store import AgentStore
@@ -114,7 +114,7 @@ async def _surveyed(store: AgentStore) -> Survey:
     return survey
 
 
-async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[Pair]:
+async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[RelatedPair]:
     """The pairs among some memories that are not joined yet, duplicates first."""
     now = store.now
     suspects: list[Memory] = []
@@ -139,7 +139,7 @@ async def _pairs(store: AgentStore, rows: Sequence[int]) -> list[Pair]:
     return [*duplicates, *contradictions]
 
 
-async def _join(store: AgentStore, pairs: Sequence[Pair]) -> list[Finding]:
+async def _join(store: AgentStore, pairs: Sequence[RelatedPair]) -> list[Finding]:
     findings: list[Finding] = []
     for start in range(0, len(pairs), _PAIRS_AT_ONCE):
         group = pairs[start : start + _PAIRS_AT_ONCE]
@@ -147,7 +147,7 @@ async def _join(store: AgentStore, pairs: Sequence[Pair]) -> list[Finding]:
     return findings
 
 
-def _joined(tx: Transaction, pairs: Sequence[Pair]) -> list[Finding]:
+def _joined(tx: Transaction, pairs: Sequence[RelatedPair]) -> list[Finding]:
     findings = []
     for pair in pairs:
         repeats = pair.judgement.relation == "duplicate"
@@ -158,7 +158,7 @@ def _joined(tx: Transaction, pairs: Sequence[Pair]) -> list[Finding]:
     return findings
 
 
-def _finding(pair: Pair, newer: Memory) -> Finding:
+def _finding(pair: RelatedPair, newer: Memory) -> Finding:
     relation: Literal["duplicate", "contradiction"] = (
         "duplicate" if pair.judgement.relation == "duplicate" else "contradiction"
     )

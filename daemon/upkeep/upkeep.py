@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from ..memory.note_categories import CATEGORIES
+from ..config.settings import Rules
+from ..memory.daily_notes import CATEGORIES
 from ..runtime.problems import Problems
 from ..shapes.upkeep import (
     Consolidated,
@@ -37,27 +38,12 @@ T = TypeVar("T")
 _UNREAD: Final = "notes_unread"
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """How memories are kept.
-
-    Attributes:
-        retention_years: how long the archive keeps what is frozen; 0: for ever.
-        categories: words of headings in daily notes, and the categories that they stand for.
-        note_days, max_note_bytes: which daily notes are read.
-    """
-
-    retention_years: float
-    categories: dict[str, str]
-    note_days: int
-    max_note_bytes: int
-
-
 class Upkeep:
     """Consolidates memories and ingests notes; never twice at once for an agent.
 
     Args:
         agents: the memories.
-        plan: gives how they are kept, by the configuration in force.
+        rules: gives how they are kept, by the configuration in force.
         publish: hears of a run's progress, by agent.
         problems: where notes that cannot be read are reported.
         clock: the time, in the device's zone.
@@ -69,7 +55,7 @@ class Upkeep:
         self,
         agents: Agents,
         *,
-        plan: Callable[[], Plan],
+        rules: Callable[[], Rules],
         publish: Callable[[str, Event], None],
         problems: Problems,
         clock: Clock,
@@ -77,7 +63,7 @@ class Upkeep:
         advisor: Advisor | None = None,
     ) -> None:
         self._agents = agents
-        self._plan = plan
+        self._rules = rules
         self._publish = publish
         self._problems = problems
         self._now = clock.now
@@ -165,15 +151,15 @@ class Upkeep:
 
     def ingestion(self, agent: str) -> Ingestion:
         """Where the notes of an agent are, and how they are read."""
-        plan = self._plan()
+        notes = self._rules().ingest
         folder, workspace = self._agents.place(agent)
         places = [("own", folder), *([("workspace", workspace)] if workspace else [])]
-        usual = {word: path for word, path in CATEGORIES.items() if word not in plan.categories}
+        usual = {word: path for word, path in CATEGORIES.items() if word not in notes.categories}
         return Ingestion(
             folders=tuple(Folder(label, place / "memory") for label, place in places),
-            categories=plan.categories | usual,
-            days=plan.note_days,
-            max_bytes=plan.max_note_bytes,
+            categories=notes.categories | usual,
+            days=notes.days,
+            max_bytes=notes.max_note_kb * 1_024,
         )
 
     def todays_note(self, agent: str) -> tuple[str, str] | None:
@@ -208,13 +194,12 @@ class Upkeep:
         dry_run: bool = False,
         endpoint: str | None = None,
     ) -> Consolidated:
-        agent, plan = store.place.agent, self._plan()
+        agent = store.place.agent
         work = Work(
             store=store,
             mode=mode,
             dry_run=dry_run,
             ingestion=self.ingestion(agent),
-            retention_years=plan.retention_years,
             zone=self._zone,
             advisor=self._advisor,
             endpoint=endpoint,

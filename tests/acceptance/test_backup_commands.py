@@ -57,7 +57,7 @@ def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
     first, second, third = out.decode().splitlines()
     assert first.startswith(f"{file}: ")
     assert first.endswith(f" B, agent {call.agent}")
-    assert second.startswith("  memories: 1, categories: 2, key-value pairs: 1")
+    assert second.startswith("  memories: 1, categories: 2, pairs: 1")
     assert third.startswith("  2 files, ")
     assert err == ""
     assert file.stat().st_mode & 0o777 == 0o600
@@ -141,7 +141,7 @@ def test_a_terminal_gets_no_archive(shell: Shell) -> None:
         os.close(other)
         os.close(terminal)
     assert done.returncode == 2
-    assert b"nothing for a terminal" in done.stderr
+    assert b"cannot print an archive on a terminal" in done.stderr
 
 
 def test_what_is_left_out_is_named(

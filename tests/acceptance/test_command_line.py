@@ -351,7 +351,41 @@ def test_the_tree_grows_shows_and_shrinks(shell: Shell) -> None:
     assert shell.json("tree")["nodes"] == 3
     assert shell.json("tree", "--remove", "projects/x") == {"path": "projects/x", "removed": True}
     assert isinstance(shell.json("tree", "--prune")["pruned"], int)
-    shell.run("tree", "--remove", "root", code=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "why"),
+    [
+        (("--add", "a/b/c/d/e", "x"), {"path": "a/b/c/d/e", "added": False}, "5 levels"),
+        (("--remove", "unknown"), {"path": "unknown", "removed": False}, "no category 'unknown'"),
+        (("--remove", "root"), {"path": "root", "removed": False}, "cannot remove the root"),
+        (("--remove", "used"), {"path": "used", "removed": False}, "memories are filed in it"),
+    ],
+)
+def test_what_the_tree_refuses_is_answered_as_evoclaw_does(
+    shell: Shell, words: tuple[str, ...], answer: dict[str, Any], why: str
+) -> None:
+    shell.run("store", "x", "--category", "used")
+    assert shell.json("tree", *words) == answer
+    done = shell.run("tree", *words)
+    assert done.stdout == f"not {words[0][2:].rstrip('e')}ed: {answer['path']}\n"
+    assert why in done.stderr
+
+
+def test_a_hot_value_that_is_too_long_is_shortened_with_a_warning(shell: Shell) -> None:
+    value = json.dumps({"bio": "owl " * 1_500})
+    done = shell.run("hot", "--update", "owner_profile", value)
+    assert done.stdout == "updated owner_profile\n"
+    assert "shortened 'bio' from 6,0" in done.stderr
+    answer = shell.json("hot", "--update", "owner_profile", value)
+    assert answer["updated"] == "owner_profile"
+    assert len(answer["warnings"]) == 1
+
+
+def test_metrics_of_an_agent_without_a_memory_are_zeros_as_in_evoclaw(daemon: str) -> None:
+    metrics = Shell(daemon, "nobody-yet").json("metrics")
+    assert (metrics["warm_memory_count"], metrics["retrieval_count"]) == (0, 0)
+    assert metrics["tree_node_count"] == 1
 
 
 def test_the_archive_is_searched(shell: Shell) -> None:

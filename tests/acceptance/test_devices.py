@@ -43,6 +43,15 @@ def pair(world: World) -> tuple[Device, Device, str]:
     return here, there, key
 
 
+@pytest.fixture
+def alike(pair: tuple[Device, Device, str], world: World) -> tuple[Device, Device, str, str]:
+    """The same with a second memory, which both have."""
+    here, there, key = pair
+    other = here.store("the ferry is blue")
+    world.heal()
+    return here, there, key, other
+
+
 @pytest.mark.parametrize(
     "change", [{"category": "people"}, {"importance": 0.9}, {"tags": ["new"]}, {"data": {"n": 1}}]
 )
@@ -104,11 +113,9 @@ def test_a_merge_that_is_undone_brings_both_back_on_both(
 
 
 def test_two_memories_that_were_merged_into_each_other_do_not_both_disappear(
-    pair: tuple[Device, Device, str], world: World
+    alike: tuple[Device, Device, str, str], world: World
 ) -> None:
-    here, there, key = pair
-    other = here.store("the ferry is blue")
-    world.heal()
+    here, there, key, other = alike
     here.merge(key, other)
     there.merge(other, key)
     found = world.heal().memories
@@ -116,11 +123,9 @@ def test_two_memories_that_were_merged_into_each_other_do_not_both_disappear(
 
 
 def test_what_was_merged_into_a_memory_that_is_forgotten_elsewhere_comes_back(
-    pair: tuple[Device, Device, str], world: World
+    alike: tuple[Device, Device, str, str], world: World
 ) -> None:
-    here, there, key = pair
-    other = here.store("the ferry is blue")
-    world.heal()
+    here, there, key, other = alike
     here.merge(key, other)
     there.forget(other)
     found = world.heal().memories

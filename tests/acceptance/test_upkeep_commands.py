@@ -182,7 +182,12 @@ def test_todays_note_is_meant_when_none_is_named(shell: Shell, note: Callable[[s
 
 def test_a_note_may_come_from_a_pipe_and_must_be_text(shell: Shell, tmp_path: Path) -> None:
     assert shell.run("validate", "--file", "-", stdin="all fine")[0] == "-: nothing is left out\n"
-    _, err = shell.run("validate", "--file", str(tmp_path / "none.md"), code=1)
+    missing = str(tmp_path / "none.md")
+    _, err = shell.run("validate", "--file", missing, code=1)
+    answer = json.loads(shell.run("validate", "--file", missing, "--json", code=1)[0])
+    assert (answer["status"], answer["warnings_count"], answer["file"]) == ("warning", 1, missing)
+    assert answer["warnings"] == [f"Daily notes file not found: {missing}"]
+    assert len(answer["suggestions"]) == 1
     assert "cannot open" in err
     (tmp_path / "binary").write_bytes(b"\xff\x00")
     shell.run("validate", "--file", str(tmp_path / "binary"), code=2)

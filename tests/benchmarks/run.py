@@ -13,19 +13,24 @@ from dataclasses import asdict
 from pathlib import Path
 
 import cli
+import distilling
 import idle
 import memory
 import recall
 import replicating
 import restoring
 import startup
-import store
 import table
 import wear
 from measuring import Row
 from running import Running
 
-NOUNS = ("store", "cli", "startup", "recall", "memory", "idle", "wear", "restore", "replicate")
+import store
+
+NOUNS = (
+    *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
+    "replicate",
+)
 
 
 def main() -> None:
@@ -61,7 +66,7 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
-    for size in sizes if only & {"startup", "recall", "memory", "idle", "wear"} else ():
+    for size in sizes if only & {"startup", "recall", "distil", "memory", "idle", "wear"} else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)
 
@@ -77,6 +82,9 @@ def _small(folder: Path, only: set[str]) -> Iterator[Row]:
                 yield from store.together(daemon)
             if "cli" in only:
                 yield from cli.commands(daemon)
+    if "recall" in only:
+        with Running(folder / "crowded") as daemon:
+            yield from recall.recall_crowded(daemon)
 
 
 def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iterator[Row]:
@@ -94,6 +102,8 @@ def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iter
         if "recall" in only:
             yield from recall.recall(daemon, size)
             yield from recall.read(daemon)
+        if "distil" in only:
+            yield from distilling.beside_distilling(daemon)
         if "memory" in only:
             yield from memory.resident(daemon, size, "after many recalls")
         if "idle" in only:

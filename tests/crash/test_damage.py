@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from broken_files import broken_files
+from agent_files import broken_files
 from device import AGENT, Contents, Device, ending
 from world import World
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broken_files import broken_files
+from agent_files import broken_files
 from device import Device, ending
 from small_disk import Disk
 from world import World

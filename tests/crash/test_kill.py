@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken_files import broken_files
+from agent_files import broken_files
 from daemon_process import wait_until
 from device import Device, ending
 

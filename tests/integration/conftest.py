@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Place, Surroundings
-from thermocline.daemon.store.transaction import Event, Rules
+from thermocline.daemon.store.transaction import Event
 
 
 @pytest.fixture
@@ -97,6 +99,18 @@ async def open_store(
     yield open_one
     for store in opened:
         await store.close()
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """This process may open more than 1,000 files; without that the test is skipped."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
+    if wanted < 1500:
+        pytest.skip("this process may not open 1,000 connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class Clock:

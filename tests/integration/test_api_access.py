@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from model_server import ModelServer
 
-from thermocline.daemon.api.access import Gate, Peer, peer_of
 from thermocline.daemon.cli.local_models import with_stand_in
 from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
+from thermocline.daemon.operations.access import Gate, Peer, peer_of
 
 READER, WRITER, ADMIN, MEMBER, STRANGER = 54_001, 54_002, 54_003, 54_004, 54_005
 OWNER = 54_006
@@ -104,6 +104,40 @@ def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(
     assert ask(WRITER, "notes", "POST", "/api/devices/abcdef/retire").status == 403
     assert ask(WRITER, "notes", "POST", "/api/devices/rejoin").status == 403
     assert ask(ADMIN, "notes", "POST", "/api/devices/rejoin").status == 200
+
+
+@as_root
+def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask: Any) -> None:
+    change = {"set": {"hot.max_tasks": 11}}
+    for who in (READER, WRITER, OWNER, STRANGER):
+        assert ask(who, "notes", "GET", "/api/config").status == 403
+        assert ask(who, "notes", "PUT", "/api/config", change).status == 403
+    assert ask(ADMIN, "notes", "GET", "/api/config").status == 200
+    assert ask(ADMIN, "notes", "PUT", "/api/config", change).status == 200
+    assert ask(ADMIN, "notes", "PUT", "/api/config", {"unset": ["hot.max_tasks"]}).status == 200
+
+
+@as_root
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"set": {"agents.x.workspace": "/etc"}},
+        {"set": {"agents": {"x": {"workspace": "/etc"}}}},
+        {"set": {"access": {"users": {str(STRANGER): "admin"}}}},
+        {"set": {"sync.token_file": "/etc/shadow"}},
+        {"set": {"sync": {"url": "file:/root/x"}}},
+        {"set": {"llm.api_base": "http://192.0.2.1"}},
+        {"set": {"socket": {"mode": "0666"}}},
+        {"unset": ["access"]},
+        {"unset": ["sync"]},
+    ],
+)
+def test_an_admin_who_is_not_the_owner_cannot_turn_the_daemon_on_its_owner(
+    change: Any, ask: Any, open_daemon: Any
+) -> None:
+    before = (open_daemon.socket.parent / "config.json").read_bytes()
+    assert ask(ADMIN, "notes", "PUT", "/api/config", change).status == 403
+    assert (open_daemon.socket.parent / "config.json").read_bytes() == before
 
 
 @as_root

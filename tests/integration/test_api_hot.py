@@ -127,3 +127,68 @@ def test_the_markdown_is_what_memory_md_holds(call: Any, shared_daemon: Any) -> 
     assert rebuilt["output"] == str(file)
     assert 0 < rebuilt["size_bytes"] <= rebuilt["max_bytes"]
     assert "save often – immer" in file.read_text()
+
+
+def long_value_beside_lessons(call: Any, key: str, value: Any) -> Any:
+    for number in range(12):
+        text = f"lesson {number}: " + "never deploy on a day before a holiday " * 5
+        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": number / 12})
+    return call.ok("PUT", f"/api/hot/{key}", value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("identity", {"agent_name": "Ada", "creature": "owl " * 1500}),
+        ("owner_profile", {"bio": {"towns": ["Kiel", "owl " * 1500]}}),
+        ("project", {"name": "Boat", "description": "owl " * 1500}),
+        ("task", {"text": "owl " * 1500}),
+        ("event", {"text": "owl " * 1500}),
+        ("lesson", {"text": "owl " * 1500, "importance": 0.9}),
+    ],
+)
+def test_a_value_of_6_kb_is_shortened_with_a_warning_and_costs_no_lesson(
+    call: Any, key: str, value: Any
+) -> None:
+    updated = long_value_beside_lessons(call, key, value)
+    assert updated["updated"] == key
+    (warning,) = updated["warnings"]
+    assert "6,000" in warning or "6,0" in warning, warning
+    assert "memory" in warning
+    shown = json.dumps(state(call))
+    assert sum(f"lesson {number}: " in shown for number in range(12)) == 12
+    assert "owl owl" in shown
+    assert "owl " * 1000 not in shown
+    texts = [hit["text"] for hit in call.ok("POST", "/api/recall", {"query": "owl"})["results"]]
+    assert any("owl " * 1499 in text for text in texts)
+
+
+def test_a_value_of_6_kb_that_cannot_be_shortened_is_refused(call: Any) -> None:
+    call.ok("PUT", "/api/hot/lesson", {"text": "save often"})
+    before = state(call)
+    refused = call("PUT", "/api/hot/owner_profile", {"numbers": list(range(1500))})
+    assert refused.refusal() == (413, "too_large", "owner_profile")
+    assert "kv set" in refused.text
+    assert state(call) == before
+
+
+def test_an_ordinary_update_has_no_warning(call: Any) -> None:
+    assert call.ok("PUT", "/api/hot/task", {"text": "buy tea"}) == {"updated": "task"}
+
+
+def test_lessons_come_in_evoclaws_order_the_most_important_first(call: Any) -> None:
+    for text, importance in (("a", 0.4), ("b", 0.9), ("c", 0.4), ("d", 0.7)):
+        call.ok("PUT", "/api/hot/lesson", {"text": text, "importance": importance})
+    lessons = [lesson["text"] for lesson in state(call)["critical_lessons"]]
+    assert lessons == ["b", "d", "a", "c"]
+    page = call("GET", "/api/hot/markdown").text
+    assert page.index("[general]** b") < page.index("[general]** d") < page.index("[general]** a")
+
+
+def test_a_finished_task_is_not_pending(call: Any) -> None:
+    call.ok("PUT", "/api/hot/task", {"text": "buy tea", "status": "Done"})
+    assert "Pending" not in call("GET", "/api/hot/markdown").text
+    call.ok("PUT", "/api/hot/task", {"text": "brew it"})
+    page = call("GET", "/api/hot/markdown").text
+    assert "- [PENDING] brew it" in page
+    assert "buy tea" not in page

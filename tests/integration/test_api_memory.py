@@ -281,7 +281,7 @@ def test_a_change_of_nothing_is_refused(call: Any) -> None:
 
 def test_a_change_with_a_fault_changes_nothing(call: Any) -> None:
     stored = call.store("x")
-    body = {"text": "y", "importance": 7}
+    body = {"text": "y", "importance": 17}
     assert call("PUT", f"/api/memory/{stored['id']}", body).refusal()[2] == "importance"
     assert call.ok("GET", f"/api/memory/{stored['id']}") == stored
 

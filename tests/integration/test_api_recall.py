@@ -174,3 +174,13 @@ def test_the_archive_is_asked_and_listed_by_itself(calls_of: Any, make_daemon: A
     assert hits["total"] == page["total"]
     assert call.ok("GET", "/api/cold?query=zebra") == {"results": [], "total": 0}
     assert len(found(call, "boat", limit=100)) == 20
+
+
+def test_a_search_of_the_archive_takes_the_candidates_of_the_configuration(
+    calls_of: Any, make_daemon: Any
+) -> None:
+    call = calls_of(make_daemon("--set=warm.max_kb=1", "--set=recall.candidates=10").start())
+    for number in range(30):
+        call.store(f"boat {number} " + "x" * 100, importance=0.1, created_at=10**9 + number)
+    assert call.ok("GET", "/api/cold?limit=1")["total"] > 10
+    assert call.ok("GET", "/api/cold?query=boat&limit=1")["total"] == 10

@@ -75,13 +75,51 @@ def test_what_was_found_counts_as_used(call: Any, eventually: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(("given", "kept"), [(1, 0.1), (5, 0.5), (10, 1.0), (0.7, 0.7), (1.0, 1.0)])
-def test_an_integer_beside_content_is_on_the_scale_of_1_to_10(
-    call: Any, given: float, kept: float
+@pytest.mark.parametrize("word", ["content", "text"])
+@pytest.mark.parametrize(("given", "kept"), [(2, 0.2), (5, 0.5), (10, 1.0), (0.7, 0.7), (1.0, 1.0)])
+def test_an_integer_from_2_to_10_is_scalyclaws_scale(
+    call: Any, word: str, given: float, kept: float
 ) -> None:
-    key = remember(call, "x", importance=given)
+    key = call.ok("POST", "/api/memory", {word: "x", "importance": given})["id"]
     assert call.ok("GET", f"/api/memory/{key}")["importance"] == kept
+    call.ok("PUT", f"/api/memory/{key}", {"importance": 0.3})
+    assert call.ok("PUT", f"/api/memory/{key}", {"importance": given})["importance"] == kept
+    batch = call.ok("POST", "/api/memory/batch", {"memories": [{word: "y", "importance": given}]})
+    assert batch["results"][0]["importance"] == kept
+
+
+def test_an_importance_of_1_is_the_least_beside_content_and_the_most_without(call: Any) -> None:
+    key = remember(call, "x", importance=1)
+    assert call.ok("GET", f"/api/memory/{key}")["importance"] == 0.1
+    assert call.ok("PUT", f"/api/memory/{key}", {"importance": 1})["importance"] == 1.0
     assert call.ok("POST", "/api/memory", {"text": "x", "importance": 1})["importance"] == 1.0
+
+
+@pytest.mark.parametrize("given", [-1, 11, 1.5, 2.0])
+def test_an_importance_on_neither_scale_is_refused(call: Any, given: float) -> None:
+    refused = call("POST", "/api/memory", {"text": "x", "importance": given})
+    assert refused.refusal() == (400, "invalid", "importance")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("fact", "semantic"),
+        ("analysis", "semantic"),
+        ("research", "semantic"),
+        ("conversation", "episodic"),
+    ],
+)
+def test_a_legacy_type_is_stored_as_ours(call: Any, given: str, kept: str) -> None:
+    key = remember(call, "x", type=given)
+    assert call.ok("GET", f"/api/memory/{key}")["type"] == kept
+    call.ok("PUT", f"/api/memory/{key}", {"type": "procedural"})
+    assert call.ok("PUT", f"/api/memory/{key}", {"type": given})["type"] == kept
+    assert call("POST", "/api/memory", {"text": "x", "type": "gossip"}).refusal() == (
+        400,
+        "invalid",
+        "type",
+    )
 
 
 def test_a_memory_without_content_is_refused(call: Any) -> None:

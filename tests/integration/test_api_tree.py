@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -22,13 +21,47 @@ def test_a_category_comes_with_its_parents(call: Any) -> None:
     assert nodes(call)["projects/boat"]["desc"] == "The ketch"
 
 
-def test_the_measures_are_those_of_the_document(call: Any) -> None:
-    call.ok("PUT", "/api/tree", {"path": "a/b/c"})
+def prompt(call: Any) -> list[str]:
+    text = call("GET", "/api/tree/prompt")
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    assert len(text.text.encode()) <= 2048
+    return list(text.text.splitlines())
+
+
+def test_the_measures_are_those_of_the_text_that_a_model_reads(call: Any) -> None:
+    call.ok("PUT", "/api/tree", {"path": "a/b/c", "desc": "what c is about"})
     answer = call.ok("GET", "/api/tree")
-    compact = json.dumps(answer["tree"], ensure_ascii=False, separators=(",", ":"))
-    assert answer["size_bytes"] == len(compact.encode())
+    assert prompt(call) == ["a", " b", "  c: what c is about"]
+    assert answer["size_bytes"] == 25
     assert (answer["nodes"], answer["depth"]) == (4, 3)
     assert (answer["max_nodes"], answer["max_size_bytes"]) == (50, 2048)
+    assert "Size: 25 / 2048 bytes" in call("GET", "/api/tree/text").text
+
+
+def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any) -> None:
+    paths = [f"projects{n}/customer-{n}" for n in range(9)]
+    paths += [f"projects{n % 9}/customer-{n % 9}/deployment_{n}" for n in range(31)]
+    assert len({*paths, *(path.partition("/")[0] for path in paths)}) == 49
+    for number, path in enumerate(paths):
+        desc = f"What was agreed about number {number} with the people who pay for it, and why"
+        call.ok("PUT", "/api/tree", {"path": path, "desc": desc})
+    assert set(paths) < set(nodes(call))
+    assert len(nodes(call)) == 50
+    lines = prompt(call)
+    assert len(lines) == 49
+    assert [line.split(":")[0] for line in lines[:3]] == [
+        "projects0",
+        " customer-0",
+        "  deployment_0",
+    ]
+    assert lines[2].startswith("  deployment_0: What was a")
+    assert lines[2].endswith("…")
+
+
+def test_an_empty_tree_is_an_empty_text_for_a_model(call: Any) -> None:
+    assert prompt(call) == []
+    call.store("x", category="root")
+    assert prompt(call) == []
 
 
 def test_counts_are_true_while_memories_come_and_go(call: Any) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from thermocline.daemon.config.settings import Rules, Tuning
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.hot import HotLimits
@@ -21,7 +22,8 @@ from thermocline.daemon.memory.merging import stranded
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import score_of
 from thermocline.daemon.memory.tree import TreeLimits
-from thermocline.daemon.recall.recall import Request, Tuning, recall
+from thermocline.daemon.memory.warm import WarmLimits
+from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import (
     documents,
     hot_rows,
@@ -38,7 +40,7 @@ from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.store.settling import archive_faded, settle
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -74,7 +76,7 @@ async def test_of_two_thousand_stores_none_is_dropped_and_the_lowest_scores_turn
         size = await store.read(
             lambda db: len(msgspec.json.encode(documents.warm_document(db, NOW, Rules())))
         )
-        assert size <= Rules().warm_max_bytes
+        assert size <= Rules().warm.max_bytes
     everything = await store.read(lambda db: [from_row(row) for row in db.execute(SELECT)])
     assert {memory.id for memory in everything} == {f"m{n:05d}" for n in range(2000)}
     warm = [m for m in everything if m.archived_at is None]
@@ -126,7 +128,7 @@ async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_n
     document = await store.read(documents.tree_document)
     nodes = await store.read(tree_rows.load)
     assert len(nodes) + 1 <= limits.max_nodes
-    assert trees.size(document) <= limits.max_size_bytes
+    assert trees.size(nodes, limits) <= limits.max_size_bytes
     assert max(map(len, trees.children(nodes).values())) <= limits.max_children
     assert document["root"]["warm_count"] + document["root"]["cold_count"] == 200
     for number, name in names.items():
@@ -141,8 +143,8 @@ async def test_two_hundred_categories_leave_a_tree_within_limits_and_their_old_n
 
 
 SMALL = Rules(
-    warm_max_bytes=2_500,
-    tree=TreeLimits(max_nodes=6, max_depth=3, max_children=3, max_size_bytes=1_000),
+    warm=WarmLimits(max_kb=2),
+    tree=TreeLimits(max_nodes=6, max_depth=3, max_children=3, max_size_bytes=20),
 )
 NUMBERS = st.integers(min_value=0, max_value=30)
 CATEGORIES = st.sampled_from(
@@ -284,7 +286,7 @@ class Operations(RuleBasedStateMachine):
         filed = {row[0] for row in self.db.execute(living)}
         assert filed - {"root"} <= nodes.keys()
         assert len(nodes) + 1 <= SMALL.tree.max_nodes
-        assert trees.size(documents.tree_document(self.db)) <= SMALL.tree.max_size_bytes
+        assert trees.size(nodes, SMALL.tree) <= SMALL.tree.max_size_bytes
         assert trees.with_parents(nodes).keys() == nodes.keys()
 
     @invariant()
@@ -301,7 +303,7 @@ class Operations(RuleBasedStateMachine):
     def warm_is_within_its_cap(self) -> None:
         if hasattr(self, "db"):
             document = documents.warm_document(self.db, self.now, SMALL)
-            assert hot.document_size(document) <= SMALL.warm_max_bytes
+            assert hot.document_size(document) <= SMALL.warm.max_bytes
 
     @invariant()
     def the_index_finds_each_text_and_nothing_else(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET, structs
 
+from thermocline.daemon.config.settings import Cold, Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable, NotFound
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
@@ -21,7 +22,7 @@ from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, t
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import metrics_document
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.transaction import Event, Rules, Transaction
+from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.daemon.upkeep import history, rebuilding
 from thermocline.daemon.upkeep.consolidation import (
     STAGES,
@@ -61,7 +62,6 @@ class Upkept:
             "ingestion": Ingestion(
                 (Folder("own", self.store.place.folder / "memory"),), {"boat": "boat"}, 2, 100_000
             ),
-            "retention_years": 10.0,
             "zone": UTC,
         }
         return Work(**given | fields)
@@ -253,9 +253,27 @@ async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
 async def test_monthly_forgets_what_is_frozen_for_too_long(upkept: Upkept) -> None:
     await upkept.add(memory("old", days=11 * 366, importance=0.1))
     assert (await upkept.run("monthly", dry_run=True)).forgotten == 1
-    assert (await upkept.run("monthly", retention_years=0.0)).forgotten == 0
     assert (await upkept.run("monthly")).forgotten == 1
     assert await upkept.all() == {}
+
+
+async def test_without_retention_years_the_archive_is_kept_for_ever(open_store: OpenStore) -> None:
+    rules = Rules(cold=Cold(retention_years=0))
+    upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
+    await upkept.add(memory("old", days=11 * 366, importance=0.1))
+    assert (await upkept.run("monthly")).forgotten == 0
+
+
+async def test_merging_can_be_turned_off(open_store: OpenStore) -> None:
+    rules = Rules(merging=Merging(enabled=False))
+    upkept = Upkept(await open_store(now=lambda: NOW, rules=rules))
+    await upkept.add(
+        memory("a", "The boat is in the north harbour", days=2),
+        memory("b", "The boat is in the north harbour."),
+    )
+    outcome = await upkept.run("daily", advisor=Adviser())
+    assert (outcome.merged, outcome.superseded) == (0, 0)
+    assert [one.merged_into for one in (await upkept.all()).values()] == [None, None]
 
 
 async def test_what_has_expired_is_forgotten_however_much_it_is(open_store: OpenStore) -> None:

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from thermocline.daemon.client import ApiError
+from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Surroundings
-from thermocline.daemon.store.transaction import Rules
 
 
 def settle(client, eventually):
@@ -67,8 +67,8 @@ async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
         readers=1,
         face_delay_seconds=lambda: 0.01,
     )
-    keeping = Keeping(idle_close_seconds=0.0, max_open_agents=8)
-    agents = Agents(tmp_path, workspaces={}, cache_kb=512, around=around, keeping=lambda: keeping)
+    settings = StoreSettings(idle_close_seconds=0.0, max_open_agents=8)
+    agents = Agents(tmp_path, workspaces={}, cache_kb=512, around=around, settings=lambda: settings)
     async with agents.use("seldom", create=True) as store:
         await agents._close("seldom", unless_used=True)
         assert await store.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)

@@ -6,7 +6,6 @@ import contextlib
 import resource
 import socket
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,17 +22,6 @@ MALFORMED = (
     b"GET //[" + SECRET + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     b"GET / HTTP/1.1\r\nX: " + SECRET * 1000 + b"\r\n\r\n",
 )
-
-
-@pytest.fixture
-def many_files() -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
-    if wanted < 1500:
-        pytest.skip("this process may not open 1,000 connections")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def open_connections(daemon: Any) -> int:

@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec import UNSET
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
-from thermocline.daemon.memory.note_categories import CATEGORIES
+from thermocline.daemon.memory.daily_notes import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.recall.recall import Request, Tuning, recall
-from thermocline.daemon.shapes.upkeep import Ingested
+from thermocline.daemon.recall.recall import Request, recall
+from thermocline.daemon.shapes.upkeep import Consolidated, Ingested
 from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
@@ -86,6 +87,16 @@ class Notes:
         ingestion = self.ingestion(**fields)
         return await ingest(self.store, ingestion, days=days, zone=UTC, dry_run=dry_run)
 
+    async def consolidate(self) -> Consolidated:
+        work = Work(
+            store=self.store,
+            mode="daily",
+            dry_run=False,
+            ingestion=self.ingestion(),
+            zone=UTC,
+        )
+        return await consolidate(work, steps_of("daily"), lambda _event: None)
+
     async def all(self) -> dict[str, Memory]:
         return await self.store.read(
             lambda db: {m.id: m for m in map(from_row, db.execute(SELECT))}
@@ -123,16 +134,7 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
     place = make_place()
     notes = Notes(await open_store(place, now=lambda: NOW))
     notes.write(EVOCLAW)
-    work = Work(
-        store=notes.store,
-        mode="daily",
-        dry_run=False,
-        ingestion=notes.ingestion(),
-        retention_years=10,
-        zone=UTC,
-    )
-    outcome = await consolidate(work, steps_of("daily"), lambda _event: None)
-    assert outcome.ingested_facts == len(FACTS)
+    assert (await notes.consolidate()).ingested_facts == len(FACTS)
     await notes.store.close()
     after = Notes(await open_store(place, now=lambda: NOW + 3600))
     found = (await after.all()).values()
@@ -230,16 +232,7 @@ async def test_notes_are_known_by_their_names(
 async def test_notes_of_a_pause_are_read_too(notes: Notes) -> None:
     notes.write("- [x] Did something before the long pause\n", "2026-11-12.md")
     await notes.store.write(lambda tx: noted.write(tx, "notes_read", NOW - 10 * DAY))
-    work = Work(
-        store=notes.store,
-        mode="daily",
-        dry_run=False,
-        ingestion=notes.ingestion(),
-        retention_years=10,
-        zone=UTC,
-    )
-    outcome = await consolidate(work, steps_of("daily"), lambda _event: None)
-    assert outcome.ingested_facts == 1
+    assert (await notes.consolidate()).ingested_facts == 1
     assert await notes.store.read(lambda db: noted.read(db, "notes_read", float)) == NOW
 
 

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from scripted_model import ScriptedModel
 
+from thermocline.daemon.config.settings import Observe, Rules, StoreSettings
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.importers.takeover import TakeOver
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import conversations
-from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.conversations import Said
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Surroundings
-from thermocline.daemon.store.transaction import Rules
-from thermocline.daemon.thinking.asking import Mind, Wish
-from thermocline.daemon.thinking.listening import Listener, Rhythm
+from thermocline.daemon.thinking.listening import Listener
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
 KEPT = "Ada prefers oolong tea in the morning"
@@ -40,7 +40,7 @@ class House:
         self.folder = folder
         self.problems = Problems()
         self.model = ScriptedModel({})
-        self.rhythm = Rhythm(debounce=0.02, idle=NEVER, retry=0.02)
+        self.observe = Observe(debounce_seconds=0.02, episode_idle_minutes=NEVER)
         around = Surroundings(
             threads=threads,
             problems=self.problems,
@@ -58,14 +58,16 @@ class House:
             workspaces={},
             cache_kb=256,
             around=around,
-            keeping=lambda: Keeping(300.0, 16),
+            settings=StoreSettings,
         )
         self.listener = self.fresh()
 
     def fresh(self) -> Listener:
         """A listener as a daemon that starts has it."""
-        mind = Mind(self.model, read_prompts())
-        return Listener(self.agents, mind, lambda: self.rhythm, self.problems, dt.UTC)
+        asked = ModelOrRules(self.model, read_prompts())
+        return Listener(
+            self.agents, asked, lambda: self.observe, self.problems, dt.UTC, retry_seconds=0.02
+        )
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -119,11 +121,11 @@ async def house(tmp_path: Path, threads: ThreadPoolExecutor) -> AsyncIterator[Ho
 
 
 async def test_turns_are_read_after_a_pause(house: House) -> None:
-    house.rhythm = Rhythm(debounce=NEVER, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
         assert await house.texts() == []
-    house.rhythm = Rhythm(debounce=0.02, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=0.02, episode_idle_minutes=NEVER)
     house.listener = house.fresh()
     async with house.listening():
         await until(lambda: has(house, KEPT), "the turn was read")
@@ -136,7 +138,7 @@ async def has(house: House, text: str, agent: str = "default") -> bool:
 
 
 async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> None:
-    house.rhythm = Rhythm(debounce=0.03, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=0.03, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
 
@@ -148,7 +150,7 @@ async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> N
 
 
 async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house: House) -> None:
-    house.rhythm = Rhythm(debounce=NEVER, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA)
         await house.hear(ended=True)
@@ -162,7 +164,7 @@ async def summed_up(house: House, agent: str = "default") -> bool:
 
 
 async def test_a_silent_conversation_counts_as_over(house: House) -> None:
-    house.rhythm = Rhythm(debounce=0.01, idle=0.05, retry=0.02)
+    house.observe = Observe(debounce_seconds=0.01, episode_idle_minutes=0.05 / 60)
     async with house.listening():
         await house.hear(TEA)
         await until(lambda: summed_up(house), "it was summed up")
@@ -261,20 +263,20 @@ async def test_the_same_said_in_many_conversations_at_once_gets_in_once(house: H
 
 
 async def test_reading_at_once_and_in_the_background_reads_nothing_twice(house: House) -> None:
-    house.rhythm = Rhythm(debounce=0.0, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=0.0, episode_idle_minutes=NEVER)
     async with house.listening():
         for number in range(20):
             await house.hear(f"The gate code number {number} is {number}471")
             async with house.agents.use("default", create=True) as store:
                 found = await store.read(lambda db: conversations.find(db, "c"))
                 assert found is not None
-                await house.listener.read_now("default", store, found, Wish())
+                await house.listener.read_now("default", store, found, AskOptions())
     texts = await house.texts()
     assert len(texts) == len(set(texts)) == 20
 
 
 async def test_an_agent_that_is_removed_is_let_go(house: House) -> None:
-    house.rhythm = Rhythm(debounce=0.05, idle=NEVER, retry=0.02)
+    house.observe = Observe(debounce_seconds=0.05, episode_idle_minutes=NEVER)
     async with house.listening():
         await house.hear(TEA, agent="gone")
         await house.agents._close("gone")

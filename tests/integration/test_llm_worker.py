@@ -18,20 +18,15 @@ import pytest
 import pytest_asyncio
 from model_server import Heard, ModelServer, Saying
 
+from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
-from thermocline.daemon.llm.asking import LiveModel
-from thermocline.daemon.llm.attempts import Attempts
-from thermocline.daemon.llm.budget import Budget, Limits
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.cache import Cache
+from thermocline.daemon.llm.budget import Budget, UsageCounts
+from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.metering import Meter
-from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.plan import Plan
-from thermocline.daemon.llm.resting import Resting
+from thermocline.daemon.llm.client import ModelClient, build_model
+from thermocline.daemon.llm.model import ModelQuestion, Part
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
-from thermocline.daemon.llm.usage import Usage
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
@@ -45,17 +40,23 @@ FACT = '{"fact": "the gate code is 4711"}'
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from thermocline.daemon.llm.building import Around, build_model
-from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.plan import Plan
+from thermocline.daemon.config.settings import Llm
+from thermocline.daemon.llm.client import build_model
+from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
 async def main(url, folder):
-    around = Around(os.environ, Path(folder), atomic.write, clear, Problems())
-    model = build_model(Plan, around)
-    asked = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
+    model = build_model(
+        Llm,
+        env=os.environ,
+        state_dir=Path(folder),
+        write=atomic.write,
+        clear=clear,
+        problems=Problems(),
+    )
+    asked = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
         await asyncio.sleep(0.01)
@@ -91,26 +92,24 @@ class Rig:
     """
 
     def __init__(self, folder: Path, supervisor: Supervisor, **plan: Any) -> None:
-        self.plan = Plan(**plan)
+        self.plan = Llm(**plan)
         self.now = time.time()
         self.folder = folder
         self.problems = Problems()
         self.supervisor = supervisor
         self.model = self.made()
 
-    def made(self) -> LiveModel:
+    def made(self) -> ModelClient:
         """The model, as after a restart."""
         file = self.folder / "usage.json"
-        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan.limits)
+        budget = Budget(file, atomic.write, lambda: self.now, lambda: self.plan)
         budget.load()
-        clock = time.monotonic
-        return LiveModel(
+        return ModelClient(
             lambda: self.plan,
-            {},
+            MeteredCalls(self.supervisor, budget, UsageCounts(), self.problems),
+            Failover(time.monotonic, asyncio.sleep, Random(1)),
             read_prompts(),
-            Meter(self.supervisor, budget, Usage(), self.problems),
-            Attempts(Resting(clock), clock, asyncio.sleep, Random(1)),
-            Cache(lambda: 100),
+            {},
             clear,
             self.problems,
         )
@@ -126,9 +125,9 @@ class Rig:
         return caught.value
 
 
-def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Asked:
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> ModelQuestion:
     parts = tuple(Part("note", text) for text in texts)
-    return Asked(purpose, "Distil it.", parts, max_tokens, 0.0)
+    return ModelQuestion(purpose, "Distil it.", parts, max_tokens, 0.0)
 
 
 async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
@@ -187,29 +186,21 @@ def rig(tmp_path: Path, supervisor: Supervisor, model_server: ModelServer) -> Ri
         tmp_path,
         supervisor,
         model="openai/some-model",
-        base=model_server.base,
+        api_base=model_server.base,
         key_file=str(tmp_path / "key"),
-        timeouts={"distil": 20.0},
+        timeouts=ModelTimeouts(distil=20.0),
     )
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def build(tmp_path: Path) -> AsyncIterator[Callable[..., LiveModel]]:
+async def build(tmp_path: Path) -> AsyncIterator[Callable[..., ModelClient]]:
     """`build(plan)` makes a model with a process of its own; all are closed after the test."""
-    made: list[LiveModel] = []
+    made: list[ModelClient] = []
 
-    def one(plan: Plan, **around: Any) -> LiveModel:
+    def one(plan: Llm, **around: Any) -> ModelClient:
         given = {"env": os.environ, "patience": SLOW, "problems": Problems()} | around
         made.append(
-            build_model(
-                lambda: plan,
-                Around(
-                    state_dir=tmp_path,
-                    write=atomic.write,
-                    clear=clear,
-                    **given,
-                ),
-            )
+            build_model(lambda: plan, state_dir=tmp_path, write=atomic.write, clear=clear, **given)
         )
         return made[-1]
 
@@ -277,9 +268,8 @@ async def test_a_list_is_asked_for_as_an_object_and_read_as_a_list(
         f"<think>hm {{}}</think>Here you are: {FACT}",
         Saying(FACT, thinking="hm"),
         Saying(FACT, tokens=None),
-        Saying(FACT, always_streams=True),
     ],
-    ids=["fenced", "thinking", "thinking apart", "without usage", "as a stream"],
+    ids=["fenced", "thinking", "thinking apart", "without usage"],
 )
 async def test_replies_are_read_however_they_come(
     rig: Rig, model_server: ModelServer, said: Saying | str, request: pytest.FixtureRequest
@@ -479,14 +469,14 @@ async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(r
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
-    rig.plan = Plan(model="openai/gpt-4o-mini")
+    rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
     assert error.in_full == (
         "there is no key for openai; put a valid key into the file of llm.key_file"
     )
     assert [problem.code for problem in rig.problems.standing()] == ["model_failing"]
     # What was wrong with a configuration is over with it, though nobody asks again.
-    rig.plan = Plan()
+    rig.plan = Llm()
     assert rig.model.status().state == "off"
     assert rig.problems.standing() == []
 
@@ -510,14 +500,15 @@ async def test_a_key_file_that_everybody_can_read_is_told(
 
 async def test_a_key_goes_to_its_provider_alone(rig: Rig, model_server: ModelServer) -> None:
     bases = {"deepseek": model_server.base}
-    rig.plan = msgspec.structs.replace(rig.plan, bases=bases, models={"distil": ("deepseek/d",)})
+    models = {"distil": ("deepseek/d",)}
+    rig.plan = msgspec.structs.replace(rig.plan, api_bases=bases, models=models)
     model_server.says(FACT)
     await rig.ask()
     assert KEY not in str(model_server.heard[0].headers)
 
 
 async def test_a_key_is_not_sent_where_others_can_listen(rig: Rig) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, base="http://192.0.2.1/v1")
+    rig.plan = msgspec.structs.replace(rig.plan, api_base="http://192.0.2.1/v1")
     error = await rig.refused()
     assert "cannot send a key over http://" in error.message
 
@@ -603,7 +594,7 @@ async def test_a_question_that_is_given_up_ends_over_there_and_harms_no_other(
 async def test_when_the_day_is_spent_it_goes_by_rules_until_tomorrow(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=150))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=150)
     model_server.usually = Saying(FACT, tokens=(140, 20))
     assert rig.model.available("distil")
     await rig.ask("a")
@@ -638,19 +629,19 @@ async def test_a_disk_that_refuses_costs_the_count_but_not_the_answer(
 async def test_counts_that_are_damaged_are_told_of(tmp_path: Path, build: Any) -> None:
     (tmp_path / "llm-usage.json").write_text("{")
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     (problem,) = problems.standing()
     assert (problem.code, problem.lasting) == ("model_usage_lost", False)
     assert "llm-usage.json was damaged; it was set aside as llm-usage.json.corr" in problem.message
     (tmp_path / "llm-usage.json").unlink()
     (tmp_path / "llm-usage.json").mkdir()
     problems = Problems()
-    build(Plan(), problems=problems)
+    build(Llm(), problems=problems)
     assert "llm-usage.json: [Errno 21] Is a directory" in problems.standing()[0].message
 
 
 async def test_without_a_model_nothing_is_started(rig: Rig, build: Any) -> None:
-    model = build(Plan())
+    model = build(Llm())
     assert not model.available("distil")
     with pytest.raises(ModelUnavailable, match="no model is configured for distil"):
         await model.ask(asked("x"), Fact)
@@ -676,13 +667,12 @@ async def test_evoclaws_plain_endpoint_is_asked_in_its_own_way(
     assert "Distil it." in heard.prompt
 
 
-@pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("path", ["", "/chat/completions"])
 async def test_openais_style_is_told_by_the_url(
-    rig: Rig, model_server: ModelServer, path: str, streams: bool
+    rig: Rig, model_server: ModelServer, path: str
 ) -> None:
-    model_server.says(Saying(FACT, always_streams=streams))
-    reply = await rig.ask(f"{path}{streams}", endpoint=model_server.base + path)
+    model_server.says(FACT)
+    reply = await rig.ask(path or "x", endpoint=model_server.base + path)
     assert reply.value.fact == "the gate code is 4711"
     (heard,) = model_server.heard
     assert heard.path == "/v1/chat/completions"
@@ -706,7 +696,7 @@ async def test_a_server_that_wants_a_models_name_is_told_one_of_its_own(
 async def test_an_endpoint_gets_no_key_and_costs_no_budget(
     rig: Rig, model_server: ModelServer
 ) -> None:
-    rig.plan = msgspec.structs.replace(rig.plan, limits=Limits(tokens=1))
+    rig.plan = msgspec.structs.replace(rig.plan, daily_tokens=1)
     model_server.usually = Saying(FACT)
     for number in range(2):
         await rig.ask(str(number), endpoint=model_server.base)
@@ -764,7 +754,7 @@ async def test_neither_keys_nor_the_daemons_environment_reach_the_process(
     build: Any, model_server: ModelServer
 ) -> None:
     env = dict(os.environ) | {"OPENAI_API_KEY": KEY, "AWS_SECRET_ACCESS_KEY": "x", "TZ": "UTC"}
-    model = build(Plan(), env=env)
+    model = build(Llm(), env=env)
     model_server.says(FACT)
     await model.ask(asked("x"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -812,7 +802,7 @@ async def test_nothing_but_the_models_server_was_ever_reached_for(
 async def test_it_leaves_when_it_is_not_needed_and_comes_back_when_it_is(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(idle_seconds=0.1))
+    model = build(Llm(idle_seconds=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -838,7 +828,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_then_left_alone(tmp_p
 async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan(), patience=Patience(start=30.0, grace=0.1))
+    model = build(Llm(), patience=Patience(start=30.0, grace=0.1))
     model_server.usually = Saying(FACT)
     await model.ask(asked("a"), Fact, endpoint=model_server.plain)
     pid = model.status().worker.pid
@@ -858,7 +848,9 @@ async def test_a_process_that_hangs_is_ended_and_the_deadline_holds(
 async def test_a_kill_in_the_middle_of_a_question_harms_nobody_else(
     kills: int, through: str, build: Any, model_server: ModelServer
 ) -> None:
-    plan = Plan(model="openai/some-model", base=model_server.base, timeouts={"distil": 60.0})
+    plan = Llm(
+        model="openai/some-model", api_base=model_server.base, timeouts=ModelTimeouts(distil=60.0)
+    )
     model = build(plan)
     how = {"endpoint": model_server.plain} if through == "endpoint" else {}
     files = slowest = 0.0
@@ -909,7 +901,7 @@ async def test_the_process_does_not_outlive_a_daemon_that_was_killed(
 async def test_closing_ends_the_process_and_whoever_waits(
     build: Any, model_server: ModelServer
 ) -> None:
-    model = build(Plan())
+    model = build(Llm())
     model_server.says(Saying(late=True))
     waiting = asyncio.create_task(model.ask(asked("a"), Fact, endpoint=model_server.plain))
     await arrived(model_server, 1)

@@ -13,13 +13,16 @@ from typing import Any, TypeAlias
 
 import msgspec
 import pytest
+from agent_files import files_holding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_rows, merging, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
@@ -27,7 +30,7 @@ from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
-from thermocline.daemon.store.transaction import Event, Rules, Transaction
+from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.sync import HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
@@ -36,7 +39,7 @@ MakePlace: TypeAlias = Callable[..., Place]
 NOW = 1_790_000_000.0
 OLD, NEW = "m00001", "m00002"
 # So little warm room that most of the memories stand in the archive.
-CROWDED = Rules(warm_max_bytes=3_000)
+CROWDED = Rules(warm=WarmLimits(max_kb=3))
 
 
 def found_by(db: sqlite3.Connection, word: str) -> set[str]:
@@ -348,15 +351,7 @@ async def test_of_a_forgotten_memory_nothing_is_left_in_what_it_was_merged_into(
     await store.write(lambda tx: memories.delete(tx, get(tx, OLD)))
     await store.tend()
     await store.close()
-    db = sqlite3.connect(store.place.database)
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
-    holding = [
-        path.name
-        for path in store.place.folder.rglob("*")
-        if path.is_file() and b"xylophone" in path.read_bytes()
-    ]
-    assert holding == []
+    assert files_holding(store.place, b"xylophone") == []
     again = await open_store(store.place, rules=CROWDED)
     for key in ("m00003", "m00004", NEW, "m00008"):
         await unmerged(again, key)
@@ -426,7 +421,7 @@ async def test_what_comes_back_into_a_full_warm_memory_leaves_it_within_its_cap(
     )
     await unmerged(store)
     document = await store.read(lambda db: documents.warm_document(db, NOW, CROWDED))
-    assert 0 < len(msgspec.json.encode(document)) <= CROWDED.warm_max_bytes
+    assert 0 < len(msgspec.json.encode(document)) <= CROWDED.warm.max_bytes
 
 
 # What supersedes

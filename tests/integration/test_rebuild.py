@@ -15,25 +15,27 @@ from typing import Any
 import msgspec
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.importers.intake import Intake, Report
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
 MakeMemory = Callable[..., Memory]
 PAGE = 2048
 # Room for all memories of a test in the warm file.
-ROOMY = Rules(warm_max_bytes=1_000_000)
+ROOMY = Rules(warm=WarmLimits(max_kb=1000))
 # So little that most of them are in the archive, which no state file shows.
-CROWDED = Rules(warm_max_bytes=4_000)
+CROWDED = Rules(warm=WarmLimits(max_kb=4))
 
 
 async def filled(
@@ -58,6 +60,14 @@ async def filled(
 
     await store.write(fill)
     await store.close()
+
+
+async def reopened(open_store: OpenStore, make_memory: MakeMemory, place: Place) -> AgentStore:
+    """The memory that `filled` leaves, of 60, open again and at rest."""
+    await filled(open_store, make_memory, place, 60)
+    store = await open_store(place, rules=ROOMY)
+    await settled()
+    return store
 
 
 async def held(store: AgentStore) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
@@ -223,9 +233,7 @@ async def test_damage_under_way_is_mended_and_the_calls_that_meet_it_are_answere
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     await store.flush_faces()
     with place.database.open("r+b") as file:
         size = place.database.stat().st_size
@@ -250,9 +258,7 @@ async def test_damage_that_only_the_state_files_writer_meets_is_mended(
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     with place.database.open("r+b") as file:
         file.seek(PAGE)
         file.write(bytes(place.database.stat().st_size - PAGE))
@@ -447,9 +453,7 @@ async def test_a_rebuild_that_the_disk_refuses_is_tried_again_by_the_next_call(
     problems: Problems,
 ) -> None:
     place = make_place()
-    await filled(open_store, make_memory, place, 60)
-    store = await open_store(place, rules=ROOMY)
-    await settled()
+    store = await reopened(open_store, make_memory, place)
     await store.flush_faces()
     with place.database.open("r+b") as file:
         file.seek(PAGE)

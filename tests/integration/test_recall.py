@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thermocline.daemon.memory.ageing import aged
+from thermocline.daemon.memory.scoring import aged
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
 
 DAY = 86_400.0
@@ -283,6 +283,56 @@ def test_key_values_answer_beside_the_memories(call: Any) -> None:
     both = asked(call, "lantern")
     assert (len(both["results"]), len(both["key_values"])) == (1, 1)
     assert "key_values" not in asked(call, "lantern", actor="Ann")
+
+
+def test_a_pair_has_half_the_relevance_of_a_memory_that_says_the_same(call: Any) -> None:
+    call.store("station keypad code 4711", importance=0.5)
+    call.ok("PUT", "/api/kv/station", {"value": "keypad code 4711"})
+    for preset in (None, "tinyclaw"):
+        answer = asked(call, "keypad code", **({"preset": preset} if preset else {}))
+        [memory], [pair] = answer["results"], answer["key_values"]
+        assert pair["relevance"] == pytest.approx(memory["relevance"] / 2, rel=0.01)
+
+
+def test_a_pair_is_found_by_its_value_of_now_in_any_form_of_the_word(call: Any) -> None:
+    def keys(query: str) -> list[str]:
+        return [pair["key"] for pair in asked(call, query).get("key_values", [])]
+
+    call.ok("PUT", "/api/kv/boat.berth", {"value": "moored in the northern harbours"})
+    call.ok("PUT", "/api/kv/haus_nummer", {"value": "zwölf"})
+    assert keys("mooring harbour") == ["boat.berth"]
+    assert keys("nummer") == keys("Zwolf") == ["haus_nummer"]
+    call.ok("PUT", "/api/kv/boat.berth", {"value": "on the trailer"})
+    assert keys("harbour") == []
+    assert keys("trailer") == keys("boats") == ["boat.berth"]
+    call.ok("DELETE", "/api/kv/boat.berth")
+    assert keys("trailer") == []
+    call.ok("PUT", "/api/kv/boat.berth", {"value": "sold"})
+    assert keys("boat") == ["boat.berth"]
+
+
+def test_a_word_of_every_memory_finds_the_pair_that_has_it_and_memories_too(call: Any) -> None:
+    memories = [{"text": f"river mile {number}"} for number in range(220)]
+    call.ok("POST", "/api/memory/batch", {"memories": memories})
+    call.ok("PUT", "/api/kv/river.gauge", {"value": "3.10 m"})
+    answer = asked(call, "river")
+    assert [pair["key"] for pair in answer["key_values"]] == ["river.gauge"]
+    assert len(answer["results"]) == 5
+
+
+def test_what_was_read_out_of_a_conversation_fades_as_facts_do(call: Any) -> None:
+    def recency_counts(name: str, **fields: Any) -> bool:
+        now = time.time()
+        for days in (1, 300):
+            call.store(
+                f"{name} {days} lantern",
+                **{"group": name, "position": days, "created_at": now - days * DAY} | fields,
+            )
+        old, new = sorted(asked(call, name)["results"], key=lambda one: one["created_at"])
+        return bool(new["relevance"] > old["relevance"] + 0.1)
+
+    assert not recency_counts("spoken", actor="Ann")
+    assert recency_counts("noticed", source="observed")
 
 
 @pytest.mark.parametrize(

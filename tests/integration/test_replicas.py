@@ -14,24 +14,30 @@ from typing import Any, TypeVar
 
 import pytest
 from faulty_remote import Fault, FaultyRemote
+from msgspec.structs import replace
 
+from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync
 from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.replication.account import Account, Secret
 from thermocline.daemon.replication.database import connect
 from thermocline.daemon.replication.local import AgentLocal
-from thermocline.daemon.replication.replicas import Plan, Replicas
+from thermocline.daemon.replication.replicas import Replicas
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import key_values, memories
-from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store import key_values, memories, tree_rows
+from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Surroundings
-from thermocline.daemon.store.transaction import Rules, Transaction
-from thermocline.sync import Device, Remote, Timing, Waiting
+from thermocline.daemon.store.transaction import Transaction
+from thermocline.sync import Device, Remote, Waiting, exchange
 
 T = TypeVar("T")
 NEVER = 1e6
+RARELY = Sync(
+    critical_seconds=NEVER, change_seconds=NEVER, poll_seconds=NEVER, shutdown_seconds=2.0
+)
 AGENT = "default"
 
 
@@ -56,8 +62,7 @@ class Host:
         self.looked = 0
         self.plan: list[Fault] = []
         self.network: FaultyRemote | None = None
-        self.configuration = object()
-        self.timing = Timing(NEVER, NEVER, NEVER, NEVER)
+        self.settings = Settings(sync=RARELY)
         self.problems = Problems()
         self._threads = threads
         self._task: asyncio.Task[None] | None = None
@@ -84,7 +89,7 @@ class Host:
             workspaces={},
             cache_kb=512,
             around=around,
-            keeping=lambda: Keeping(NEVER, 50),
+            settings=lambda: StoreSettings(idle_close_seconds=NEVER, max_open_agents=50),
         )
         self.replicas = Replicas(
             self.agents,
@@ -93,13 +98,13 @@ class Host:
             local=lambda agent: AgentLocal(self.agents, agent),
             device=Device(self.id.id, self.name),
             rename=self._rename,
-            plan=lambda: Plan(self.timing, 2.0, self.configuration),
+            settings=lambda: self.settings,
             waiting=Waiting(first=0.01, longest=0.05),
             problems=self.problems,
         )
 
     def run(self, **seconds: float) -> None:
-        self.timing = Timing(**{"urgent_seconds": NEVER, "change_seconds": NEVER} | seconds)
+        self.settings = Settings(sync=replace(RARELY, **{"poll_seconds": 30.0} | seconds))
         self._task = asyncio.create_task(self.replicas.run())
 
     async def write(self, change: Callable[[Transaction], T], agent: str = AGENT) -> T:
@@ -189,6 +194,27 @@ async def test_what_one_device_stores_another_has_after_both_have_synced(make_ho
     assert status.last_success is not None
 
 
+async def test_the_description_of_a_category_survives_a_device_that_hears_of_its_memories_first(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(exchange, "PAGE_ROWS", 1)
+    one, two = make_host("one"), make_host("two")
+    memory = Memory(
+        id="m1", text="the sky is blue", category="work", created_at=1e9, updated_at=1e9
+    )
+    await one.write(lambda tx: memories.insert(tx, memory))
+    await one.replicas.sync(AGENT)
+
+    def describe(tx: Transaction) -> None:
+        tree_rows.save(tx, tree_rows.load(tx.db), {"work": Node("What pays the rent")})
+
+    await one.write(describe)
+    for host in (one, two, one):
+        await host.replicas.sync(AGENT)
+    for host in (two, one):
+        assert await host.read("SELECT path, desc FROM tree") == [("work", "What pays the rent")]
+
+
 async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
     one, two = make_host("one"), make_host("two")
     one.run(change_seconds=0.05, poll_seconds=NEVER)
@@ -261,7 +287,7 @@ async def test_the_account_is_not_read_every_second(make_host: MakeHost):
     for _ in range(50):
         await one.replicas.look_after(AGENT)
     assert one.looked == 1
-    one.configuration = object()
+    one.settings = replace(one.settings)
     await one.replicas.look_after(AGENT)
     assert one.looked == 2
 
@@ -273,7 +299,7 @@ async def test_another_database_is_used_once_the_configuration_names_it(
     await one.put("key", "value")
     await one.replicas.sync(AGENT)
     first = one.replicas.status(AGENT)
-    one.url, one.configuration = f"file:{tmp_path}/other/replica.db", object()
+    one.url, one.settings = f"file:{tmp_path}/other/replica.db", replace(one.settings)
     await one.replicas.look_after(AGENT)
     assert one.replicas.status(AGENT).sent == first.sent
     assert one.replicas.status(AGENT).last_success is None
@@ -290,7 +316,7 @@ async def test_an_account_that_cannot_be_read_is_reported_until_it_can(make_host
     status = one.replicas.status(AGENT)
     assert (status.replica, status.message) == ("unknown", "cannot read the token")
     assert [each.code for each in one.problems.standing()] == ["replica_account"]
-    one.fault, one.configuration = None, object()
+    one.fault, one.settings = None, replace(one.settings)
     await one.replicas.look_after(AGENT)
     assert one.problems.standing() == []
 

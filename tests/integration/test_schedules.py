@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.scoring import DAY
@@ -23,15 +24,15 @@ from thermocline.daemon.memory.tree_rebuild import Operation
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.agents import Agents, Keeping
+from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Surroundings
-from thermocline.daemon.store.transaction import Event, Rules
+from thermocline.daemon.store.transaction import Event
 from thermocline.daemon.upkeep import rebuilding
-from thermocline.daemon.upkeep.jobs import Timing, jobs_of
+from thermocline.daemon.upkeep.jobs import jobs_of
 from thermocline.daemon.upkeep.last_runs import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.upkeep.scheduler import Clock, Job, Scheduler
-from thermocline.daemon.upkeep.upkeep import Plan, Upkeep
+from thermocline.daemon.upkeep.upkeep import Upkeep
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # 21 November 2026, noon in Berlin.
@@ -61,7 +62,7 @@ class World:
         # Runs that nobody waits for.
         self.stuck: set[tuple[str, str]] = set()
         self.problems = Problems()
-        self.timing = Timing(CRONS, look_seconds=600.0)
+        self.settings = settings_of(CRONS)
         self.jitter = 0.0
         self.more: list[Job] = []
         self._threads = threads
@@ -86,19 +87,19 @@ class World:
             workspaces={},
             cache_kb=512,
             around=around,
-            keeping=lambda: Keeping(1e9, self.most_open),
+            settings=lambda: StoreSettings(idle_close_seconds=1e9, max_open_agents=self.most_open),
         )
         clock = Clock(BERLIN, lambda: self.now, lambda: self.uptime, self.sleep)
         self.upkeep = Upkeep(
             self.agents,
-            plan=lambda: Plan(10, {}, 2, 1_000_000),
+            rules=Rules,
             publish=self.publish,
             problems=self.problems,
             clock=clock,
             schedules=lambda agent, db: self.scheduler.schedules(agent, db),  # noqa: PLW0108
         )
         jobs = jobs_of(
-            lambda: self.timing,
+            lambda: self.settings,
             self.upkeep,
             keep_files=nothing,
             verify=nothing,
@@ -171,8 +172,14 @@ def memory(key: str, now: float, **fields: Any) -> memories.Memory:
     return memories.Memory(**({"id": key} | given | fields))
 
 
-def timing_of(crons: dict[str, str | None]) -> Timing:
-    return Timing(crons, look_seconds=600.0)
+def settings_of(crons: dict[str, str | None]) -> Settings:
+    """Settings with these cron expressions alone, and without verifying."""
+    every = {"quick": None, "daily": None, "monthly": None, "merging": None} | crons
+    return Settings(
+        upkeep=UpkeepTimes(**every),
+        sync=Sync(verify_days=0),
+        store=StoreSettings(face_check_seconds=600.0),
+    )
 
 
 async def nothing(_store: object = None) -> None:
@@ -236,7 +243,7 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: W
 
 
 async def test_a_closed_agent_is_looked_at_once_a_day_whatever_is_planned(world: World) -> None:
-    world.timing = timing_of({"quick": "0 */3 * * *"})
+    world.settings = settings_of({"quick": "0 */3 * * *"})
     world.most_open = 1
     await world.store("ana")
     await world.store("ben")
@@ -338,9 +345,9 @@ async def test_a_clock_that_jumps_makes_no_busy_loop_and_starves_nobody(world: W
 
 async def test_a_plan_that_changes_holds_at_once(world: World) -> None:
     await world.store("ana")
-    world.timing = timing_of({"quick": None, "daily": None, "monthly": None, "merging": None})
+    world.settings = settings_of({"quick": None, "daily": None, "monthly": None, "merging": None})
     assert await world.live(30) == []
-    world.timing = timing_of({"quick": "30 * * * *"})
+    world.settings = settings_of({"quick": "30 * * * *"})
     assert modes(await world.live(2)) == [("quick", 30.5), ("quick", 31.5)]
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from agent_files import files_holding
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.warm import WarmLimits
 from thermocline.daemon.store import documents, hot_rows, memories, memory_md, state_files
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import (
@@ -23,7 +25,7 @@ from thermocline.daemon.store.documents import (
     TREE_FILE,
     WARM_FILE,
 )
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -133,7 +135,7 @@ async def test_every_file_has_the_shape_that_evoclaw_reads(
 async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     open_store: OpenStore, make_memory: MakeMemory
 ) -> None:
-    rules = Rules(warm_max_bytes=6_000)
+    rules = Rules(warm=WarmLimits(max_kb=6))
     store = await open_store(rules=rules)
     await store.write(lambda tx: memories.insert(tx, make_memory(0)))
     await store.flush_faces()
@@ -143,9 +145,8 @@ async def test_a_file_is_indented_while_that_fits_and_never_exceeds_its_cap(
     await store.flush_faces()
     content = (store.place.folder / WARM_FILE).read_bytes()
     assert content.startswith(b'[{"')
-    assert len(content) <= rules.warm_max_bytes
+    assert len(content) <= rules.warm.max_bytes
     assert (store.place.folder / HOT_FILE).stat().st_size <= rules.hot.max_bytes
-    assert (store.place.folder / TREE_FILE).stat().st_size <= rules.tree.max_size_bytes
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -164,15 +165,7 @@ async def test_a_deleted_memory_leaves_no_word_of_it_in_any_file(
     await store.write(lambda tx: memories.delete(tx, memories.find(tx.db, "m00007")))
     await store.tend()
     await store.close()
-    db = sqlite3.connect(store.place.database)
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
-    holding = [
-        path.name
-        for path in store.place.folder.rglob("*")
-        if path.is_file() and b"xylophone" in path.read_bytes()
-    ]
-    assert holding == []
+    assert files_holding(store.place, b"xylophone") == []
 
 
 async def test_nothing_is_written_when_nothing_changed(

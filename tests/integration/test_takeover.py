@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
 from thermocline.daemon.memory.hot import HotState
 from thermocline.daemon.memory.records import Memory
@@ -21,7 +22,6 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.place import Place
-from thermocline.daemon.store.transaction import Rules
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakePlace: TypeAlias = Callable[..., Place]
@@ -283,7 +283,7 @@ async def test_a_thousand_facts_above_the_cap_are_all_there(
         assert fact["category"] in {memory.category, memory.original_category}
     await store.close()
     warm = (place.folder / WARM_FILE).read_text()
-    assert len(warm.encode()) <= Rules().warm_max_bytes
+    assert len(warm.encode()) <= Rules().warm.max_bytes
     assert 0 < len(json.loads(warm)) < 1000
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from scripted_model import ScriptedModel
 
+from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import OBSERVED, Memory
 from thermocline.daemon.memory.tree_rebuild import Operation
@@ -21,9 +22,9 @@ from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.conversations import Conversation, Said
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.thinking.advising import Advice
-from thermocline.daemon.thinking.asking import Mind, Wish
 from thermocline.daemon.thinking.episodes import sum_up, write_entry
 from thermocline.daemon.thinking.extraction import Extracted, extract_next
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 from thermocline.daemon.upkeep import rebuilding
 from thermocline.daemon.upkeep.tidying import tidy
 
@@ -47,8 +48,8 @@ class Rig:
         self.model = ScriptedModel({purpose: list(answers)})
 
     @property
-    def mind(self) -> Mind:
-        return Mind(self.model, read_prompts())
+    def mind(self) -> ModelOrRules:
+        return ModelOrRules(self.model, read_prompts())
 
     @property
     def advice(self) -> Advice:
@@ -63,7 +64,7 @@ class Rig:
         return heard
 
     async def read(self) -> Extracted | None:
-        return await extract_next(self.store, "c", "uid:7", self.mind, Wish(), dt.UTC)
+        return await extract_next(self.store, "c", "uid:7", self.mind, AskOptions(), dt.UTC)
 
     async def conversation(self) -> Conversation:
         found = await self.store.read(lambda db: conversations.find(db, "c"))
@@ -320,6 +321,20 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> N
     assert [(back[k].text, back[k].importance) for k in "ab"] == [
         (one.text, one.importance) for one in ALIKE
     ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "retired"),
+    [(Merging(similarity=0.95), 0), (Merging(max_cluster=2), 2), (Merging(), 3)],
+)
+async def test_the_configuration_says_how_alike_and_how_many_are_combined(
+    limits: Merging, retired: int, open_store: Callable[..., Any]
+) -> None:
+    rig = Rig(await open_store(now=lambda: NOW, rules=Rules(merging=limits)))
+    third = memory("c", "Ada keeps the spare key of the boat in the new shed", created_at=NOW - 40)
+    await rig.add(*ALIKE, third)
+    rig.says("merge", JOINED)
+    assert await rig.advice.join_similar(rig.store, None) == retired
 
 
 async def test_one_that_was_edited_since_stays_when_the_others_leave(rig: Rig) -> None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, InvalidInput, ShuttingDown, ThermoclineError
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, metrics
@@ -19,7 +20,7 @@ from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.duplicates import find_same
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
-from thermocline.daemon.store.transaction import Event, Rules, Transaction
+from thermocline.daemon.store.transaction import Event, Transaction
 from thermocline.daemon.store.writer import Committed, Writer
 from thermocline.sync import HybridClock, Stamp
 
@@ -282,10 +283,13 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
 ) -> None:
     store = await open_store()
     await store.write(lambda tx: memories.insert(tx, make_memory(1, text="the heron nests")))
+    await store.write(lambda tx: key_values.put(tx, "bird", "a bittern"))
 
     def as_another_release(tx: Transaction) -> None:
         tx.db.execute("INSERT INTO memory_fts(memory_fts) VALUES ('delete-all')")
         tx.db.execute("INSERT INTO memory_fts(rowid, text) VALUES (1, 'otherwise cut')")
+        tx.db.execute("INSERT INTO pair_fts(pair_fts) VALUES ('delete-all')")
+        tx.db.execute("DELETE FROM pairs")
         tx.db.execute("UPDATE meta SET value = '0' WHERE key = 'index_version'")
 
     await store.write(as_another_release)
@@ -300,3 +304,6 @@ async def test_an_index_of_another_release_is_built_anew_when_the_memory_is_open
     for word in ("heron", "otherwise"):
         found = await again.read(lambda db, word=word: db.execute(words, (word,)).fetchone())
         assert found == (0,)
+    pairs = "SELECT key FROM pairs WHERE row IN (SELECT rowid FROM pair_fts('bittern'))"
+    assert await again.read(lambda db: db.execute(pairs).fetchall()) == [("bird",)]
+    assert not list(store.place.folder.glob("*corrupt*")), "it was taken for damage"

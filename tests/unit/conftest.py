@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.memory_table import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import Conflict, DiskFull, InvalidInput, StoreDamaged
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.restore import archive
@@ -21,7 +22,7 @@ from thermocline.daemon.restore.archive import FORMAT, Manifest, read, spool, wr
 from thermocline.daemon.store import apply, key_values, memories
 from thermocline.daemon.store.row_lines import rows_in
 from thermocline.daemon.store.schema import MIGRATIONS
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 NOW = 1_750_000_000.0

@@ -268,7 +268,7 @@ def test_evoclaws_critical_sync_refuses_half_a_database_in_its_own_words(
     (["config", "--json", "--set", "log.level=loud"], 2, "config_invalid"),
     (["config", "--check", "--json", "--set", "log.level=loud"], 2, "config_invalid"),
     (["export", "/no/such/folder/x", "--json"], 3, "unreachable"),
-    (["validate", "--file", "/no/such", "--json"], 1, "io"),
+    (["extract-metadata", "--file", "/no/such", "--json"], 1, "io"),
 ])  # fmt: skip
 @pytest.mark.parametrize("chosen", ["option", "environment"])
 def test_a_program_gets_an_error_as_json_too(

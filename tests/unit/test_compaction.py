@@ -18,12 +18,12 @@ from thermocline.daemon.memory.messages import (
     OVERHEAD,
     Message,
     conversation_tokens,
+    estimated_tokens,
     message_tokens,
     retention_score,
     with_cut_result,
 )
 from thermocline.daemon.memory.summing import TIERS, is_summary, summary_of, summary_size
-from thermocline.daemon.memory.tokens import estimated_tokens
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 NUMBERS = json.loads((VECTORS / "profclaw_numbers.json").read_text())

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.config import Settings, changed, load, running
-from thermocline.daemon.config.changes import AT_START
+from thermocline.daemon.config import Settings, load
+from thermocline.daemon.config.live import changed, running
+from thermocline.daemon.config.settings import AT_START
 
 NOWHERE = Path("/nonexistent/config.json")
 
@@ -17,9 +18,7 @@ def settings(*sets: str) -> Settings:
 
 
 def test_the_same_settings_are_no_change() -> None:
-    change = changed(settings(), settings())
-    assert not change
-    assert change.applied == change.needs_restart == ()
+    assert changed(settings(), settings()) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -31,6 +30,8 @@ def test_the_same_settings_are_no_change() -> None:
         "tree.max_nodes=9",
         "limits.max_list=9",
         "recall.weights.match=0.9",
+        "recall.limit=9",
+        "merging.enabled=false",
         "log.level=debug",
         "socket.idle_timeout_seconds=9",
         "socket.drain_seconds=9",
@@ -47,10 +48,7 @@ def test_the_same_settings_are_no_change() -> None:
 )
 def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
     old, new = settings(), settings(text)
-    change = changed(old, new)
-    assert change
-    assert change.applied == (text.partition("=")[0],)
-    assert change.needs_restart == ()
+    assert changed(old, new) == ((text.partition("=")[0],), ())
     assert running(old, new) == new
 
 
@@ -71,33 +69,30 @@ def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
 )
 def test_what_is_bound_or_opened_at_the_start_needs_a_restart(text: str) -> None:
     old, new = settings(), settings(text)
-    change = changed(old, new)
-    assert change.applied == ()
-    assert change.needs_restart == (text.partition("=")[0],)
+    assert changed(old, new) == ((), (text.partition("=")[0],))
     assert running(old, new) == old
 
 
 def test_both_kinds_in_one_change_are_kept_apart() -> None:
     old, new = settings(), settings("socket.mode=0600", "socket.drain_seconds=1", "log.level=error")
-    change = changed(old, new)
-    assert change.applied == ("socket.drain_seconds", "log.level")
-    assert change.needs_restart == ("socket.mode",)
+    applied, needs_restart = changed(old, new)
+    assert set(applied) == {"socket.drain_seconds", "log.level"}
+    assert needs_restart == ("socket.mode",)
     now = running(old, new)
     assert now.socket.mode == "0660"
     assert now.socket.drain_seconds == 1
-    assert changed(now, new).needs_restart == ("socket.mode",)
-    assert changed(now, new).applied == ()
+    assert changed(now, new) == ((), ("socket.mode",))
 
 
 def test_a_grant_that_went_or_changed_is_named() -> None:
     old = settings("access.users.bob=read", "access.users.eve=read")
     new = settings("access.users.bob=admin")
-    assert changed(old, new).applied == ("access.users.bob", "access.users.eve")
+    assert changed(old, new) == (("access.users.bob", "access.users.eve"), ())
 
 
 def test_an_agent_that_lost_its_workspace_is_named() -> None:
     change = changed(settings("agents.a.workspace=/w"), settings())
-    assert change.needs_restart == ("agents.a.workspace",)
+    assert change == ((), ("agents.a.workspace",))
 
 
 def test_every_key_that_needs_a_restart_exists() -> None:

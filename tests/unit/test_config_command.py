@@ -21,9 +21,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the verb in an environment whose only layers are in the test's folder."""
     for name in ("HOME", "XDG_CONFIG_HOME", "CONFIGURATION_DIRECTORY"):
         monkeypatch.setenv(name, str(tmp_path / name))
+    socket = f"--socket={tmp_path}/none.sock"
 
     def call(*arguments: str, as_json: bool = False) -> int:
-        return main([*(["--json"] if as_json else []), "config", *arguments])
+        return main([socket, *(["--json"] if as_json else []), "config", *arguments])
 
     return call
 
@@ -39,11 +40,11 @@ def user_file(tmp_path: Path) -> Path:
 def test_every_key_is_shown_with_its_value_and_origin(
     run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("--set", "log.level=debug") == 0
+    assert run() == 0
     lines = capsys.readouterr().out.splitlines()
     words = {line.split()[0]: line.split()[1:] for line in lines}
     assert words["hot.max_bytes"] == ["=", "4000", f"({user_file})"]
-    assert words["log.level"] == ["=", '"debug"', "(--set)"]
+    assert words["log.level"] == ["=", '"info"', "(default)"]
     assert words["warm.max_kb"] == ["=", "50", "(default)"]
     assert len({line.index(" = ") for line in lines}) == 1
     assert len({line.index("   (") for line in lines}) == 1
@@ -79,6 +80,60 @@ def test_faults_go_to_standard_error_with_exit_2(
     assert [line.split(": ")[1] for line in faults] == ["hot.max_bytes", "hot.nope"]
 
 
-def test_a_value_cannot_steer_the_terminal(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--set", "socket.path=/run/\u202e\u009b2J") == 0
+def test_a_value_cannot_steer_the_terminal(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text(json.dumps({"socket": {"path": "/run/\u202e\u009b2J"}}))
+    assert run() == 0
     assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
+
+
+# Changing it, where no daemon answers
+
+
+def test_a_key_is_set_in_the_users_file_and_unset_again(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--set", "log.level=debug", "--set", "hot.max_tasks=3") == 0
+    assert capsys.readouterr().out == f"wrote {user_file}\n"
+    expected = {"hot": {"max_bytes": 4000, "max_tasks": 3}, "log": {"level": "debug"}}
+    assert json.loads(user_file.read_text()) == expected
+    assert run("--unset", "hot.max_bytes", "--unset", "log", as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == str(user_file)
+    assert json.loads(user_file.read_text()) == {"hot": {"max_tasks": 3}}
+
+
+def test_a_named_file_is_changed_in_its_place(run: Run, user_file: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text("{}")
+    assert run("--config", str(mine), "--set", "sync.url=null") == 0
+    assert json.loads(mine.read_text()) == {"sync": {"url": None}}
+    assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--set", "hot.max_bytes=1"),
+        ("--set", "nonsense"),
+        ("--unset", "hot.max_byte"),
+        ("--check", "--set", "hot.max_bytes=1"),
+        ("--check", "--unset", "hot.max_bytes"),
+    ],
+)
+def test_a_wrong_change_is_refused_with_exit_2_and_writes_nothing(
+    arguments: tuple[str, ...], run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("thermocline: ")
+    assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}
+
+
+def test_check_checks_a_change_without_making_it(
+    run: Run, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--check", "--set", "hot.max_bytes=5000") == 0
+    assert capsys.readouterr().out == "ok: 1 file read\n"
+    assert json.loads(user_file.read_text()) == {"hot": {"max_bytes": 4000}}

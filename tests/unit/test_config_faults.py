@@ -94,10 +94,10 @@ def test_a_wrong_value_is_named_with_what_is_expected(
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("61 * * * *", "is no cron expression (bad minute)"),
-        ("0 0 31 2 *", "is no cron expression (bad day-of-month)"),
-        ("0 0 * * FUN", "is no cron expression (bad day-of-week)"),
-        ("0 0 * 2 1#5,8", "is no cron expression (bad day-of-week)"),
+        ("61 * * * *", "is not a cron expression (bad minute)"),
+        ("0 0 31 2 *", "is not a cron expression (bad day-of-month)"),
+        ("0 0 * * FUN", "is not a cron expression (bad day-of-week)"),
+        ("0 0 * 2 1#5,8", "is not a cron expression (bad day-of-week)"),
         ("0 0 */30 2 7#5", "names a time that never comes"),
     ],
 )

@@ -25,25 +25,53 @@ from thermocline.daemon.config import (
     load,
 )
 from thermocline.daemon.config.kinds import AccountName
+from thermocline.daemon.config.settings import Consolidation
+from thermocline.daemon.memory.tree import TreeLimits
 
 ROOT = Path(__file__).parents[2]
 Load = Callable[..., Loaded]
 
-EVOCLAW = {
-    "_comment": "Tiered Memory System Configuration",
-    "agent_id": "default",
-    "hot": {"max_bytes": 5120, "max_lessons": 20, "max_events": 10, "max_tasks": 10},
-    "warm": {"max_kb": 50, "retention_days": 30, "eviction_threshold": 0.3},
-    "cold": {"backend": "turso", "retention_years": 10},
-    "scoring": {"half_life_days": 30, "reinforcement_boost": 0.1},
-    "tree": {"max_nodes": 50, "max_depth": 4, "max_size_bytes": 4096},
-    "distillation": {"aggression": 0.7, "max_distilled_bytes": 100, "mode": "rule"},
-    "consolidation": {
-        "warm_eviction": "hourly",
-        "tree_prune": "daily",
-        "tree_rebuild": "monthly",
-    },
+# The file that EvoClaw's skill 2.2 ships, but for its comment's words.
+EVOCLAW_TEXT = """{
+  "_comment": "Tiered Memory System Configuration",
+  "agent_id": "default",
+  "hot": {
+    "max_bytes": 5120,
+    "max_lessons": 20,
+    "max_events": 10,
+    "max_tasks": 10
+  },
+  "warm": {
+    "max_kb": 50,
+    "retention_days": 30,
+    "eviction_threshold": 0.3
+  },
+  "cold": {
+    "backend": "turso",
+    "retention_years": 10
+  },
+  "scoring": {
+    "half_life_days": 30,
+    "reinforcement_boost": 0.1
+  },
+  "tree": {
+    "max_nodes": 50,
+    "max_depth": 4,
+    "max_size_bytes": 4096
+  },
+  "distillation": {
+    "aggression": 0.7,
+    "max_distilled_bytes": 100,
+    "mode": "rule"
+  },
+  "consolidation": {
+    "warm_eviction": "hourly",
+    "tree_prune": "daily",
+    "tree_rebuild": "monthly"
+  }
 }
+"""
+EVOCLAW = json.loads(EVOCLAW_TEXT)
 
 
 @pytest.fixture
@@ -92,7 +120,7 @@ def written(node: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 # The shipped file
 
 
-def test_the_shipped_file_alone_is_a_valid_configuration(tmp_path: Path) -> None:
+def test_without_a_file_the_defaults_are_the_configuration(tmp_path: Path) -> None:
     loaded = load({}, system_file=tmp_path / "none.json")
     assert loaded.files == ()
     assert set(loaded.origins.values()) == {"default"}
@@ -104,19 +132,14 @@ def test_the_shipped_file_and_the_typed_tree_have_the_same_keys() -> None:
     assert set(written(json.loads((ROOT / "config.json").read_text()))) == keys(Settings)
 
 
-def test_no_struct_has_a_default_of_its_own() -> None:
-    def required(struct: type[msgspec.Struct]) -> bool:
-        return all(
-            field.required
-            and (
-                not isinstance(field.type, type)
-                or not issubclass(field.type, msgspec.Struct)
-                or required(field.type)
-            )
-            for field in msgspec.structs.fields(struct)
-        )
+def test_the_shipped_file_has_the_defaults_of_the_typed_tree(tmp_path: Path) -> None:
+    loaded = load({}, ROOT / "config.json", (), tmp_path / "none.json")
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {str(ROOT / "config.json")}
 
-    assert required(Settings)
+
+def test_every_default_is_valid_itself() -> None:
+    assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
 
 
 def test_the_package_holds_the_file_of_the_top_level() -> None:
@@ -148,12 +171,19 @@ def test_the_built_in_defaults_are_those_of_evoclaw() -> None:
     assert {key: shipped[key] for key in expected} == expected
 
 
-def test_evoclaws_file_is_a_layer_as_it_is(
+def test_evoclaws_file_is_a_layer_to_the_letter(
     env: dict[str, str], config_file: Callable[[Any], Path]
 ) -> None:
-    loaded = load(env, config_file(EVOCLAW))
-    assert loaded.settings.tree.max_size_bytes == 4096
-    assert loaded.settings.tree.max_children == 10
+    file = config_file(EVOCLAW_TEXT)
+    loaded = load(env, file)
+    given_values = written(EVOCLAW)
+    assert {k: v for k, v, origin in describe(loaded) if origin == str(file)} == given_values
+    assert loaded.settings.tree == TreeLimits(max_size_bytes=4096)
+    assert loaded.settings.consolidation == Consolidation(
+        warm_eviction="hourly", tree_prune="daily", tree_rebuild="monthly"
+    )
+    # Everything else is ours.
+    assert {origin for k, _, origin in describe(loaded) if k not in given_values} == {"default"}
 
 
 # Layers

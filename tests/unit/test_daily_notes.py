@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.daily_notes import DECIDED, MARKED, SAID, read_note
-from thermocline.daemon.memory.note_categories import CATEGORIES, category_of
+from thermocline.daemon.memory.daily_notes import (
+    CATEGORIES,
+    DECIDED,
+    MARKED,
+    SAID,
+    category_of,
+    read_note,
+)
 from thermocline.daemon.memory.note_items import items
 
 # In the style of EvoClaw's own notes.

@@ -21,7 +21,7 @@ from thermocline.daemon.memory.distilling.actions import actions_of
 from thermocline.daemon.memory.distilling.feelings import emotion_of
 from thermocline.daemon.memory.distilling.outcomes import outcome_of
 from thermocline.daemon.memory.distilling.sentences import sentences
-from thermocline.daemon.memory.distilling.shortening import json_bytes, shortened
+from thermocline.daemon.memory.distilling.shortening import json_bytes, shortened, utf8_bytes
 from thermocline.daemon.memory.distilling.speech import utterances
 from thermocline.daemon.memory.distilling.topics import topics_of
 from thermocline.daemon.memory.distilling.voice import attributed
@@ -44,6 +44,8 @@ OTHERS = (
 )
 PIECES = st.one_of(st.text(max_size=12), st.sampled_from(MARKS + WORDS + OTHERS))
 TEXTS = st.lists(PIECES, max_size=30).map(" ".join)
+SHORT_PIECES = "I we our me Maximiliana: User: Agent: am 'm have likes failed done works . , :"
+SHORT_TEXTS = st.lists(st.sampled_from([*SHORT_PIECES.split(), "\n"]), max_size=9).map(" ".join)
 
 
 # What EvoClaw's distiller answers is in the comments where this one answers better.
@@ -74,6 +76,13 @@ def test_a_text_of_one_word_is_its_own_fact():
     told = distil("ok")
     assert told == Distilled(fact="ok")
     assert core_summary(told) == "ok"
+
+
+def test_a_text_that_is_shorter_than_what_was_distilled_counts_as_its_own_fact():
+    told = stages("We shipped it")
+    assert (told.distilled_size, told.compression_ratio) == (13, 1.0)
+    assert (told.core_summary, told.distilled.fact) == ("We shipped it", "We shipped it")
+    assert told.distilled.topics == ("shipped",)
 
 
 def talk(*lines: str) -> str:
@@ -154,6 +163,17 @@ def test_the_limit_always_holds_and_references_always_survive(text, max_bytes, a
     assert (told.urls, told.commands, told.paths) == (
         everything.urls, everything.commands, everything.paths
     )  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS | SHORT_TEXTS, st.integers(16, 600), st.floats(0, 1))
+def test_what_was_distilled_is_never_longer_than_the_text(text, max_bytes, aggression):
+    told = stages(text, aggression=aggression, max_bytes=max_bytes)
+    size = told.original_size
+    assert max(told.distilled_size, told.core_size, utf8_bytes(told.distilled.fact)) <= size
+    assert told.compression_ratio >= 1 or not text
+    for one in facts(text, aggression=aggression, max_bytes=max_bytes):
+        assert utf8_bytes(one.fact) <= size
 
 
 @settings(max_examples=60, deadline=None)

@@ -37,9 +37,8 @@ FOREIGN = {"--without-sqld", "--unix-socket", "--data", "--facts", "--only", "--
 
 def parser_of(verb: str) -> Parser:
     parser = Parser(verb, "")
-    getattr(
-        import_module(module_of(verb), "thermocline.daemon.cli"), f"add_{verb.replace('-', '_')}"
-    )(parser)
+    module = import_module(module_of(verb), "thermocline.daemon.cli")
+    getattr(module, f"add_{verb.replace('-', '_')}", lambda _: None)(parser)
     add_common(parser)
     return parser
 
@@ -192,7 +191,7 @@ def test_every_field_of_a_request_has_an_option(shape: Any, table: Any) -> None:
     assert {*shape.__struct_fields__} - {*table} == BY_THE_VERB[shape.__name__]
 
 
-def test_the_example_in_readme_runs() -> None:
+def test_the_example_in_readme_names_what_exists() -> None:
     [example] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names = {node.attr for node in ast.walk(ast.parse(example)) if isinstance(node, ast.Attribute)}
     answers = {*shapes.recall.HitView.__struct_fields__, *shapes.recall.Recalled.__struct_fields__}

@@ -1,6 +1,7 @@
 """The hot state as entries: nothing lost, keys stable, changes small, merging alike everywhere."""
 
 import msgspec
+from hot_states import hot_states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,24 +15,13 @@ from thermocline.daemon.memory.hot import (
     from_entries,
     update,
 )
-from thermocline.daemon.memory.hot.document import CONTEXT_KEYS, TOP_KEYS
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 values = st.none() | st.booleans() | st.integers(0, 9) | words | st.lists(words, max_size=2)
 objects = st.dictionaries(words, values, max_size=4)
 items = st.dictionaries(st.sampled_from(["text", "name", "timestamp", "status"]), values)
 lists = st.lists(items, max_size=5).map(tuple)
-states = st.builds(
-    HotState,
-    identity=objects,
-    owner_profile=objects,
-    projects=lists,
-    events=lists,
-    tasks=lists,
-    lessons=lists,
-    extra=objects.filter(TOP_KEYS.isdisjoint),
-    context=objects.filter(CONTEXT_KEYS.isdisjoint),
-)
+states = hot_states(objects, lists)
 
 
 def encoded(state):

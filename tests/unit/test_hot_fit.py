@@ -4,12 +4,22 @@ import re
 
 import msgspec
 import pytest
+from hot_states import hot_states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.hot import HotLimits, HotState, document, document_size, fit
-from thermocline.daemon.memory.hot.document import CONTEXT_KEYS, TOP_KEYS
+from thermocline.daemon.errors import TooLarge
+from thermocline.daemon.memory.hot import (
+    HotLimits,
+    HotState,
+    Trimmed,
+    document,
+    document_size,
+    fit,
+    trim,
+)
 
+LIMITS = HotLimits()
 ROOMY = HotLimits(max_bytes=10**9)
 UNCOUNTED = HotLimits(max_lessons=10**6, max_events=10**6, max_tasks=10**6)
 
@@ -94,7 +104,24 @@ def test_sections_give_way_in_the_promised_order():
     for target in range(300, size(state)):
         fitted = fit(state, limited(target))
         assert size(fitted.state) <= target
-        assert [displaced.text for displaced in fitted.displaced] == left[: len(fitted.displaced)]
+        *gone, cut = [displaced.text for displaced in fitted.displaced]
+        assert (gone, cut) == (left[: len(gone)], left[-1])
+
+
+def test_texts_above_256_bytes_give_way_before_a_lesson_does():
+    lessons = tuple(lesson(f"{n} " + "sand before painting " * 9) for n in range(15))
+    profile = {"bio": "b" * 3_000, "notes": "n" * 200}
+    projects = ({"name": "boat", "description": "d" * 3_000},)
+    state = HotState(lessons=lessons, owner_profile=profile, projects=projects)
+    fitted = fit(state, HotLimits())
+    assert fitted.state.lessons == lessons
+    assert fitted.state.owner_profile["notes"] == profile["notes"]
+    assert fitted.state.owner_profile["bio"].endswith("b…")
+    assert fitted.state.projects[0]["description"].endswith("d…")
+    assert [left.text for left in fitted.displaced] == [
+        f"Owner profile, bio: {'b' * 3_000}",
+        f"Project boat, description: {'d' * 3_000}",
+    ]
 
 
 def test_the_longest_texts_are_cut_to_one_length_with_a_mark():
@@ -117,7 +144,7 @@ def test_the_longest_texts_are_cut_to_one_length_with_a_mark():
 def test_projects_are_cut_only_after_the_profile_and_keep_their_names():
     name = "n" * 100
     project = {"name": name, "description": "d" * 3_000}
-    fitted = fit(HotState(projects=(project,), owner_profile={"bio": "b" * 900}), limited(1_000))
+    fitted = fit(HotState(projects=(project,), owner_profile={"bio": "b" * 900}), limited(500))
     assert len(fitted.state.owner_profile["bio"]) < 50
     assert fitted.state.projects[0]["name"] == name
     assert fitted.state.projects[0]["description"].endswith("d…")
@@ -132,6 +159,39 @@ def test_a_value_that_cannot_stay_takes_nothing_else_with_it():
     assert "".join(part(displaced.text) for displaced in fitted.displaced) == (
         f"Hot state, cache: {msgspec.json.encode(numbers).decode()}"
     )
+
+
+@pytest.mark.parametrize("key", ["identity", "owner_profile"])
+def test_a_long_value_is_trimmed_to_a_quarter_and_told_in_full(key):
+    trimmed = trim(key, {"bio": {"towns": ["x" * 3_000, "y" * 2_000], "n": 1}, "tz": "UTC"}, LIMITS)
+    assert 1_270 <= document_size(trimmed.value["bio"]) + len('"bio":') <= 1_280
+    assert (trimmed.value["tz"], trimmed.value["bio"]["n"]) == ("UTC", 1)
+    told = "".join(displaced.text for displaced in trimmed.displaced)
+    assert "x" * 3_000 in told
+    assert "y" * 2_000 in told
+    (warning,) = trimmed.warnings
+    assert warning.startswith("shortened 'bio' from 5,0")
+    assert trim(key, trimmed.value, LIMITS) == Trimmed(trimmed.value)
+
+
+@pytest.mark.parametrize("key", ["lesson", "event", "task"])
+def test_a_long_entry_is_trimmed_to_a_tenth_and_told_in_full(key):
+    trimmed = trim(key, {"text": "x" * 3_000, "mood": "calm"}, LIMITS)
+    assert 505 <= document_size(trimmed.value) <= 512
+    assert "x" * 3_000 in trimmed.displaced[0].text
+    assert trimmed.warnings[0].startswith(f"shortened the {key} from 3,0")
+
+
+def test_a_project_keeps_its_name_when_trimmed():
+    project = {"name": "n" * 150, "description": "d" * 9_000}
+    trimmed = trim("project", project, LIMITS)
+    assert trimmed.value["name"] == project["name"]
+    assert document_size(trimmed.value) <= 1_280
+
+
+def test_a_value_that_cannot_be_cut_is_refused():
+    with pytest.raises(TooLarge, match=r"shorten 'n': it takes 4,\d\d\d bytes, and may take 1,280"):
+        trim("identity", {"n": [123] * 1_000}, LIMITS)
 
 
 def part(text):
@@ -215,17 +275,7 @@ items = st.builds(
     st.text(max_size=200), statuses, st.floats(0, 1), objects,
 )  # fmt: skip
 lists = st.lists(items, max_size=6).map(tuple)
-states = st.builds(
-    HotState,
-    identity=objects,
-    owner_profile=objects,
-    projects=lists,
-    events=lists,
-    tasks=lists,
-    lessons=lists,
-    extra=objects.filter(TOP_KEYS.isdisjoint),
-    context=objects.filter(CONTEXT_KEYS.isdisjoint),
-)
+states = hot_states(objects, lists)
 
 
 @settings(max_examples=50)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from thermocline.daemon.llm.budget import Budget, Limits
+from thermocline.daemon.config.settings import Llm
+from thermocline.daemon.llm.budget import Budget
 from thermocline.daemon.store import atomic
 
 NOON = time.mktime((2026, 3, 14, 12, 0, 0, 0, 0, -1))
@@ -30,7 +31,7 @@ def clock() -> Clock:
 @pytest.fixture
 def make_budget(tmp_path: Path, clock: Clock):
     def make(tokens: int = 0, cost: float = 0.0) -> Budget:
-        limits = Limits(tokens, cost)
+        limits = Llm(daily_tokens=tokens, daily_cost=cost)
         budget = Budget(tmp_path / "usage.json", atomic.write, clock, lambda: limits)
         budget.load()
         return budget

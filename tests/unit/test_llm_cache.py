@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from thermocline.daemon.llm.budget import UsageCounts
 from thermocline.daemon.llm.cache import Cache, Cached, key_of
-from thermocline.daemon.llm.model import Asked, Part
-from thermocline.daemon.llm.usage import Usage
+from thermocline.daemon.llm.model import ModelQuestion, Part
 
-ASKED = Asked("distil", "do", (Part("note", "x"),), 100, 0.0)
+ASKED = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
 
 
 def key(number: int) -> bytes:
@@ -54,7 +54,7 @@ def test_a_very_long_answer_is_not_kept() -> None:
         msgspec.structs.replace(ASKED, temperature=0.1),
     ],
 )
-def test_every_word_of_a_question_counts(other: Asked) -> None:
+def test_every_word_of_a_question_counts(other: ModelQuestion) -> None:
     assert key_of(["m"], ASKED, "s") != key_of(["m"], other, "s")
 
 
@@ -66,7 +66,7 @@ def test_the_models_and_the_form_of_the_reply_count_too() -> None:
 
 
 def test_usage_counts_by_purpose() -> None:
-    usage = Usage()
+    usage = UsageCounts()
     for seconds in range(1, 101):
         usage.called("tree", {})
         usage.answered("tree", float(seconds), repaired=seconds == 1)
@@ -85,7 +85,7 @@ def test_usage_counts_by_purpose() -> None:
 
 
 def test_a_price_that_is_not_known_adds_nothing() -> None:
-    usage = Usage()
+    usage = UsageCounts()
     usage.took("tree", 1, 1, None)
     usage.took("tree", 1, 1, 0.5)
     assert usage.purposes()["tree"].cost == 0.5

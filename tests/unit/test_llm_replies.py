@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from thermocline.daemon.llm.replies import Unreadable, read, without_thoughts
+from thermocline.daemon.llm.replies import UnreadableReply, read, without_thoughts
 
 
 class Fact(msgspec.Struct):
@@ -75,7 +75,7 @@ def test_a_list_is_found_alone_wrapped_or_as_its_only_item(text: str, paths: lis
     ],
 )
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableReply) as caught:
         read(text, Fact)
     assert caught.value.why == why
     assert not caught.value.refused
@@ -99,7 +99,7 @@ def test_the_longest_reply_is_read_in_no_time_whatever_it_is(text: str) -> None:
     for kind in (Fact, list[Fact]):
         try:
             found: Any = read(text, kind)
-        except Unreadable:
+        except UnreadableReply:
             continue
         assert isinstance(found, Fact | list)
 
@@ -109,7 +109,7 @@ def test_a_comma_too_many_is_read_behind_a_quotation_mark_that_is_left_alone() -
 
 
 def test_a_value_beyond_its_bounds_is_no_value() -> None:
-    with pytest.raises(Unreadable, match=r"<= 1.0 - at `\$\[0\].relevance`"):
+    with pytest.raises(UnreadableReply, match=r"<= 1.0 - at `\$\[0\].relevance`"):
         read('[{"path": "a", "relevance": 7}]', list[Place])
 
 
@@ -126,7 +126,7 @@ def test_a_value_beyond_its_bounds_is_no_value() -> None:
     ],
 )
 def test_a_refusal_is_an_error_and_never_a_value(text: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableReply) as caught:
         read(text, Fact)
     assert caught.value.refused
 
@@ -174,6 +174,6 @@ def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
         found: Any
         try:
             found = read(text, kind)
-        except Unreadable:
+        except UnreadableReply:
             continue
         assert isinstance(found, Fact | list)

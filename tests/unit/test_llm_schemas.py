@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from thermocline.daemon.llm.schemas import wanted
+from thermocline.daemon.llm.replies import form_of
 
 
 class Relation(msgspec.Struct):
@@ -30,7 +30,7 @@ def keys(node: Any) -> set[str]:
 
 
 def test_a_struct_becomes_an_object_without_references_or_optional_keys() -> None:
-    form = wanted(Entity)
+    form = form_of(Entity)
     assert form.name == "entity"
     assert form.schema["type"] == "object"
     assert form.schema["required"] == ["name", "default", "relations"]
@@ -45,11 +45,11 @@ def test_a_struct_becomes_an_object_without_references_or_optional_keys() -> Non
 
 
 def test_a_field_may_have_the_name_of_a_schemas_word() -> None:
-    assert "default" in wanted(Entity).schema["properties"]
+    assert "default" in form_of(Entity).schema["properties"]
 
 
 def test_a_list_is_wrapped_into_an_object() -> None:
-    form = wanted(list[Relation])
+    form = form_of(list[Relation])
     assert form.schema["type"] == "object"
     assert form.schema["required"] == ["items"]
     assert form.schema["properties"]["items"]["type"] == "array"
@@ -57,5 +57,5 @@ def test_a_list_is_wrapped_into_an_object() -> None:
 
 
 def test_the_words_for_a_prompt_are_the_schema() -> None:
-    form = wanted(Entity)
+    form = form_of(Entity)
     assert json.loads(form.words) == form.schema

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.model import Asked, Model, Part
-from thermocline.daemon.llm.scripted import ScriptedModel
+from thermocline.daemon.llm.model import Model, ModelQuestion, Part
 
-TREE = Asked("tree", "search", (Part("question", "where?"),), 100, 0.0)
+TREE = ModelQuestion("tree", "search", (Part("question", "where?"),), 100, 0.0)
 
 
 class Choice(msgspec.Struct):

@@ -102,13 +102,20 @@ def test_an_event_without_a_readable_time_has_no_date():
 @pytest.mark.parametrize(
     ("section", "most"), [("tasks", 10), ("events", 10), ("critical_lessons", 20)]
 )
-def test_only_the_last_ones_are_shown(section, most):
+def test_only_the_last_ones_are_shown_and_the_first_lessons(section, most):
     items = [{"text": f"n{i}"} for i in range(30)]
     page = lines({"critical_lessons" if most == 20 else "active_context":
                   items if most == 20 else {section: items}})  # fmt: skip
     bullets = [line for line in page if line.startswith("- ")]
     assert len(bullets) == most
-    assert bullets[-1].endswith("n29")
+    assert bullets[-1].endswith("n19" if most == 20 else "n29")
+
+
+def test_a_finished_task_is_not_among_the_pending():
+    tasks = [{"text": "a", "status": " Done "}, {"text": "b", "status": "open"}, "c"]
+    page = lines({"active_context": {"tasks": tasks}})
+    assert [line for line in page if line.startswith("- ")] == ["- [OPEN] b", "- [PENDING] c"]
+    assert "## ✅ Pending Tasks" not in lines({"active_context": {"tasks": tasks[:1]}})
 
 
 FORGERIES = [

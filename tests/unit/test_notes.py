@@ -17,16 +17,21 @@ from thermocline.sync import Clocks, Link, Received, Row
 NOTE = "memory/note.md"
 
 
-@pytest.fixture
-def two() -> Iterator[tuple[Desk, Desk]]:
-    """Two desks that have the same note."""
+def pair(folder: Path | None) -> Iterator[tuple[Desk, Desk]]:
     replica = Replica()
-    here, there = Desk("here", replica), Desk("there", replica)
-    here.edit("one\ntwo\nthree\n")
+    here, there = (Desk(name, replica, folder and folder / name) for name in ("here", "there"))
+    write = here.type if folder else here.edit
+    write("one\ntwo\nthree\n")
     meet(here, there)
     yield here, there
     here.db.close()
     there.db.close()
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Desk, Desk]]:
+    """Two desks that have the same note."""
+    yield from pair(None)
 
 
 def test_lines_that_two_devices_added_are_in_both(two: tuple[Desk, Desk]) -> None:
@@ -171,13 +176,7 @@ def test_a_row_that_leads_elsewhere_is_refused(two: tuple[Desk, Desk], path: str
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[tuple[Desk, Desk]]:
     """Two devices with a disk that have the same note."""
-    replica = Replica()
-    here, there = (Desk(name, replica, tmp_path / name) for name in ("here", "there"))
-    here.type("one\ntwo\nthree\n")
-    meet(here, there)
-    yield here, there
-    here.db.close()
-    there.db.close()
+    yield from pair(tmp_path)
 
 
 def test_a_file_that_was_written_since_is_never_replaced(disks: tuple[Desk, Desk]) -> None:

@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Weights
 from thermocline.daemon.memory.scoring import DAY, Scoring, score
-from thermocline.daemon.recall.pool import Entry, Pool
+from thermocline.daemon.recall.pool import Pool
 from thermocline.daemon.recall.presets import scalyclaw, tinyclaw
-from thermocline.daemon.recall.ranking import Weights, rank, rank_as, rank_by_tree
+from thermocline.daemon.recall.ranking import rank, rank_as, rank_by_tree
 from thermocline.daemon.recall.signals import WEIGHTS, Signals
+from thermocline.daemon.recall.sources import MEMORIES, Candidate
 from thermocline.daemon.recall.tree_search import TreeHit
 
 NOW = 1_790_000_000.0
 
 
-def entry(row: int, *, age: float = 0.0, **fields: Any) -> Entry:
+def entry(row: int, *, age: float = 0.0, **fields: Any) -> Candidate:
     given: dict[str, Any] = {
         "group": "",
         "position": None,
@@ -32,10 +34,11 @@ def entry(row: int, *, age: float = 0.0, **fields: Any) -> Entry:
         "superseded": False,
         "length": 40,
     }
-    return Entry(row=row, **given | fields)
+    given["is_turn"] = fields.get("position") is not None
+    return Candidate(key=MEMORIES.key(row), **given | fields)
 
 
-def pool(*entries: Entry) -> Pool:
+def pool(*entries: Candidate) -> Pool:
     places = {
         (one.group, one.position): at
         for at, one in enumerate(entries)

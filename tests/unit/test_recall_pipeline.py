@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Mode, Request, Tuning, recall
+from thermocline.daemon.recall.recall import Answer, Mode, Request, recall
 from thermocline.daemon.store.selecting import Filters
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
@@ -110,6 +111,49 @@ def test_of_what_only_common_words_name_the_newest_and_most_important_come_first
     assert answer.common_words == ("river",)
 
 
+def test_the_number_of_look_ups_does_not_depend_on_the_number_of_hits(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered(
+        memory(n, f"otter {n}", group="g", position=n, actor="Ann") for n in range(1, 90)
+    )
+
+    def look_ups(limit: int, *, explain: bool = False) -> int:
+        asked: list[str] = []
+        db.set_trace_callback(asked.append)
+        answer = ask(db, "otter", limit=limit, explain=explain)
+        db.set_trace_callback(None)
+        assert len(answer.hits) == limit
+        # What begins otherwise is what the full-text index asks itself.
+        return sum(sql.startswith(("SELECT ", "WITH ")) and "_fts_" not in sql for sql in asked)
+
+    assert look_ups(1) == look_ups(50)
+    assert look_ups(50, explain=True) == look_ups(50) + 1
+
+
+def test_an_explanation_is_made_only_for_who_asks(db: sqlite3.Connection) -> None:
+    plain = ask(db, "who saw the otter?", limit=10)
+    told = ask(db, "who saw the otter?", limit=10, explain=True)
+    assert texts(plain) == texts(told)
+    assert not any(hit.signals or hit.lenders for hit in plain.hits)
+    assert all(hit.signals for hit in told.hits)
+
+
+def test_the_reason_of_an_empty_answer_is_told_with_the_tuning_given(
+    remembered: Callable[..., sqlite3.Connection],
+) -> None:
+    db = remembered(memory(n, f"river {n}") for n in range(1, 300))
+    filters = Filters(actor="nobody")
+    # So narrow a search finds nothing without the filters either.
+    asked: list[str] = []
+    db.set_trace_callback(asked.append)
+    answer = ask(db, "river", Tuning(candidates=7), filters=filters)
+    db.set_trace_callback(None)
+    assert "the filters leave none" in answer.why
+    assert [sql for sql in asked if sql.rstrip(")").endswith("LIMIT 7")]
+    assert not [sql for sql in asked if sql.rstrip(")").endswith("LIMIT 120")]
+
+
 def test_a_phrase_alone_is_demanded_of_neighbours_and_categories_too(
     db: sqlite3.Connection,
 ) -> None:
@@ -125,7 +169,7 @@ def test_what_is_excluded_comes_back_by_no_way(db: sqlite3.Connection, mode: Mod
 
 
 def test_the_neighbours_of_a_match_may_answer_and_say_who_lent(db: sqlite3.Connection) -> None:
-    answer = ask(db, "who saw the otter?", limit=10)
+    answer = ask(db, "who saw the otter?", limit=10, explain=True)
     [reply] = [hit for hit in answer.hits if hit.memory.position == 3]
     assert reply.words == ()
     assert reply.signals["around"] > 0

@@ -12,6 +12,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.recall.pool import REACH, Pool, gather, texts
 from thermocline.daemon.recall.postings import look_up
 from thermocline.daemon.recall.query import parse
+from thermocline.daemon.recall.sources import MEMORIES
 from thermocline.daemon.store.selecting import Filters
 
 NOW = 1_790_000_000.0
@@ -35,7 +36,13 @@ def gathered(
 ) -> Pool:
     postings = look_up(db, parse(text, NOW), common_share=share, newest=limit)
     return gather(
-        db, postings, extra, filters or Filters(), now=NOW, limit=limit, neighbours=neighbours
+        db,
+        postings,
+        MEMORIES.keys(extra),
+        filters or Filters(),
+        now=NOW,
+        limit=limit,
+        neighbours=neighbours,
     )
 
 
@@ -174,7 +181,7 @@ def test_matches_far_apart_have_their_own_neighbours_and_near_ones_share_theirs(
     pool = gather(db, postings, (), Filters(), now=NOW, limit=9, neighbours=True)
     db.set_trace_callback(None)
     assert sorted(rows(pool)) == [*range(6, 20), *range(36, 45)]
-    assert sum("BETWEEN" in sql for sql in asked) == 2
+    assert sum("BETWEEN" in sql for sql in asked) == 1
 
 
 def test_a_phrase_brings_in_what_has_it(remembered: Callable[..., sqlite3.Connection]) -> None:
@@ -197,7 +204,8 @@ def test_of_a_long_text_the_beginning_and_the_end_are_read(
     remembered: Callable[..., sqlite3.Connection],
 ) -> None:
     db = remembered([memory(1, "begin " + "x" * 9_000 + " end?"), memory(2, "short")])
-    read = texts(db, [1, 2, 3])
+    found = texts(db, MEMORIES.keys([1, 2, 3]))
+    read = dict(zip(MEMORIES.rows(found), found.values(), strict=True))
     assert read[2] == "short"
     assert read[1].startswith("begin x")
     assert read[1].endswith("x end?")

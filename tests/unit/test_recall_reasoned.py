@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.recall.recall import Answer, Request, Tuning, recall
+from thermocline.daemon.recall.recall import Answer, Request, recall
 from thermocline.daemon.recall.tree_search import Reasoned
 from thermocline.daemon.store.selecting import Filters
 
@@ -47,7 +48,7 @@ def test_memories_without_a_word_of_the_question_are_found_by_its_category(
 ) -> None:
     question = "which beverage would she like?"
     assert not ask(db, question).hits
-    answer = ask(db, question, *MORNING)
+    answer = ask(db, question, *MORNING, explain=True)
     assert found(answer) == {
         "Ana prefers oolong tea": "llm-tree",
         "Her sister lives in Lisbon": "llm-tree",

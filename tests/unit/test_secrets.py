@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.secret_shapes import is_card, is_iban
+from thermocline.daemon.memory.secret_patterns import is_card, is_iban
 from thermocline.daemon.memory.secrets import clear
 
 FILE = Path(__file__).parents[1] / "data" / "secret_texts.txt"

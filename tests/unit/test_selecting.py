@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import Scoring
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.selecting import Filters, Order, page
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 NOW = 1_790_000_000.0

@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.recall import question
-from thermocline.daemon.recall.pool import Entry, Pool
+from thermocline.daemon.recall.pool import Pool
 from thermocline.daemon.recall.postings import Posting, Postings
 from thermocline.daemon.recall.query import parse
 from thermocline.daemon.recall.signals import WEIGHTS, Signals, measure
+from thermocline.daemon.recall.sources import Candidate
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
 PEOPLE = ("Ann", "Bo")
 OF_TURNS = ("behind", "answer", "follows", "addresses", "asks", "names", "details", "opens")
 
 
-def entry(row: int, **fields: Any) -> Entry:
+def entry(row: int, **fields: Any) -> Candidate:
     given: dict[str, Any] = {
         "group": "",
         "position": None,
@@ -36,15 +37,16 @@ def entry(row: int, **fields: Any) -> Entry:
         "superseded": False,
         "length": 40,
     }
-    return Entry(row=row, **given | fields)
+    given["is_turn"] = fields.get("position") is not None
+    return Candidate(key=row, **given | fields)
 
 
-def turns(number: int, group: str = "g", first: int = 1) -> list[Entry]:
+def turns(number: int, group: str = "g", first: int = 1) -> list[Candidate]:
     return [entry(row, group=group, position=row) for row in range(first, first + number)]
 
 
 def measured(
-    entries: Sequence[Entry],
+    entries: Sequence[Candidate],
     words: Mapping[str, Iterable[int]] | None = None,
     text: str = "",
     *,

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import conversations
 from thermocline.daemon.store.conversations import Conversation, Said
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.duplicates import find_same, said_already
 from thermocline.daemon.store.memory_table import index_new
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]

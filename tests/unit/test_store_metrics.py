@@ -6,10 +6,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import metrics, rows
 from thermocline.daemon.store.documents import metrics_document
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.store import noted
-from thermocline.daemon.store.transaction import Rules, Transaction
+from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 

@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
-from thermocline.daemon.memory.distilling import distilled_size
+from thermocline.daemon.llm.questions import read_prompts
+from thermocline.daemon.memory.distilling import best, distilled_size
+from thermocline.daemon.memory.distilling import distil as rules_distil
 from thermocline.daemon.memory.metadata import extract
-from thermocline.daemon.thinking.asking import Mind, Wish
-from thermocline.daemon.thinking.distilling import Measure, best, distil, facts
+from thermocline.daemon.thinking.distillation import Measure, distil, facts
 from thermocline.daemon.thinking.keeping import event_of, memory_of
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 
-ASKED = Wish(model=True)
+ASKED = AskOptions(model=True)
 MEASURE = Measure()
 TEXT = (
     "User: let's ship the parser, see https://a.example/plan\n"
@@ -25,8 +26,8 @@ TEXT = (
 )
 
 
-def mind(*answers: object) -> Mind:
-    return Mind(ScriptedModel({"distil": list(answers)} if answers else {}), read_prompts())
+def mind(*answers: object) -> ModelOrRules:
+    return ModelOrRules(ScriptedModel({"distil": list(answers)} if answers else {}), read_prompts())
 
 
 async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None:
@@ -60,10 +61,19 @@ async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(
 
 async def test_a_model_is_not_asked_unless_it_is_wished_for_or_there() -> None:
     asked = mind({"fact": "by a model"})
-    assert (await distil(TEXT, MEASURE, asked, Wish(model=False))).way == "rule"
-    assert (await distil(TEXT, MEASURE, mind(), Wish())).why == ""
+    assert (await distil(TEXT, MEASURE, asked, AskOptions(model=False))).way == "rule"
+    assert (await distil(TEXT, MEASURE, mind(), AskOptions())).why == ""
     assert (await distil(TEXT, MEASURE, mind(), ASKED)).why == "no model is configured for distil"
-    assert (await distil(TEXT, MEASURE, asked, Wish())).value.fact == "by a model"
+    assert (await distil(TEXT, MEASURE, asked, AskOptions())).value.fact == "by a model"
+
+
+async def test_a_fact_of_a_model_that_is_longer_than_the_text_is_not_taken_for_condensed() -> None:
+    text = "Ada: tea, please"
+    told = {"fact": "Ada asks politely for a cup of tea", "topics": ["tea"]}
+    thought = await distil(text, MEASURE, mind(told), ASKED)
+    assert (thought.value.fact, thought.value.topics) == (text, ("tea",))
+    several = await facts(text, MEASURE, mind([told, {"fact": "Ada wants tea"}]), ASKED)
+    assert [one.fact for one in several.value] == [text, "Ada wants tea"]
 
 
 async def test_each_fact_has_its_references_and_the_first_those_of_none() -> None:
@@ -77,6 +87,7 @@ async def test_each_fact_has_its_references_and_the_first_those_of_none() -> Non
     assert (first.urls, first.commands) == (("https://a.example/plan",), ("make release",))
     assert (first.paths, second.paths) == ((), ("/srv/notes/release.md",))
     assert best(thought.value, TEXT) in thought.value
+    assert best([], TEXT) == rules_distil(TEXT)
 
 
 async def test_no_fact_is_an_answer_unless_a_reference_would_be_lost() -> None:
@@ -90,7 +101,9 @@ async def test_of_a_long_text_a_model_sees_what_the_rules_think_worth_keeping() 
     model = ScriptedModel({"distil": [{"fact": "the port is 5433"}]})
     chat = "User: what a lovely day it is, isn't it? I wonder about lunch.\n" * 600
     text = f"{chat}User: We decided that the port is 5433.\n{chat}"
-    await distil(text, MEASURE, Mind(model, read_prompts()), ASKED)
+    asks = ModelOrRules(model, read_prompts())
+    await distil(text, MEASURE, asks, ASKED)
+    await asks.rules.close()
     (asked,) = model.asked
     assert "5433" in asked.parts[-1].text
     assert len(asked.parts[-1].text) < len(text) / 10
@@ -118,6 +131,7 @@ async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
 ) -> None:
     thought = await distil(text, Measure(max_bytes=most), mind(told), ASKED)
     assert distilled_size(thought.value) <= most
+    assert len(thought.value.fact.encode()) <= len(text.encode())
     found = extract(text)
     assert (thought.value.urls, thought.value.paths) == (found.urls, found.paths)
     memory = memory_of(thought.value, "general", now=1.0, writer="test")
@@ -137,5 +151,5 @@ async def test_whatever_it_says_the_limits_hold_and_it_can_be_stored(
 async def test_what_gave_rise_to_a_fact_says_how_much_it_matters(
     fact: str, event: str, importance: float
 ) -> None:
-    thought = await distil(fact, Measure(max_bytes=300), mind(), Wish(model=False))
+    thought = await distil(fact, Measure(max_bytes=300), mind(), AskOptions(model=False))
     assert event_of(thought.value) == (event, importance)

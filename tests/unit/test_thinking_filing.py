@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from thermocline.daemon.config.settings import Rules, Tuning, Weights
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.thinking.filing import category_for
 
@@ -55,3 +56,19 @@ def test_a_text_goes_where_its_like_or_its_name_is(
 
 def test_in_an_empty_tree_there_is_no_place(remembered: Remembered) -> None:
     assert category_for(remembered([]), "Ana prefers tea", NOW) is None
+
+
+def test_filing_ranks_by_the_weights_of_the_configuration(remembered: Remembered) -> None:
+    ferries = (("general", f"The hull of ferry {n} and its second coat", 1.0) for n in range(9))
+    stored = (*((*one, 0.5) for one in STORED), *ferries)
+    db = remembered(
+        Memory(
+            id=f"m{n}", text=text, category=category, importance=worth, created_at=NOW,
+            updated_at=NOW,
+        )
+        for n, (category, text, worth) in enumerate(stored)
+    )  # fmt: skip
+    text = "The second coat of varnish on the hull is dry"
+    assert category_for(db, text, NOW) == "projects/boat"
+    important = Rules(recall=Tuning(weights=Weights(match=0, recency=0, importance=1)))
+    assert category_for(db, text, NOW, important) is None

@@ -6,26 +6,25 @@ import asyncio
 from typing import Any
 
 import pytest
+from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.instructions import read_prompts
-from thermocline.daemon.llm.scripted import ScriptedModel
-from thermocline.daemon.memory.tree import TreeLimits, add, fit
+from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.tree_nodes import Node
-from thermocline.daemon.thinking.asking import Mind, Wish
-from thermocline.daemon.thinking.reasoning import Reasoner
-from thermocline.daemon.thinking.tree_search import Choice, chosen, described
+from thermocline.daemon.memory.tree_text import prompt
+from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
+from thermocline.daemon.thinking.tree_search import Choice, Reasoner, chosen
 
 TREE = {
     "people": Node("People"),
     "people/ana": Node("Ana, who likes tea", 3, 1, 50.0),
     "projects/Boat": Node("The boat"),
 }
-ASKED = Wish(model=True)
+ASKED = AskOptions(model=True)
 
 
 def reasoner(*answers: object) -> Reasoner:
-    return Reasoner(Mind(ScriptedModel({"tree": list(answers)}), read_prompts()))
+    return Reasoner(ModelOrRules(ScriptedModel({"tree": list(answers)}), read_prompts()))
 
 
 def test_only_categories_of_the_tree_above_the_threshold_are_kept_the_best_first() -> None:
@@ -56,23 +55,20 @@ def test_at_most_five_are_kept() -> None:
     assert len(chosen([Choice(path, 0.9) for path in tree], tree)) == 5
 
 
-def test_the_tree_is_told_without_what_changes_daily_and_within_its_own_limit() -> None:
-    assert "Ana, who likes tea" in described(TREE)
-    busier = {path: Node(node.desc, 99, 99, 1e9) for path, node in TREE.items()}
-    assert described(busier) == described(TREE)
-    limits, full = TreeLimits(), {}
-    for number in range(80):
-        full = dict(fit(add(full, f"a{number % 7}/b{number}", "x" * 90, 1, limits), limits, 1).tree)
-    assert 1_000 < len(described(full).encode()) <= limits.max_size_bytes
+def test_a_name_without_its_path_will_do_where_only_one_category_has_it() -> None:
+    tree = {**TREE, "projects/ana": Node("Ana, the ship")}
+    found = chosen([Choice("boat", 0.9), Choice("Ana", 0.8), Choice("projects/ana", 0.7)], tree)
+    assert [one.path for one in found] == ["projects/Boat", "projects/ana"]
 
 
 async def test_the_tree_comes_before_the_question_and_is_marked_as_the_same() -> None:
     model = ScriptedModel({"tree": [[]]})
-    await Reasoner(Mind(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
+    await Reasoner(ModelOrRules(model, read_prompts())).search(TREE, "what does Ana drink?", ASKED)
     tree, question = model.asked[0].parts
     assert (tree.stable, tree.quoted) == (True, True)
     assert (question.stable, question.quoted) == (False, True)
     assert question.text == "what does Ana drink?"
+    assert tree.text == prompt(TREE)
 
 
 async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
@@ -114,7 +110,7 @@ class Slow(ScriptedModel):
 
 async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
     model = Slow({"tree": [[{"path": "people", "relevance": 1.0}]]})
-    late = Reasoner(Mind(model, read_prompts()))
+    late = Reasoner(ModelOrRules(model, read_prompts()))
     reasoning = await late.search_within(TREE, "who?", ASKED, 0.01)
     assert (reasoning.found, reasoning.way) == ((), "rule")
     assert "in time" in reasoning.why
@@ -123,6 +119,6 @@ async def test_a_late_answer_is_not_waited_for_but_may_still_come() -> None:
 
 
 async def test_what_is_late_is_given_up_when_the_daemon_leaves() -> None:
-    late = Reasoner(Mind(Slow({"tree": [[]]}), read_prompts()))
+    late = Reasoner(ModelOrRules(Slow({"tree": [[]]}), read_prompts()))
     await late.search_within(TREE, "who?", ASKED, 0.01)
     await asyncio.wait_for(late.close(), 60)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from thermocline.daemon.errors import Conflict, InvalidInput, NotFound
 from thermocline.daemon.memory import tree as trees
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.memory.tree import Node, TreeLimits
+from thermocline.daemon.memory.tree_text import name_bytes
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 EVOCLAW = json.loads((VECTORS / "evoclaw_tree_ops.json").read_text())
@@ -29,10 +29,6 @@ def grown(*paths, limits=LIMITS):
     for path in paths:
         tree = trees.add(tree, path, "", NOW, limits)
     return tree
-
-
-def written(tree):
-    return trees.document(tree, 10**10 - 1, 10**10 - 1)
 
 
 def filed(tree):
@@ -209,15 +205,16 @@ def test_an_eleventh_child_merges_the_least_used_one(above):
 def test_under_a_wide_parent_the_least_used_branch_is_folded_as_a_whole():
     tree = {f"{n}": node(warm=5) for n in range(10)}
     tree |= {"x": node(), "x/y": node(1), "x/y/z": node(1)}
-    fitted = trees.fit(tree, TreeLimits(max_size_bytes=4_096), NOW)
+    fitted = trees.fit(tree, LIMITS, NOW)
     assert dict(fitted.merges) == {"x/y/z": "root", "x/y": "root", "x": "root"}
 
 
-def test_two_kilobytes_are_kept():
+def test_the_names_keep_the_limit_whatever_the_descriptions():
     tree = {f"category_{n}": node(n, desc="some words about it " * 4) for n in range(10)}
-    fitted = trees.fit(tree, TreeLimits(max_size_bytes=1_024), NOW)
-    assert trees.size(written(fitted.tree)) <= 1_024
-    assert trees.size(written({**fitted.tree, "category_0": tree["category_0"]})) > 1_024
+    assert trees.fit(tree, TreeLimits(max_size_bytes=110), NOW).merges == ()
+    fitted = trees.fit(tree, TreeLimits(max_size_bytes=109), NOW)
+    assert fitted.merges == (("category_0", "root"),)
+    assert trees.size(fitted.tree, TreeLimits(max_size_bytes=109)) <= 109
 
 
 def test_ten_thousand_categories_are_fitted_at_once():
@@ -225,8 +222,8 @@ def test_ten_thousand_categories_are_fitted_at_once():
         f"{a}/{b}/{c}": node(a + b + c) for a in range(20) for b in range(20) for c in range(25)
     }
     fitted = trees.fit(tree, LIMITS, NOW)
-    assert trees.size(written(fitted.tree)) <= 2_048
-    assert len(fitted.tree) >= 10
+    assert trees.size(fitted.tree, LIMITS) <= 2_048
+    assert len(fitted.tree) == 49
 
 
 NAMES = st.sampled_from(["a", "b", "c", "root", "ü", "漢字", "x" * 20, 'q"\t'])
@@ -244,7 +241,7 @@ LIMIT_SETS = st.builds(
     max_nodes=st.integers(1, 30),
     max_depth=st.integers(1, 6),
     max_children=st.integers(1, 5),
-    max_size_bytes=st.integers(256, 4_096),
+    max_size_bytes=st.integers(16, 400),
 )
 
 
@@ -259,7 +256,7 @@ def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, ke
     assert trees.depth(fitted.tree) <= limits.max_depth
     widths = map(len, trees.children(fitted.tree).values())
     assert max(widths, default=0) <= limits.max_children
-    assert trees.size(written(fitted.tree)) <= limits.max_size_bytes
+    assert trees.size(fitted.tree, limits) <= limits.max_size_bytes
 
     sources = [source for source, _ in fitted.merges]
     assert len(sources) == len(set(sources))
@@ -283,7 +280,7 @@ def test_no_more_is_merged_than_the_limits_ask(tree, limits):
         assert (
             len(complete) + 1 > limits.max_nodes
             or max(widths) > limits.max_children
-            or trees.size(written(complete)) > limits.max_size_bytes
+            or sum(map(name_bytes, complete)) > limits.max_size_bytes
         )
 
 
@@ -333,12 +330,6 @@ def test_the_document_has_the_shape_of_evoclaw_with_true_counts_in_the_root():
             "children": [],
         },
     }
-
-
-def test_the_size_is_that_of_compact_json_in_utf_8():
-    document = trees.document({"漢": Node("字")}, 0, 0)
-    compact = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    assert trees.size(document) == len(compact) == len(msgspec.json.encode(document))
 
 
 def test_paths_know_what_is_above_them_and_how_deep_they_lie():

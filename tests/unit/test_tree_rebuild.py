@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_fit import fit
+from thermocline.daemon.memory.tree import fit
 from thermocline.daemon.memory.tree_nodes import ROOT, Node, TreeLimits, level, with_parents
 from thermocline.daemon.memory.tree_proposals import Member, propose
 from thermocline.daemon.memory.tree_rebuild import (
@@ -132,10 +132,10 @@ def test_no_limit_is_ever_broken() -> None:
         "'root' would have 3 children, and may have 2",
         "the tree would have 5 nodes, and may have 4",
     ]
-    small = TreeLimits(max_size_bytes=400)
-    done = apply({}, [op("add", name, summary="long " * 20) for name in "abcdef"], small, NOW)
-    assert 0 < len(done.done) < 6
-    assert "bytes, and may take 400" in why(done)[0]
+    small = TreeLimits(max_size_bytes=40)
+    done = apply({}, [op("add", f"a_long_name_{n}") for n in range(6)], small, NOW)
+    assert len(done.done) == 2
+    assert why(done)[0] == "the tree's names would take 42 bytes, and may take 40"
 
 
 def test_so_many_operations_at_once_and_no_more() -> None:
@@ -164,7 +164,7 @@ limits = st.builds(
     max_nodes=st.integers(2, 12),
     max_depth=st.integers(1, 4),
     max_children=st.integers(1, 4),
-    max_size_bytes=st.integers(200, 1500),
+    max_size_bytes=st.integers(4, 60),
 )
 
 

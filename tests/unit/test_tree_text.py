@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from thermocline.daemon.memory.tree import Node, TreeLimits, document, size
-from thermocline.daemon.memory.tree_text import show
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.memory.tree import Node, TreeLimits, one_line, prompt, show, size
 
 
 def test_the_text_is_that_of_evoclaw():
@@ -11,8 +13,7 @@ def test_the_text_is_that_of_evoclaw():
         "people": Node("People", 1, 0),
         "projects-old": Node("Attic", 0, 2),
     }
-    written = document(tree, 5, 12)
-    assert show(written, TreeLimits()) == "\n".join(
+    assert show(tree, 5, 12, TreeLimits()) == "\n".join(
         [
             "Memory Tree Index",
             "==================================================",
@@ -27,13 +28,13 @@ def test_the_text_is_that_of_evoclaw():
             "     Memories: warm=0, cold=2",
             "",
             "Nodes: 5/50",
-            f"Size: {size(written)} / 2048 bytes",
+            f"Size: {size(tree, TreeLimits())} / 2048 bytes",
         ]
     )
 
 
 def test_an_empty_tree_is_its_root():
-    assert show(document({}, 0, 0), TreeLimits(max_nodes=7)).splitlines()[2:5] == [
+    assert show({}, 0, 0, TreeLimits(max_nodes=7)).splitlines()[2:5] == [
         "📂 Root (warm:0, cold:0)",
         "",
         "Nodes: 1/7",
@@ -41,5 +42,49 @@ def test_an_empty_tree_is_its_root():
 
 
 def test_a_branch_named_root_below_another_is_a_branch():
-    text = show(document({"a": Node("A"), "a/root": Node("R")}, 0, 0), TreeLimits())
+    text = show({"a": Node("A"), "a/root": Node("R")}, 0, 0, TreeLimits())
     assert "    📁 a/root — R" in text
+
+
+def test_a_model_reads_names_by_level_and_what_they_do_not_say_themselves():
+    tree = {
+        "projects/red_boat": Node("Red Boat", 3, 10),
+        "projects": Node("What we build"),
+        "projects/red_boat/hull": Node("planks and nails"),
+        "projects-old": Node("Attic"),
+    }
+    assert prompt(tree).splitlines() == [
+        "projects: What we build",
+        " red_boat",
+        "  hull: planks and nails",
+        "projects-old: Attic",
+    ]
+
+
+def test_counts_and_uses_leave_the_text_for_a_model_as_it_is():
+    assert prompt({"a": Node("x", 9, 9, 1e9)}) == prompt({"a": Node("x")})
+
+
+def test_the_longest_descriptions_are_cut_first_and_no_name_ever():
+    tree = {f"c{n}": Node("long " * 20 if n % 2 else "short") for n in range(10)}
+    text = prompt(tree, 256)
+    assert len(text.encode()) <= 256
+    lines = text.splitlines()
+    assert lines[0] == "c0: short"
+    assert lines[1].startswith("c1: long long")
+    assert lines[1].endswith("…")
+    assert prompt(tree, 30) == "\n".join(sorted(tree))
+
+
+@given(
+    st.dictionaries(
+        st.text("abcäß漢", min_size=1, max_size=4),
+        st.builds(Node, desc=st.text(max_size=100).map(one_line)),
+        max_size=30,
+    ),
+    st.integers(400, 4000),
+)
+def test_every_category_has_its_line_within_the_limit(tree, most):
+    text = prompt(tree, most)
+    assert len(text.encode()) <= most
+    assert len(text.split("\n")) == len(tree) or not tree

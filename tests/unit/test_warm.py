@@ -12,6 +12,7 @@ from thermocline.daemon.memory.records import Memory, Metadata
 from thermocline.daemon.memory.scoring import DAY, Scoring, score
 from thermocline.daemon.memory.warm import (
     WarmEntry,
+    WarmLimits,
     expired_from_warm,
     overflow,
     record,
@@ -184,9 +185,16 @@ def test_expiry_needs_age_and_a_low_score_as_in_the_skill(case):
 
 def test_the_limits_of_expiry_can_be_changed():
     entries = [entry("old", age_days=8), entry("new", age_days=6)]
-    found = expired_from_warm(entries, NOW, SCORING, retention_days=7, eviction_threshold=0.4)
+    found = expired_from_warm(
+        entries, NOW, SCORING, WarmLimits(retention_days=7, eviction_threshold=0.4)
+    )
     assert found == ["old"]
-    assert expired_from_warm(entries, NOW, SCORING, retention_days=7, eviction_threshold=0.3) == []
+    assert (
+        expired_from_warm(
+            entries, NOW, SCORING, WarmLimits(retention_days=7, eviction_threshold=0.3)
+        )
+        == []
+    )
 
 
 def test_a_low_score_alone_or_age_alone_expires_nothing():

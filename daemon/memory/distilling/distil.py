@@ -18,12 +18,14 @@ from .alike import Seen
 from .clauses import condensed
 from .distilled import ONGOING, SUMMARY_BYTES, distilled_size
 from .feelings import emotion_of
-from .fitting import fitted
+from .fitting import fitted, no_longer
 from .outcomes import outcome_of
 from .plain import printable
 from .shortening import shortened, utf8_bytes
+from .signals import signals_of
 from .statements import Statement, corrects, statements
 from .topics import topics_of
+from .weighing import worth
 
 MAX_BYTES: Final = 100
 AGGRESSION: Final = 0.7
@@ -41,7 +43,11 @@ _NOT_FELT: Final = frozenset({"agent", "system", "tool"})
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """A text on its way: its size, what was distilled, the summary, and their sizes in bytes."""
+    """A text on its way: its size, what was distilled, the summary, and their sizes in bytes.
+
+    A text that is shorter than `distilled_size` of what was distilled is its own fact: the size
+    is the text's, and nothing grows.
+    """
 
     original_size: int
     distilled: Distilled
@@ -51,7 +57,7 @@ class Stages(msgspec.Struct, frozen=True):
 
     @property
     def compression_ratio(self) -> float:
-        """How many times larger the text was than what was distilled; 0 for an empty text."""
+        """How many times larger the text was than what was distilled, 1 or more; 0 if empty."""
         return self.original_size / self.distilled_size if self.original_size else 0.0
 
 
@@ -77,7 +83,7 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
     emotion = emotion_of(s.said for s in said[-_MOST_TOLD:] if s.role not in _NOT_FELT)
     outcome = outcome_of(_ended(said))
     whole = replace(_distilled(best, told, extract(text)), emotion=emotion, outcome=outcome)
-    return fitted(whole, max_bytes)
+    return no_longer(fitted(whole, max_bytes), text, max_bytes)
 
 
 def facts(
@@ -97,9 +103,16 @@ def facts(
     best = max(range(len(kept)), key=lambda place: kept[place].worth)
     own[best] = merge(own[best], _without(everything, own))
     return [
-        fitted(_distilled(statement, [statement], found), max_bytes)
+        no_longer(fitted(_distilled(statement, [statement], found), max_bytes), text, max_bytes)
         for statement, found in zip(kept, own, strict=True)
     ]
+
+
+def best(found: Sequence[Distilled], text: str) -> Distilled:
+    """The fact of `text` that says most; where none was found, what the text is distilled to."""
+    if not found:
+        return distil(text)
+    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
 
 
 def worth_keeping(said: Iterable[Statement], aggression: float = AGGRESSION) -> list[Statement]:
@@ -136,9 +149,10 @@ def stages(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
 
 def stages_of(text: str, distilled: Distilled) -> Stages:
     """The stages of a text that was distilled already, by rules or by a model."""
-    core = core_summary(distilled)
     original = len(text.encode("utf-8", "replace"))
-    return Stages(original, distilled, distilled_size(distilled), core, utf8_bytes(core))
+    core = core_summary(distilled, min(SUMMARY_BYTES, original))
+    size = min(original, distilled_size(distilled))
+    return Stages(original, distilled, size, core, utf8_bytes(core))
 
 
 def _without_articles(fact: str) -> str:

@@ -12,7 +12,8 @@ from ..similarity import fold
 from .clauses import best_clauses, condensed
 from .distilled import ONGOING, distilled_size
 from .feelings import NEUTRAL
-from .shortening import json_bytes
+from .plain import printable
+from .shortening import json_bytes, utf8_bytes
 
 # Below these a fact says too little to give way to what belongs to it.
 _FACT_BYTES: Final = 50
@@ -43,6 +44,13 @@ def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
                 return _refilled(replace(leanest, fact=clauses), distilled, max_bytes)
     fact = condensed(distilled.fact, _room(leanest, max_bytes))
     return _refilled(replace(leanest, fact=fact), distilled, max_bytes)
+
+
+def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
+    """`distilled`, with the text itself as the fact where the fact is longer than the text."""
+    if utf8_bytes(distilled.fact) <= len(text.encode("utf-8", "replace")):
+        return distilled
+    return fitted(replace(distilled, fact=" ".join(printable(text).split())), max_bytes)
 
 
 def _refilled(at: Distilled, whole: Distilled, max_bytes: int) -> Distilled:

@@ -3,7 +3,7 @@
 from .displaced import Displaced
 from .document import document, document_size
 from .entries import Changes, Entry, EntryKey, diff, entries, from_entries, is_entry
-from .fit import Fitted, fit
+from .fit import Fitted, Trimmed, fit, trim
 from .state import HotLimits, HotState, Section
 from .update import remove, update
 
@@ -16,6 +16,7 @@ __all__ = [
     "HotLimits",
     "HotState",
     "Section",
+    "Trimmed",
     "diff",
     "document",
     "document_size",
@@ -24,5 +25,6 @@ __all__ = [
     "from_entries",
     "is_entry",
     "remove",
+    "trim",
     "update",
 ]

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ..records import Json, Memory
-from .state import HotLimits, HotState, Item
+from .state import HotLimits, HotState, Item, importance_of
 
 SCHEMA_VERSION: Final = "2.0"
 HOT_MEMORIES: Final = "hot_memories"
@@ -24,6 +24,7 @@ CONTEXT_KEYS: Final = frozenset({"projects", "events", "tasks"})
 def document(state: HotState, promoted: Sequence[Memory], limits: HotLimits) -> Item:
     """The document of `state`, with as many promoted memories as its room allows.
 
+    Lessons come in EvoClaw's order, the most important first, and of equals the oldest.
     Promoted memories come last, in the given order, up to the first that no longer fits
     `limits.max_bytes`; the state itself is written whole, so `fit` it first.
     """
@@ -47,7 +48,7 @@ def _state_document(state: HotState) -> Item:
             "tasks": list(state.tasks),
             **{key: value for key, value in state.context.items() if key not in CONTEXT_KEYS},
         },
-        "critical_lessons": list(state.lessons),
+        "critical_lessons": sorted(state.lessons, key=importance_of, reverse=True),
         **{key: value for key, value in state.extra.items() if key not in TOP_KEYS},
         "_schema_version": SCHEMA_VERSION,
     }

@@ -41,20 +41,20 @@ def texts(value: Json, path: str) -> Iterator[tuple[str, str, int]]:
             yield from texts(inner, f"{path}[{index}]")
 
 
-def water_level(lengths: Iterable[int], excess: int) -> int:
+def water_level(lengths: Iterable[int], excess: int, floor: int = FLOOR) -> int:
     """The highest level that frees `excess` bytes when all longer lengths are cut to it.
 
-    `FLOOR` when no level above it frees that many.
+    `floor` when no level above it frees that many.
     """
-    ordered = sorted((length for length in lengths if length > FLOOR), reverse=True)
+    ordered = sorted((length for length in lengths if length > floor), reverse=True)
     total = 0
     for count, length in enumerate(ordered, start=1):
         total += length
         level = (total - excess) // count
-        following = ordered[count] if count < len(ordered) else FLOOR
+        following = ordered[count] if count < len(ordered) else floor
         if level >= following:
             return level
-    return FLOOR
+    return floor
 
 
 def _cut(text: str, level: int) -> str:

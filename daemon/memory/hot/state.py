@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from ..records import Json
 
@@ -13,6 +14,7 @@ Section: TypeAlias = Literal[
     "identity", "owner_profile", "project", "event", "task", "lesson", "extra", "context"
 ]
 Item: TypeAlias = dict[str, Json]
+Quota: TypeAlias = Annotated[int, Meta(ge=0, le=10_000)]
 
 DEFAULT_LESSON_CATEGORY: Final = "general"
 DEFAULT_TASK_STATUS: Final = "pending"
@@ -28,15 +30,17 @@ FINISHED: Final = frozenset(
 
 
 class HotLimits(msgspec.Struct, frozen=True):
-    """What the hot state may hold; `max_bytes` counts its compact JSON in UTF-8.
+    """What the hot state may hold; the configuration's section `hot`.
+
+    `max_bytes` counts its compact JSON in UTF-8.
 
     An empty document alone takes some 130 bytes, so that no `max_bytes` below that can be kept.
     """
 
-    max_bytes: int = 5120
-    max_lessons: int = 20
-    max_events: int = 10
-    max_tasks: int = 10
+    max_bytes: Annotated[int, Meta(ge=512, le=1_048_576)] = 5_120
+    max_lessons: Quota = 20
+    max_events: Quota = 10
+    max_tasks: Quota = 10
 
 
 class HotState(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ def update(state: HotState, key: str, value: Json, now: float) -> HotState:
         TooLarge: the value has more than 16 KiB as JSON.
     """
     change = _change(_UPDATES, key, "update")
-    given = _checked(key, value)
+    given = checked(key, value)
     return change(state, given, now)
 
 
@@ -81,7 +81,13 @@ def _change(table: dict[str, T], key: str, verb: str) -> T:
     return table[key]
 
 
-def _checked(key: str, value: Json) -> Item:
+def checked(key: str, value: Json) -> Item:
+    """`value` as an object that the hot state can hold under one of its keys.
+
+    Raises:
+        InvalidInput: it is of the wrong shape, or JSON cannot carry it.
+        TooLarge: it has more than 16 KiB as JSON.
+    """
     if not isinstance(value, dict):
         raise InvalidInput(
             f"give {key} an object (got {shown(value)})",

@@ -8,10 +8,11 @@ from typing import Final
 
 import msgspec
 
+from ...memory.indexing import fold
 from .days import FIRST_DAY, LAST_DAY
 from .ranges import time_span
 from .reading import Reading, Today, Tokens
-from .tokens import Token, fold, tokens
+from .tokens import Token, tokens
 from .words import MONTHS, NOT_A_WEEKDAY_AFTER, STARTERS, WEEKDAYS
 
 # The ends of "before 2022" and "since May": the first moment of the year 1, the last of 9999.

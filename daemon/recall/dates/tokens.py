@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+
+from ...memory.indexing import fold
 
 Kind: TypeAlias = Literal["word", "number", "decade", "short_year", "quarter", "dash", "date"]
 
@@ -109,11 +110,3 @@ def _numbered(match: re.Match[str], form: str, gap: str) -> Token:
     kinds: dict[str, Kind] = {"decade": "decade", "short_year": "short_year", "quarter": "quarter"}
     kind = kinds.get(form, "number")
     return Token(kind, digits, gap, *match.span(), value=int(digits), ordinal=ordinal)
-
-
-def fold(word: str) -> str:
-    """`word` in lower case, without accents."""
-    if word.isascii():
-        return word.lower()
-    parts = unicodedata.normalize("NFD", word.lower())
-    return "".join(part for part in parts if not unicodedata.combining(part))

@@ -1,0 +1,174 @@
+"""Checking one layer against the typed tree; every fault is collected.
+
+A layer may leave out any key. An entry of a map (a grant, an agent) is complete in itself. A key
+that begins with an underscore is a comment, in a map too: an account or an agent of such a name
+cannot be configured, except an account by its numeric id.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, inspect
+
+from .faults import Fault, Pairs, dotted, either, expected, found
+from .settings import EVERY_AGENT, ROLES, Grant, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .kinds import Json, KeyPath
+
+
+def check(document: Json, source: str) -> tuple[dict[str, Json], list[Fault]]:
+    """The valid values of a layer as nested dicts, and all its faults.
+
+    Args:
+        document: the parsed layer, its objects as `Pairs`.
+        source: the layer's name in the faults.
+    """
+    checker = _Checker(source)
+    return checker.section(Settings, document, ()), checker.faults
+
+
+def type_at(path: KeyPath) -> Any:
+    """The type of the value at a key; None if there is no such key."""
+    kind: Any = Settings
+    for name in path:
+        if get_origin(kind) is dict:
+            key, kind = get_args(kind)
+            if convert(name, key) is UNSET:
+                return None
+        else:
+            kind = _fields(kind).get(name) if is_section(kind) else None
+        if kind is None:
+            return None
+    return kind
+
+
+def unknown(name: str, path: KeyPath) -> str:
+    """The message for an unknown key at `path`: the nearest one, or its place elsewhere."""
+    kind = type_at(path)
+    siblings = tuple(_fields(kind)) if is_section(kind) else ()
+    near = [(*path, match) for match in difflib.get_close_matches(name, siblings, n=1)]
+    sections = [(one, kind) for one, kind in _fields(Settings).items() if is_section(kind)]
+    near += [(section, name) for section, kind in sections if name in _fields(kind)]
+    if near:
+        return f"unknown key; did you mean {either([dotted(key) for key in near[:3]])}?"
+    place = f"{dotted(path)} has" if path else "the top level has"
+    return f"unknown key; {place} {', '.join(siblings) or 'no keys'}"
+
+
+def convert(value: Json, kind: Any) -> Json:
+    """`value` as a `kind` within its bounds, else UNSET. 2000.0 counts as an integer."""
+    if isinstance(value, float) and value.is_integer():
+        whole = convert(int(value), kind)
+        if whole is not UNSET:
+            return whole
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return UNSET
+
+
+def allowed(kind: Any) -> str:
+    """What a value of a type has to be, in words."""
+    if kind is Grant:
+        roles = ", ".join(f'"{role}"' for role in ROLES)
+        return f'{roles} or {{"role": …, "agents": […]}}'
+    return expected(inspect.type_info(kind))
+
+
+def is_section(kind: Any) -> bool:
+    """Whether a type is a struct whose keys are keys of the configuration; a grant is a value."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind is not Grant
+
+
+class _Checker:
+    """Checks one layer and collects its faults."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.faults: list[Fault] = []
+
+    def fault(self, path: KeyPath, text: str) -> None:
+        self.faults.append(Fault(self.source, dotted(path), text))
+
+    def value(self, kind: Any, value: Json, path: KeyPath, *, whole: bool = False) -> Json:
+        """The value with its type, UNSET if it has a fault."""
+        if is_section(kind):
+            return self.section(kind, value, path, whole=whole)
+        if get_origin(kind) is dict:
+            return self.entries(kind, value, path)
+        if kind is Grant:
+            return self.grant(value, path)
+        converted = convert(value, kind)
+        if converted is UNSET:
+            self.fault(path, f"expected {allowed(kind)}, got {found(value)}")
+        return converted
+
+    def section(
+        self, struct: Any, value: Json, path: KeyPath, *, whole: bool = False
+    ) -> dict[str, Json]:
+        """The valid keys of a struct; unless it has to be `whole`, keys may be missing."""
+        fields = _fields(struct)
+        values: dict[str, Json] = {}
+        if whole and isinstance(value, Pairs):
+            given = {name for name, _ in value}
+            for name in (name for name in fields if name not in given):
+                self.fault((*path, name), f"missing; expected {allowed(fields[name])}")
+        for name, inner in self.pairs(value, path):
+            if name not in fields:
+                self.fault((*path, name), unknown(name, path))
+                continue
+            converted = self.value(fields[name], inner, (*path, name))
+            if converted is not UNSET:
+                values[name] = converted
+        return values
+
+    def entries(self, kind: Any, value: Json, path: KeyPath) -> dict[str, Json]:
+        """The valid entries of a map with free keys."""
+        key, inner_kind = get_args(kind)
+        values = {}
+        for name, inner in self.pairs(value, path):
+            before = len(self.faults)
+            if convert(name, key) is UNSET:
+                self.fault((*path, name), f"the key is not {allowed(key)}")
+            converted = self.value(inner_kind, inner, (*path, name), whole=True)
+            if len(self.faults) == before:
+                values[name] = converted
+        return values
+
+    def grant(self, value: Json, path: KeyPath) -> Json:
+        """A grant from its short form, a role, or its long one."""
+        if isinstance(value, Pairs):
+            fields = self.section(Grant, value, path, whole=True)
+            return Grant(**fields) if len(fields) == len(_fields(Grant)) else UNSET
+        if value in ROLES:
+            return Grant(role=value, agents=(EVERY_AGENT,))
+        self.fault(path, f"expected {allowed(Grant)}, got {found(value)}")
+        return UNSET
+
+    def pairs(self, value: Json, path: KeyPath) -> Iterator[tuple[str, Json]]:
+        """The pairs of an object without comments and duplicate keys."""
+        if not isinstance(value, Pairs):
+            self.fault(path, f"expected an object, got {found(value)}")
+            return
+        seen = set()
+        for name, inner in value:
+            if name.startswith("_"):
+                continue
+            if name in seen:
+                self.fault((*path, name), "the key is there more than once")
+                continue
+            seen.add(name)
+            yield name, inner
+
+
+def _fields(struct: Any) -> dict[str, Any]:
+    """The types of a struct's keys; none for any other type."""
+    if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
+        return {}
+    return {field.name: field.type for field in msgspec.structs.fields(struct)}

@@ -1,0 +1,222 @@
+"""Changing one layer of the configuration: the highest file in force, which belongs to its user.
+
+That is the `--config FILE`, else `config.json` in a service's `$STATE_DIRECTORY`, else the one in
+`$XDG_CONFIG_HOME/thermocline`. Whatever is not changed stays in it as it is, comments included.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import ConfigInvalid
+from ..shapes.config import ConfigChange, ConfigKey
+from ..store import atomic
+from .checking import allowed, is_section, type_at, unknown
+from .faults import Fault, Pairs, dotted, found
+from .layers import SET, SYSTEM_FILE, Layer, layer_files, parse, read, split, value_of
+from .loading import Loaded, load
+from .settings import Settings, at_start, for_owners, leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .kinds import Json, KeyPath
+
+_DEFAULT_MODE = 0o600
+
+
+def keys(loaded: Loaded) -> list[ConfigKey]:
+    """Every key of the configuration, in the tree's order."""
+    helps, defaults = _helps(), dict(leaves(Settings()))
+    return [
+        ConfigKey(
+            key=dotted(path),
+            value=msgspec.to_builtins(value),
+            origin=loaded.origins[dotted(path)],
+            default=msgspec.to_builtins(defaults.get(path)),
+            # An entry of a map is explained with the map.
+            help=next(helps[path[:end]] for end in range(len(path), 0, -1) if path[:end] in helps),
+            expected=allowed(type_at(path)),
+            schema=msgspec.json.schema(type_at(path)),
+            needs_restart=at_start(path),
+        )
+        for path, value in leaves(loaded.settings)
+    ]
+
+
+def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
+    """The change that `key.path=value` and key texts stand for.
+
+    Raises:
+        ConfigInvalid: one is not of that form.
+    """
+    values: dict[str, Json] = {}
+    faults = []
+    for text in sets:
+        path, rest = split(text)
+        if not path or rest is None:
+            faults.append(Fault(SET, "", f"expected key.path=value, got {found(text)}"))
+        else:
+            values[dotted(path)] = _plain(value_of(rest))
+    if faults:
+        raise ConfigInvalid("\n".join(map(str, faults)))
+    return ConfigChange(set=values, unset=tuple(unset))
+
+
+def user_file(
+    env: Mapping[str, str], config_file: Path | None = None, system_file: Path = SYSTEM_FILE
+) -> Path | None:
+    """The file that changes are written to; None: the environment names none."""
+    _, *files = layer_files(env, config_file, system_file)
+    return files[-1] if files else None
+
+
+def edit(
+    wish: ConfigChange,
+    env: Mapping[str, str],
+    config_file: Path | None = None,
+    sets: Sequence[str] = (),
+    system_file: Path = SYSTEM_FILE,
+) -> tuple[Path, Loaded]:
+    """Change the user's layer, durably. Blocking.
+
+    Returns:
+        The file, and the configuration that the layers have with it.
+
+    Raises:
+        ConfigInvalid: anything has a fault, in the wish or in a layer; nothing was written.
+        OSError: the disk refused; nothing was written.
+    """
+    file = user_file(env, config_file, system_file)
+    if file is None:
+        raise ConfigInvalid("cannot find a file to write: set $HOME, or give --config FILE")
+    before = read(file, required=False)
+    if isinstance(before, Fault):
+        raise ConfigInvalid(str(before))
+    layer, faults = _changed(before or Layer(str(file), Pairs()), wish)
+    try:
+        loaded = load(env, config_file, sets, system_file, instead=layer)
+    except ConfigInvalid as error:
+        raise ConfigInvalid("\n".join([*map(str, faults), error.message])) from error
+    overridden = (dotted(path) for path in _paths(wish) if loaded.origins.get(dotted(path)) == SET)
+    faults += (
+        Fault(str(file), key, "is given by --set of the daemon's command line; change it there")
+        for key in overridden
+    )
+    if faults:
+        raise ConfigInvalid("\n".join(map(str, faults)))
+    # A link to a file elsewhere, as of people who keep all their settings in one place, stays.
+    place = file.resolve()
+    mode = place.stat().st_mode & 0o777 if place.exists() else _DEFAULT_MODE
+    atomic.make_folder(place.parent)
+    atomic.write(place, f"{_written(layer.document)}\n".encode(), mode)
+    return file, loaded
+
+
+def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
+    """The layer with the changes, and what is wrong with the wish."""
+    faults: list[Fault] = []
+    document = layer.document
+    for key, value in wish.set.items():
+        path, rest = split(key)
+        if not path or rest is not None:
+            faults.append(Fault(layer.name, "", f"expected a key, got {found(key)}"))
+        elif any(name.startswith("_") for name in path):
+            faults.append(Fault(layer.name, key, "a name with a leading underscore is a comment"))
+        else:
+            for inner, one in _leaves_of(path, value):
+                document = _put(document, inner, one)
+    for key in wish.unset:
+        path, rest = split(key)
+        known = next((end for end in range(len(path)) if type_at(path[: end + 1]) is None), None)
+        if not path or rest is not None:
+            faults.append(Fault(layer.name, "", f"expected a key, got {found(key)}"))
+        elif known is not None:
+            faults.append(Fault(layer.name, key, unknown(path[known], path[:known])))
+        else:
+            document = _dropped(document, path)
+    return Layer(layer.name, document), faults
+
+
+def _paths(wish: ConfigChange) -> Iterator[KeyPath]:
+    for key, value in wish.set.items():
+        for path, _ in _leaves_of(split(key)[0], value):
+            yield path
+
+
+def owners_keys(wish: ConfigChange) -> list[str]:
+    """The keys of a change that only root and the daemon's own user may change."""
+    paths = [*_paths(wish), *(split(key)[0] for key in wish.unset)]
+    return [dotted(path) for path in paths if path and for_owners(path)]
+
+
+def _leaves_of(path: KeyPath, value: Json) -> Iterator[tuple[KeyPath, Json]]:
+    """The values to set: those in an object where the tree has a section or a map."""
+    kind = type_at(path)
+    if isinstance(value, dict) and (is_section(kind) or getattr(kind, "__origin__", None) is dict):
+        for name, inner in value.items():
+            yield from _leaves_of((*path, name), inner)
+    else:
+        # Parsed as a file's text is.
+        yield path, parse(json.dumps(value))
+
+
+def _put(pairs: Json, path: KeyPath, value: Json) -> Pairs:
+    """The object with a value at a key, in the place that the key has or at the end."""
+    name, *rest = path
+    known = pairs if isinstance(pairs, Pairs) else Pairs()
+    inner = next((inner for key, inner in known if key == name), None)
+    new = _put(inner, tuple(rest), value) if rest else value
+    if any(key == name for key, _ in known):
+        return Pairs((key, new if key == name else inner) for key, inner in known)
+    return Pairs((*known, (name, new)))
+
+
+def _dropped(pairs: Json, path: KeyPath) -> Json:
+    """The object without a key, and without the sections that this leaves empty."""
+    name, *rest = path
+    if not isinstance(pairs, Pairs):
+        return pairs
+    if not rest:
+        return Pairs(pair for pair in pairs if pair[0] != name)
+    dropped = (
+        (key, _dropped(inner, tuple(rest)) if key == name else inner) for key, inner in pairs
+    )
+    return Pairs((key, inner) for key, inner in dropped if key != name or inner != ())
+
+
+def _written(value: Json, indent: str = "") -> str:
+    """JSON with each key of an object on a line of its own."""
+    if not isinstance(value, Pairs) or not value:
+        text = json.dumps(_plain(value), ensure_ascii=False)
+        # A lone surrogate has no UTF-8.
+        return text if text.isprintable() else json.dumps(_plain(value))
+    deeper = f"{indent}  "
+    lines = (f"{deeper}{_written(name)}: {_written(inner, deeper)}" for name, inner in value)
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _plain(value: Json) -> Json:
+    """A parsed value with its objects, as in a comment's list, as dicts."""
+    if isinstance(value, Pairs):
+        return {name: _plain(inner) for name, inner in value}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _helps() -> dict[KeyPath, str]:
+    """The line of help of each key, from the comments of the shipped file."""
+
+    def gathered(pairs: Pairs, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+        for name, value in pairs:
+            if name.startswith("_") and isinstance(value, str):
+                yield (*path, name[1:]), value
+            elif isinstance(value, Pairs):
+                yield from gathered(value, (*path, name))
+
+    text = resources.files(__package__).joinpath("config.json").read_text("utf-8")
+    return dict(gathered(parse(text), ()))

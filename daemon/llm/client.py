@@ -1,0 +1,383 @@
+"""The daemon's side of a language model: the port of `model`, served by the models' process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from ..config.settings import Llm
+from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
+from ..memory.secrets import Cleared
+from ..runtime.problems import Problems
+from ..shapes.status import CacheState, ModelState, ModelStatus
+from .addresses import is_named
+from .budget import FILE, Budget, UsageCounts, Write
+from .cache import Cache, Cached, key_of
+from .calls import Cost, Failover, MeteredCalls
+from .failures import CallFailed
+from .keys import Keys, is_open, key_file, read_keys
+from .model import PURPOSES, ModelQuestion, ModelReply
+from .questions import Prompts, Quoting, read_prompts
+from .replies import UnreadableReply, form_of, read
+from .supervisor import Patience, Supervisor
+from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup
+
+T = TypeVar("T")
+
+# How much of its first reply a model is shown when it has to repair it.
+_SHOWN_CHARS: Final = 4_000
+# A model that thinks aloud may need most of its tokens for that.
+_MORE_TOKENS: Final = 4
+_MISSING_SECONDS: Final = 60.0
+# Codes of failures that say nothing of the model.
+_NO_FAULT: Final = ("off", "refused", "spent")
+_WORTH_ASKING: Final = ("ready", "failing")
+_CUT_OFF: Final = "it was cut off because it was too long; be brief"
+_PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """A question under way: who is asked, how the reply looks, in which time, at whose expense."""
+
+    question: ModelQuestion
+    form: ReplyForm
+    models: tuple[str, ...]
+    endpoint: str | None
+    setup: Setup | None
+    cost: Cost
+    until: float
+    patient: bool
+
+
+class ModelClient:
+    """Asks the configured models, or a caller's endpoint, through a process of their own.
+
+    Args:
+        settings: the configuration in force.
+        calls: makes the calls and counts them.
+        failover: chooses the model and repeats calls.
+        prompts: the rules that go with every question.
+        env: where `$CREDENTIALS_DIRECTORY` may be set.
+        clear: takes secrets out of a text before it is sent.
+        problems: where faults are reported that a person has to see to.
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[], Llm],
+        calls: MeteredCalls,
+        failover: Failover,
+        prompts: Prompts,
+        env: Mapping[str, str],
+        clear: Callable[[str], Cleared],
+        problems: Problems,
+    ) -> None:
+        self._settings = settings
+        self._calls = calls
+        self._failover = failover
+        self._prompts = prompts
+        self._env = env
+        self._clear = clear
+        self._problems = problems
+        self._clock = failover.clock
+        self._cache = Cache(lambda: settings().cache_entries)
+        self._quoting = Quoting()
+        self._setup = Setup()
+        self._missing_until = 0.0
+        # The configurations with which a problem was reported, and with which the last call failed.
+        self._reported: Llm | None = None
+        self._failed: Llm | None = None
+
+    def available(self, purpose: str) -> bool:
+        """Whether it is worth asking: one is configured, and the budget is not spent. No I/O."""
+        return bool(self._settings().models_for(purpose)) and self._state() in _WORTH_ASKING
+
+    async def ask(
+        self,
+        question: ModelQuestion,
+        kind: type[T],
+        *,
+        deadline: float | None = None,
+        endpoint: str | None = None,
+    ) -> ModelReply[T]:
+        """Ask, and read the reply as a `kind`; see `model.Model`."""
+        began, usage, cost = self._clock(), self._calls.usage, Cost()
+        question, cleared = await asyncio.to_thread(self._cleared, question)
+        usage.called(question.purpose, cleared)
+        try:
+            async with asyncio.timeout(deadline):
+                reply = await self._reply(question, kind, deadline, endpoint, cost)
+        except (CallFailed, UnreadableReply, TimeoutError) as error:
+            code, shown = _explained(error, self._clock() - began)
+            usage.failed(question.purpose, code)
+            # A deadline of the caller's own says nothing of the model.
+            hasty = code == "timeout" and deadline is not None
+            if endpoint is None and not hasty and code not in _NO_FAULT:
+                self._failed = self._settings()
+            raise shown from error
+        finally:
+            if cost.tokens_in and endpoint is None:
+                await self._calls.save()
+        if endpoint is None and not reply.cached:
+            self._failed = None
+        seconds = self._clock() - began
+        usage.answered(question.purpose, None if reply.cached else seconds, repaired=reply.repaired)
+        return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
+
+    def status(self) -> ModelStatus:
+        """How models are, for status and metrics; problems that are over are cleared."""
+        settings, cache, budget = self._settings(), self._cache, self._calls.budget
+        self._clear_outdated(settings)
+        models = {purpose: settings.models_for(purpose) for purpose in PURPOSES}
+        names = sorted({name for several in models.values() for name in several})
+        paused = {name: self._failover.paused(name) for name in names}
+        return ModelStatus(
+            state=self._state(),
+            worker=self._calls.supervisor.state,
+            models=models,
+            resting={name: why.message for name, why in paused.items() if why is not None},
+            day=budget.day,
+            today=budget.today,
+            limits=budget.limits,
+            cache=CacheState(len(cache), cache.hits, cache.misses),
+            purposes=self._calls.usage.purposes(),
+            cleared=self._calls.usage.cleared(),
+        )
+
+    async def close(self) -> None:
+        """End the process; questions under way fail."""
+        await self._calls.supervisor.close()
+
+    def _clear_outdated(self, settings: Llm) -> None:
+        """Clear problems of another day or another configuration; nobody may ask for long."""
+        if self._calls.budget.why_spent() is None:
+            self._problems.clear("model_budget_spent", "/llm")
+        if self._reported is not None and self._reported != settings:
+            self._reported = None
+            for code in _PROBLEMS:
+                self._problems.clear(code, "/llm")
+
+    def _state(self) -> ModelState:
+        if self._settings().main is None:
+            return "off"
+        if self._clock() < self._missing_until:
+            return "missing"
+        if self._calls.budget.why_spent():
+            return "spent"
+        return "failing" if self._failed == self._settings() else "ready"
+
+    async def _reply(
+        self,
+        question: ModelQuestion,
+        kind: type[T],
+        deadline: float | None,
+        endpoint: str | None,
+        cost: Cost,
+    ) -> ModelReply[T]:
+        form, purpose = form_of(kind), question.purpose
+        models = (endpoint,) if endpoint else self._settings().models_for(purpose)
+        key = key_of(models, question, form.words)
+        if (known := self._cache.get(key)) is not None:
+            value = msgspec.json.decode(known.value, type=kind)
+            return _model_reply(value, known.model, Cost(), cached=True)
+        if not models:
+            raise CallFailed("off", f"no model is configured for {purpose}")
+        setup = await self._prepared(endpoint)
+        before = self._clock()
+        await self._calls.supervisor.ready(setup, load=endpoint is None)
+        seconds: float = getattr(self._settings().timeouts, purpose)
+        until = self._clock() + seconds if deadline is None else before + deadline
+        request = _Request(question, form, models, endpoint, setup, cost, until, deadline is None)
+        async with asyncio.timeout(until - self._clock()):
+            model, value, repaired = await self._usable(request, kind)
+        self._cache.put(key, Cached(model, msgspec.json.encode(value)))
+        return _model_reply(value, model, cost, repaired=repaired)
+
+    async def _prepared(self, endpoint: str | None) -> Setup | None:
+        """What the process has to know; None for a caller's own endpoint.
+
+        Raises:
+            InvalidInput: the endpoint is not an address.
+            CallFailed: the budget is spent, or the keys cannot be read.
+        """
+        if endpoint is not None:
+            is_named(endpoint, ())
+            return None
+        self._calls.check_budget()
+        settings = self._settings()
+        keys = await self._keys(settings)
+        setup = Setup(keys, settings.main, settings.api_base, settings.api_bases)
+        if setup != self._setup:
+            self._setup = setup
+            self._failover.forget()
+        return setup
+
+    async def _keys(self, settings: Llm) -> Keys:
+        def found() -> tuple[Keys, str]:
+            path = key_file(settings.key_file, self._env)
+            return read_keys(path), str(path) if path is not None and is_open(path) else ""
+
+        try:
+            keys, exposed = await asyncio.to_thread(found)
+        except ConfigInvalid as error:
+            failed = CallFailed("unauthorized", error.message)
+            self._report("model_keys", failed.message, failed.hint)
+            raise failed from error
+        self._problems.clear("model_keys", "/llm")
+        if exposed:
+            text = f"every user of this device can read the models' keys in {exposed}"
+            self._report("model_keys_open", text, f"chmod o= {exposed}")
+        else:
+            self._problems.clear("model_keys_open", "/llm")
+        return keys
+
+    async def _usable(self, request: _Request, kind: type[T]) -> tuple[str, T, bool]:
+        """A reply that can be used: which model's, the value, and whether it is the second."""
+        question = request.question
+        given = "\n".join(part.text for part in question.parts)
+        messages = self._quoting.messages(question, self._prompts.data)
+        limits = (question.max_tokens, question.temperature, 0.0)
+        ask = Ask(0, "", messages, request.form, *limits)
+        model, answered = await self._answered(request, ask, request.models)
+        try:
+            return model, await asyncio.to_thread(read, answered.text, kind, given=given), False
+        except UnreadableReply as error:
+            if error.refused:
+                raise
+            again = self._repair(ask, answered, error.why)
+        model, answered = await self._answered(request, again, (model,))
+        return model, await asyncio.to_thread(read, answered.text, kind, given=given), True
+
+    def _repair(self, ask: Ask, answered: Answered, why: str) -> Ask:
+        cut = answered.finish == "length"
+        words = self._prompts.repair.replace("{why}", _CUT_OFF if cut else why)
+        shown = answered.text[:_SHOWN_CHARS].strip()
+        more = (ChatMessage("assistant", shown),) if shown else ()
+        messages = (*ask.messages, *more, ChatMessage("user", words))
+        tokens = ask.max_tokens * (_MORE_TOKENS if cut else 1)
+        return msgspec.structs.replace(ask, messages=messages, max_tokens=tokens)
+
+    async def _answered(
+        self, request: _Request, ask: Ask, models: tuple[str, ...]
+    ) -> tuple[str, Answered]:
+        endpoint = request.endpoint
+        if endpoint is not None:
+            anywhere = is_named(endpoint, self._settings().endpoint_hosts)
+            ask = msgspec.structs.replace(ask, endpoint=endpoint, anywhere=anywhere)
+        call = partial(self._calls.call, request.question.purpose, request.setup, request.cost)
+        try:
+            answer = await self._failover.reply(
+                call, ask, models, request.until, patient=request.patient
+            )
+        except CallFailed as error:
+            if endpoint is None:
+                self._note_failure(error)
+            raise
+        if endpoint is None:
+            self._problems.clear("model_failing", "/llm")
+        return answer
+
+    def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
+        """The question without secrets, and how many there were."""
+        counts: dict[str, int] = {}
+        parts = []
+        for part in question.parts:
+            cleared = self._clear(part.text)
+            parts.append(msgspec.structs.replace(part, text=cleared.text))
+            for name, count in cleared.counts.items():
+                counts[name] = counts.get(name, 0) + count
+        return msgspec.structs.replace(question, parts=tuple(parts)), counts
+
+    def _note_failure(self, error: CallFailed) -> None:
+        """Report what a person has to see to."""
+        if error.code == "unloaded":
+            self._missing_until = self._clock() + _MISSING_SECONDS
+        if error.lasting or error.code == "unloaded":
+            self._report("model_failing", f"no model can be asked: {error.message}", error.hint)
+
+    def _report(self, code: str, text: str, hint: str | None) -> None:
+        """Report a fault of the configuration as it is now."""
+        self._reported = self._settings()
+        self._problems.report(code, "/llm", text, hint or "", lasting=False)
+
+
+def build_model(
+    settings: Callable[[], Llm],
+    *,
+    env: Mapping[str, str],
+    state_dir: Path,
+    write: Write,
+    clear: Callable[[str], Cleared],
+    problems: Problems,
+    patience: Patience | None = None,
+) -> ModelClient:
+    """Put a client together. Reads files; starts no process before the first question.
+
+    Close it in the end: its process would otherwise wait for the daemon's end.
+
+    Args:
+        settings: the configuration in force.
+        env: the environment of the daemon.
+        state_dir: the folder of the file in which costs are counted.
+        write: replaces a file durably.
+        clear: takes secrets out of a text.
+        problems: where faults are reported.
+        patience: how long the models' process is waited for.
+    """
+    budget = Budget(state_dir / FILE, write, time.time, settings)
+    _load(budget, state_dir / FILE, problems)
+    supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
+    # Jitter needs no chance that cannot be guessed.
+    failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
+    calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)
+    return ModelClient(settings, calls, failover, read_prompts(), env, clear, problems)
+
+
+def _load(budget: Budget, path: Path, problems: Problems) -> None:
+    """Read what models have cost so far; report where that is not known."""
+    try:
+        aside = budget.load()
+    except (OSError, ThermoclineError) as error:
+        why = f"cannot read {path}: {error}"
+    else:
+        if aside is None:
+            return
+        why = f"{path} was damaged; it was set aside as {aside.name}"
+    text = f"{why}; what models cost today is counted from here on"
+    problems.report("model_usage_lost", "/llm", text, lasting=False)
+
+
+def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]:
+    """A code for the statistics, and the error for the caller."""
+    match error:
+        case CallFailed():
+            return error.code, ModelUnavailable(error.message, hint=error.hint)
+        case UnreadableReply(refused=True):
+            return "refused", ModelUnavailable("the model refuses to answer")
+        case UnreadableReply():
+            why = f"the model's reply cannot be used, at the second attempt either: {error}"
+            return "unreadable", ModelUnavailable(why)
+    return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
+
+
+def _model_reply(
+    value: T, model: str, cost: Cost, *, cached: bool = False, repaired: bool = False
+) -> ModelReply[T]:
+    return ModelReply(
+        value=value,
+        model=model,
+        tokens_in=cost.tokens_in,
+        tokens_out=cost.tokens_out,
+        cost=cost.dollars,
+        cached=cached,
+        repaired=repaired,
+        seconds=0.0,
+        cleared={},
+    )

@@ -1,0 +1,132 @@
+"""Writing questions for models: instructions from files, and data that cannot pass as instructions.
+
+Everything that was stored or said is put between two lines with a marker. The marker is made
+of random digits for each request, so that no text written before can hold it. Parts that stay the
+same from request to request get a marker made of the part and a secret of the process: it stays
+the same with them, and cannot be guessed either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from importlib import resources
+from typing import Final
+
+import msgspec
+
+from .model import PURPOSES, ModelQuestion, Part
+from .wire import ChatMessage
+
+# The longest reply in tokens, and the temperature.
+_LIMITS: Final = {
+    "distil": (300, 0.2),
+    "observe": (2048, 0.0),
+    "episode": (250, 0.2),
+    "tree": (500, 0.0),
+    "merge": (600, 0.0),
+    "rebuild": (2000, 0.2),
+    "ingest": (1500, 0.0),
+}
+# Words of the models' own, which some servers obey wherever they stand.
+_CONTROL: Final = re.compile(
+    r"<(?=\|)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|think)>)|\[(?=/?INST\])"
+)
+_UNPRINTED: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_DIGITS: Final = 16
+
+Random = Callable[[int], str]
+
+
+class Prompts(msgspec.Struct, frozen=True):
+    """The instructions, read once from the files in `prompts/`.
+
+    Attributes:
+        data: the rule about quoted data, which ends every instruction.
+        repair: what a model is told whose reply could not be used.
+        purposes: the instructions for each purpose.
+    """
+
+    data: str
+    repair: str
+    purposes: dict[str, str]
+
+    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
+        """A question for a purpose, with its instructions and limits.
+
+        Args:
+            purpose: one of `PURPOSES`.
+            parts: what it is about.
+            max_tokens: another limit for the reply than the purpose's own.
+        """
+        tokens, temperature = _LIMITS[purpose]
+        return ModelQuestion(
+            purpose, self.purposes[purpose], parts, max_tokens or tokens, temperature
+        )
+
+
+def read_prompts() -> Prompts:
+    """Read the files that are installed with the package. Blocking."""
+    folder = resources.files(__package__).joinpath("prompts")
+
+    def text(name: str) -> str:
+        return folder.joinpath(f"{name}.txt").read_text("utf-8").strip()
+
+    return Prompts(text("data"), text("repair"), {purpose: text(purpose) for purpose in PURPOSES})
+
+
+class Quoting:
+    """Writes questions as messages for a model.
+
+    Args:
+        secret: for the markers of parts that stay the same; of the process, never stored.
+        random: returns a number of random bytes as hexadecimal digits.
+    """
+
+    def __init__(self, secret: bytes | None = None, random: Random = secrets.token_hex) -> None:
+        self._secret = secret or secrets.token_bytes(32)
+        self._random = random
+
+    def messages(self, question: ModelQuestion, rule: str) -> tuple[ChatMessage, ...]:
+        """The instructions and the rule about data, then the parts; those that stay first."""
+        marker = self._marker("".join(part.text for part in question.parts))
+        parts = sorted(question.parts, key=lambda part: not part.stable)
+        written = [
+            quoted(part.name, part.text, self._kept(part.name, part.text))
+            if part.stable and part.quoted
+            else quoted(part.name, part.text, marker)
+            if part.quoted
+            else part.text
+            for part in parts
+        ]
+        system = f"{question.system.strip()}\n\n{rule.strip()}"
+        return ChatMessage("system", system), ChatMessage("user", "\n\n".join(written))
+
+    def _marker(self, text: str) -> str:
+        """Random digits that are not in the text."""
+        while (marker := self._random(_DIGITS // 2)) in text:
+            continue
+        return marker
+
+    def _kept(self, name: str, text: str) -> str:
+        """Digits that belong to this very text, and are not in it."""
+        return next(marker for marker in self._made_of(name, text) if marker not in text)
+
+    def _made_of(self, name: str, text: str) -> Iterator[str]:
+        content = f"{name}\n{text}".encode("utf-8", "replace")
+        while True:
+            made = hmac.new(self._secret, content, hashlib.sha256).hexdigest()
+            yield made[:_DIGITS]
+            content = made.encode()
+
+
+def quoted(name: str, text: str, marker: str) -> str:
+    """A text between two lines that name it and bear the marker.
+
+    Words that steer a model's server are broken up, and what cannot be printed is left out.
+    """
+    safe = _CONTROL.sub(lambda found: f"{found[0]} ", _UNPRINTED.sub("", text))
+    return f"[{name} {marker}]\n{safe}\n[end of {name} {marker}]"

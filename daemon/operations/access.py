@@ -1,0 +1,135 @@
+"""Who is at the other end of the socket, and what they may do."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ..config.kinds import Role
+from ..config.settings import Access
+from ..errors import Forbidden
+
+_RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
+_ANY: Final = "*"
+_REMEMBERED: Final = 1000
+# Who is in which group can change at any time, and asking may take a directory's answer.
+_REMEMBERED_SECONDS: Final = 5.0
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The process that connected, as the kernel vouches for it."""
+
+    pid: int
+    uid: int
+    gid: int
+
+    @property
+    def name(self) -> str:
+        """How memories that it writes are signed."""
+        return f"uid:{self.uid}"
+
+
+# Before the kernel was asked: it is granted nothing.
+NOBODY: Final = Peer(0, -1, -1)
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """The peer of a Unix socket, from `SO_PEERCRED`: it cannot be forged."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return Peer(*struct.unpack("3i", raw))
+
+
+class Gate:
+    """Decides by the configuration who may do what. Root and the daemon's user may all.
+
+    Args:
+        access: gives the grants in force.
+        own_uid: the user that the daemon runs as.
+        clock: seconds that only go forward.
+    """
+
+    def __init__(
+        self,
+        access: Callable[[], Access],
+        own_uid: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._access = access
+        self._own_uid = own_uid
+        self._known: dict[tuple[int, int, str], Role | None] = {}
+        self._known_for: Access | None = None
+        self._known_until = 0.0
+        self._clock = clock
+
+    def is_own(self, peer: Peer) -> bool:
+        """Whether the peer could read whatever the daemon can: it is root, or the same user."""
+        return peer.uid in {0, self._own_uid}
+
+    def role(self, peer: Peer, agent: str) -> Role | None:
+        """The highest role that `peer` has with `agent`; with `*`, with any agent.
+
+        What depends on a group ends within five seconds of the membership.
+        """
+        if self.is_own(peer):
+            return "admin"
+        access = self._access()
+        if access is not self._known_for or self._clock() >= self._known_until:
+            self._known, self._known_for = {}, access
+            self._known_until = self._clock() + _REMEMBERED_SECONDS
+        key = (peer.uid, peer.gid, agent)
+        if key not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = _granted(access, peer, agent)
+        return self._known[key]
+
+    def require(self, peer: Peer, agent: str, role: Role) -> None:
+        """Pass, or refuse.
+
+        Raises:
+            Forbidden: `peer` lacks the role.
+        """
+        held = self.role(peer, agent)
+        if held is None or _RANK[held] < _RANK[role]:
+            whom = "any agent" if agent == _ANY else f"agent '{agent}'"
+            raise Forbidden(
+                f"user {peer.uid} may not {role} for {whom}",
+                hint=f"an admin can grant it in the configuration: access.users.{peer.uid}",
+            )
+
+
+def _granted(access: Access, peer: Peer, agent: str) -> Role | None:
+    grants = [access.users[name] for name in _user_names(peer.uid) if name in access.users]
+    grants += [access.groups[name] for name in _group_names(peer) if name in access.groups]
+    roles = [grant.role for grant in grants if agent == _ANY or grant.covers(agent)]
+    return max(roles, key=_RANK.__getitem__, default=None)
+
+
+def _user_names(uid: int) -> list[str]:
+    try:
+        return [str(uid), pwd.getpwuid(uid).pw_name]
+    except KeyError:
+        return [str(uid)]
+
+
+def _group_names(peer: Peer) -> list[str]:
+    try:
+        gids = os.getgrouplist(pwd.getpwuid(peer.uid).pw_name, peer.gid)
+    except KeyError:
+        gids = [peer.gid]
+    names: list[str] = []
+    for gid in gids:
+        names.append(str(gid))
+        try:
+            names.append(grp.getgrgid(gid).gr_name)
+        except KeyError:
+            continue
+    return names

@@ -1,0 +1,198 @@
+"""What recall can find: one entry of `SOURCES` for each kind of thing.
+
+A candidate has one key among all sources: its row in the table of its source, and the number of
+that source in the last bits.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ..memory.records import OBSERVED
+from ..store import key_values, memory_table, selecting, tree_rows
+from ..store.selecting import Filters
+
+# An SQL condition and its arguments.
+Condition: TypeAlias = tuple[str, Sequence[Any]]
+_BITS: Final = 4
+_NUMBER: Final = (1 << _BITS) - 1
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """What ranking needs to know of one thing that may answer.
+
+    Attributes:
+        key: which it is, among all sources.
+        is_turn: whether it is what somebody said in a conversation, and no statement of its own.
+        group, position: what it is a part of, and its place there; no two sources share a group.
+        length: that of its text in characters.
+    """
+
+    key: int
+    created_at: float
+    updated_at: float
+    length: int
+    is_turn: bool = False
+    group: str = ""
+    position: int | None = None
+    actor: str = ""
+    category: str = ""
+    last_accessed_at: float | None = None
+    access_count: int = 0
+    importance: float = 0.5
+    superseded: bool = False
+
+    @property
+    def source(self) -> Source:
+        """What it is one of."""
+        return SOURCES[self.key & _NUMBER]
+
+    @property
+    def row(self) -> int:
+        """Its row in the table of its source."""
+        return self.key >> _BITS
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that recall can find.
+
+    Attributes:
+        name: of one thing of the source.
+        table: its table; the column `row` is its number there and in the full-text index.
+        index: its full-text index.
+        columns: SQL of the fields of `Candidate` behind its key, in their order.
+        text: SQL of its text.
+        beside: SQL of the rows between places of groups, from the JSON [[group, first, last], …];
+            "" where nothing stands beside another.
+        passes: the condition for filters at a time; None where they let nothing of it pass.
+        show: the things in some rows, by row; those that stand beside others have an `id`.
+        count: how many there are.
+        weight: what an equal match is worth, in parts of a memory's.
+        depth: how many candidates are ranked, in parts of the memories'.
+    """
+
+    name: str
+    table: str
+    index: str
+    columns: str
+    text: str
+    beside: str = ""
+    passes: Callable[[Filters, float], Condition | None]
+    show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
+    count: Callable[[sqlite3.Connection], int]
+    weight: float = 1.0
+    depth: float = 1.0
+
+    @property
+    def number(self) -> int:
+        """Its place in `SOURCES`."""
+        return _NUMBERS[self.name]
+
+    def key(self, row: int) -> int:
+        """The key of a candidate in this row."""
+        return row << _BITS | self.number
+
+    def key_of(self, column: str) -> str:
+        """SQL of the key of a candidate whose row is in a column."""
+        return f"{column} << {_BITS} | {self.number}"
+
+    def keys(self, rows: Iterable[int]) -> list[int]:
+        """The keys of candidates in these rows."""
+        number = self.number
+        return [row << _BITS | number for row in rows]
+
+    def rows(self, keys: Iterable[int]) -> list[int]:
+        """The rows of those candidates that are of this source."""
+        number = self.number
+        return [key >> _BITS for key in keys if key & _NUMBER == number]
+
+    def load(
+        self, db: sqlite3.Connection, rows: str, argument: object, condition: Condition
+    ) -> list[Candidate]:
+        """The candidates in the rows that SQL with one argument, as JSON, gives, if they pass."""
+        found = db.execute(
+            f"SELECT {self.key_of('row')}, {self.columns} FROM {self.table}"
+            f" WHERE row IN ({rows}) AND {condition[0]}",
+            (msgspec.json.encode(argument).decode(), *condition[1]),
+        )
+        return list(starmap(Candidate, found))
+
+
+def _columns(**given: str) -> str:
+    """The columns of a candidate: those given, and NULL, zero or "" for the rest."""
+    default = {
+        "is_turn": "0",
+        "group": "''",
+        "position": "NULL",
+        "actor": "''",
+        "category": "''",
+        "last_accessed_at": "NULL",
+        "access_count": "0",
+        "importance": "0.5",
+        "superseded": "0",
+    }
+    return ", ".join(
+        given.get(name) or default.get(name) or name for name in Candidate.__struct_fields__[1:]
+    )
+
+
+def _passes_as_memory(filters: Filters, now: float) -> Condition:
+    return selecting.where(filters, now)
+
+
+def _passes_as_pair(filters: Filters, _: float) -> Condition | None:
+    """Pairs have nothing that a filter could look at."""
+    return ("true", ()) if filters == Filters() else None
+
+
+def _pairs(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM pairs").fetchone()[0])
+
+
+MEMORIES: Final = Source(
+    name="memory",
+    table="memories",
+    index=memory_table.INDEX,
+    columns=_columns(
+        length="length(text)",
+        is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
+        group="grp",
+        position="position",
+        actor="actor",
+        category="category",
+        last_accessed_at="last_accessed_at",
+        access_count="access_count",
+        importance="importance",
+        superseded="superseded_by IS NOT NULL",
+    ),
+    text="text",
+    beside=(
+        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN memories AS there"
+        " ON grp = stretch.value ->> 0 AND grp <> ''"
+        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
+    ),
+    passes=_passes_as_memory,
+    show=selecting.at_rows,
+    count=lambda db: sum(tree_rows.totals(db)),
+)
+PAIRS: Final = Source(
+    name="pair",
+    table="pairs",
+    index=key_values.INDEX,
+    columns=_columns(),
+    text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
+    passes=_passes_as_pair,
+    show=key_values.at_rows,
+    count=_pairs,
+    # Tiny Claw's share of a pair.
+    weight=0.5,
+    # Nothing but its words speaks for a pair, so that the first by these are the best.
+    depth=0.25,
+)
+SOURCES: Final = (MEMORIES, PAIRS)
+_NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

@@ -1,0 +1,75 @@
+"""The full-text indexes: adding texts, taking them out, and words of texts that are gone.
+
+They are contentless: a text is taken out by the words that it was put in with, so an index that
+another release has made is built anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from .schema import FULL_TEXT, INDEX_VERSION
+from .transaction import Transaction
+
+# Set while an index may hold words of texts that are gone.
+_OLD_WORDS: Final = "words_to_forget"
+# How many pages of an index one step of forgetting writes at most.
+_PAGES: Final = 64
+
+
+def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
+    """Put texts into an index: for each the number of its row, then its columns in their order."""
+    columns = FULL_TEXT[table]
+    tx.db.executemany(
+        f"INSERT INTO {table}(rowid, {', '.join(columns)})"
+        f" VALUES ({', '.join('?' * (1 + len(columns)))})",
+        entries,
+    )
+
+
+def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
+    """Take a row out of an index, by the texts that it was put in with."""
+    columns = FULL_TEXT[table]
+    tx.db.execute(
+        f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
+        f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
+        (row, *texts),
+    )
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
+
+
+def clear(tx: Transaction, table: str) -> None:
+    """Empty an index."""
+    tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+
+
+def is_current(db: sqlite3.Connection) -> bool:
+    """Whether the indexes were made as this release makes them."""
+    found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
+    return found is not None and found[0] == str(INDEX_VERSION)
+
+
+def note_current(tx: Transaction) -> None:
+    """Note that the indexes are of this release."""
+    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
+
+
+def has_old_words(db: sqlite3.Connection) -> bool:
+    """Whether an index may still hold words of texts that were deleted or changed.
+
+    It only marks their entries as deleted, until its parts are merged.
+    """
+    return db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone() is not None
+
+
+def forget_old_words(tx: Transaction) -> None:
+    """Go one short step towards indexes without such words."""
+    for table in FULL_TEXT:
+        before = tx.db.total_changes
+        tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
+        # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
+        if tx.db.total_changes - before >= 2:
+            return
+    tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))

@@ -1,0 +1,133 @@
+"""Asking a model, or using the rules where no model helps; the result says which it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from ..errors import ModelUnavailable
+from ..llm.model import Model, ModelQuestion, ModelReply, Part
+from ..llm.questions import Prompts
+from ..shapes.common import Way
+from ..shapes.recall import Expense
+from .rule_process import RuleProcess
+
+V = TypeVar("V")
+R = TypeVar("R")
+_USELESS: Final = "the model's reply says nothing of use"
+
+
+class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a model is to be asked, and how.
+
+    Attributes:
+        model: False for the rules alone; None for a model if it is worth asking one; True to
+            ask in any case, and be told why there was no answer.
+        endpoint: a server to ask instead of the configured models.
+        seconds: how long it may take; None for what the configuration gives the purpose.
+    """
+
+    model: bool | None = None
+    endpoint: str | None = None
+    seconds: float | None = None
+
+
+class Derived(msgspec.Struct, Generic[V], frozen=True):
+    """A result, and whether a model or the rules made it.
+
+    Attributes:
+        why: why the rules made it although a model was asked, or "".
+        spent: None where no model answered.
+    """
+
+    value: V
+    way: Way
+    why: str = ""
+    spent: Expense | None = None
+
+
+class ModelOrRules:
+    """Asks a model with the instructions for a purpose, or falls back to the rules.
+
+    Args:
+        model: the model.
+        prompts: its instructions.
+
+    Attributes:
+        rules: runs the rules.
+    """
+
+    def __init__(self, model: Model, prompts: Prompts) -> None:
+        self.model = model
+        self.rules = RuleProcess()
+        self._prompts = prompts
+
+    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
+        """A question for a purpose; see `llm.questions`."""
+        return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
+
+    def is_asked(self, purpose: str, options: AskOptions) -> bool:
+        """Whether a model is to be asked at all."""
+        if options.model is not None:
+            return options.model
+        return options.endpoint is not None or self.model.available(purpose)
+
+    async def ask(self, asked: ModelQuestion, kind: type[R], options: AskOptions) -> ModelReply[R]:
+        """Ask.
+
+        Raises:
+            ModelUnavailable: no model can answer now.
+            InvalidInput: the endpoint is not an address.
+        """
+        return await self.model.ask(
+            asked, kind, deadline=options.seconds, endpoint=options.endpoint
+        )
+
+    async def think(
+        self,
+        options: AskOptions,
+        asked: ModelQuestion,
+        kind: type[R],
+        made: Callable[[R], V | None],
+        by_rules: Callable[[], Awaitable[V]],
+    ) -> Derived[V]:
+        """Ask a model, or use the rules.
+
+        Args:
+            options: what the caller wants.
+            asked: the question.
+            kind: of the reply.
+            made: makes the result of a reply; None where that is of no use. Called on a thread.
+            by_rules: makes it without a model.
+
+        Raises:
+            InvalidInput: the endpoint is not an address.
+        """
+        why, spent = "", None
+        if self.is_asked(asked.purpose, options):
+            try:
+                reply = await self.ask(asked, kind, options)
+            except ModelUnavailable as error:
+                why = error.in_full
+            else:
+                value, spent = await asyncio.to_thread(made, reply.value), spent_on(reply)
+                if value is not None:
+                    return Derived(value, "llm", "", spent)
+                why = _USELESS
+        return Derived(await by_rules(), "rule", why, spent)
+
+
+def spent_on(reply: ModelReply[R]) -> Expense:
+    """What a reply took."""
+    return Expense(
+        model=reply.model,
+        tokens_in=reply.tokens_in,
+        tokens_out=reply.tokens_out,
+        cost=reply.cost,
+        cached=reply.cached,
+        seconds=round(reply.seconds, 3),
+        cleared=reply.cleared,
+    )

@@ -1,0 +1,197 @@
+"""Merging similar memories into one by a model."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import re
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from ..llm.model import Part
+from ..llm.replies import one_line, short_list
+from ..memory.checks import TAGS
+from ..memory.metadata import extract, merge
+from ..memory.pairing import comparable, find_clusters, judge_pair
+from ..memory.records import Memory, Metadata
+from ..store import memories, merging, noted
+from ..store.agent_store import AgentStore
+from ..store.memory_rows import fetch
+from ..store.selecting import living_after
+from ..store.transaction import Transaction
+from .model_or_rules import AskOptions, ModelOrRules
+
+# A run takes no more than this, and goes on the next time.
+_MOST_CLUSTERS: Final = 20
+_LOOKED_AT: Final = 5_000
+_READ_AT_ONCE: Final = 500
+# The groups that a model would not join, and how many of them are remembered.
+_KEY: Final = "left_apart"
+_MOST_LEFT_APART: Final = 1_000
+_LONGEST_TEXT: Final = 4_000
+_SUBJECT_CHARS: Final = 200
+_TAG_CHARS: Final = 60
+_NUMBER: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
+
+
+class ToldMemory(msgspec.Struct, frozen=True):
+    """What a model makes of several memories; an empty text: they should stay apart."""
+
+    text: str
+    subject: str = ""
+    tags: tuple[str, ...] = ()
+
+
+async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptions) -> int:
+    """Make one memory of each group of similar ones; return how many were retired.
+
+    The new memory says all that they said, and matters as much as the one that mattered most.
+    They point to it and leave the search; what they name is still counted as theirs. Forgetting
+    the new memory brings them back. A group that a model leaves apart is not asked for again.
+
+    Raises:
+        ModelUnavailable: no model answers usefully; what was merged before stays.
+        InvalidInput: the endpoint is not an address.
+        ThermoclineError: the memory cannot be read or written.
+    """
+    retired = 0
+    left_apart = await store.read(_left_apart)
+    new = [one for one in await _clusters(store) if _digest(one) not in left_apart]
+    for cluster in new[:_MOST_CLUSTERS]:
+        merged = await combine(cluster, model, options, store.now)
+        if merged is None:
+            await store.write(partial(_leave_apart, digest=_digest(cluster)))
+        else:
+            retired += await store.write(partial(_retire, cluster=cluster, merged=merged))
+    return retired
+
+
+async def combine(
+    cluster: Sequence[Memory], model: ModelOrRules, options: AskOptions, now: float
+) -> Memory | None:
+    """The memory that could replace some others; None where something would be lost.
+
+    Raises:
+        ModelUnavailable: no model answers usefully.
+        InvalidInput: the endpoint is not an address.
+    """
+    ordered = sorted(cluster, key=lambda memory: memory.created_at)
+    given = "\n".join(f"- ({_day(memory)}) {_as_told(memory)}" for memory in ordered)
+    question = model.question("merge", Part("memories", given))
+    told = (await model.ask(question, ToldMemory, options)).value
+    text = one_line(told.text, _LONGEST_TEXT)
+    if not text or _loses(text, ordered):
+        return None
+    return _merged(told, text, ordered, now)
+
+
+async def _clusters(store: AgentStore) -> list[list[Memory]]:
+    """Groups of similar memories, of which none contradicts another."""
+    found: list[Memory] = []
+    last, now, limits = 0, store.now, store.rules.merging
+    while page := await store.read(partial(living_after, row=last, now=now, limit=_READ_AT_ONCE)):
+        found += [memory for _, memory in page if memory.superseded_by is None]
+        del found[:-_LOOKED_AT]
+        last = page[-1][0]
+    apart = await store.read(merging.kept_apart)
+    left = [memory for memory in found if memory.id not in apart and memory.type != "episodic"]
+    clusters = await asyncio.to_thread(find_clusters, left, limits.similarity, limits.max_cluster)
+    agreeing = [_agreeing(cluster) for cluster in clusters]
+    return [cluster for cluster in agreeing if len(cluster) > 1]
+
+
+def _agreeing(cluster: Sequence[Memory]) -> list[Memory]:
+    """Those that could speak of the same as the first, and do not contradict it."""
+    first, *others = cluster
+    return [
+        first,
+        *(
+            other
+            for other in others
+            if comparable(other, first) and judge_pair(other, first).relation != "contradiction"
+        ),
+    ]
+
+
+def _loses(text: str, cluster: Sequence[Memory]) -> bool:
+    """Whether a number or a reference of the memories is missing in the text."""
+    numbers = {number for memory in cluster for number in _NUMBER.findall(memory.text)}
+    if any(number not in text for number in numbers):
+        return True
+    found = [extract(memory.text) for memory in cluster]
+    references = {*(u for f in found for u in f.urls), *(p for f in found for p in f.paths)}
+    return any(reference not in text for reference in references)
+
+
+def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) -> Memory:
+    newest = cluster[-1]
+    tags = (*newest.tags, *told.tags, *(tag for memory in cluster for tag in memory.tags))
+    metadata = Metadata()
+    for memory in reversed(cluster):
+        metadata = merge(metadata, memory.metadata)
+    return Memory(
+        id=secrets.token_hex(8),
+        text=text,
+        type=newest.type,
+        event=newest.event,
+        subject=newest.subject or one_line(told.subject, _SUBJECT_CHARS),
+        outcome=newest.outcome,
+        category=newest.category,
+        tags=short_list(tags, TAGS, _TAG_CHARS),
+        importance=max(memory.importance for memory in cluster),
+        source=merging.MADE_OF_OTHERS,
+        actor=newest.actor,
+        metadata=merge(metadata, extract(text)),
+        created_at=newest.created_at,
+        updated_at=now,
+        writer="daemon",
+    )
+
+
+def _retire(tx: Transaction, cluster: Sequence[Memory], merged: Memory) -> int:
+    """Put the new memory in the place of the others, unless one of them has changed meanwhile."""
+    current = [fetch(tx.db, memory.id) for memory in cluster]
+    for before, now in zip(cluster, current, strict=True):
+        if now is None or now.merged_into is not None or now.text != before.text:
+            return 0
+    kept = memories.insert(tx, msgspec.structs.replace(merged, updated_at=tx.now))
+    for memory in current:
+        assert memory is not None
+        # It has the highest importance already.
+        merging.merge(tx, memory, _present(tx.db, kept.id), share=0.0)
+    return len(current)
+
+
+def _digest(cluster: Sequence[Memory]) -> str:
+    """A digest of these memories with these texts."""
+    said = sorted(f"{memory.id} {memory.text}" for memory in cluster)
+    return hashlib.blake2b("\n".join(said).encode(), digest_size=8).hexdigest()
+
+
+def _left_apart(db: sqlite3.Connection) -> list[str]:
+    return noted.read(db, _KEY, list[str]) or []
+
+
+def _leave_apart(tx: Transaction, digest: str) -> None:
+    known = [*_left_apart(tx.db), digest][-_MOST_LEFT_APART:]
+    noted.write(tx, _KEY, known)
+
+
+def _present(db: sqlite3.Connection, key: str) -> Memory:
+    memory = fetch(db, key)
+    assert memory is not None
+    return memory
+
+
+def _as_told(memory: Memory) -> str:
+    return f"{memory.subject}: {memory.text}" if memory.subject else memory.text
+
+
+def _day(memory: Memory) -> str:
+    return dt.datetime.fromtimestamp(memory.created_at, dt.UTC).date().isoformat()

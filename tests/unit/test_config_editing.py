@@ -1,0 +1,283 @@
+"""Changing the user's layer: what is written, what is refused, and what stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thermocline.daemon.config import ConfigInvalid, Settings, load
+from thermocline.daemon.config.editing import edit, keys
+from thermocline.daemon.shapes.config import ConfigChange
+
+NOWHERE = Path("/nonexistent/config.json")
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The user's layer, not there yet."""
+    return tmp_path / ".config" / "thermocline" / "config.json"
+
+
+def change(env: dict[str, str], *unset: str, config: Path | None = None, **values: Any) -> Path:
+    wanted = {key.replace("__", "."): value for key, value in values.items()}
+    return edit(ConfigChange(set=wanted, unset=unset), env, config, (), NOWHERE)[0]
+
+
+def faults(env: dict[str, str], wish: ConfigChange, *sets: str) -> list[str]:
+    with pytest.raises(ConfigInvalid) as caught:
+        edit(wish, env, None, sets, NOWHERE)
+    return str(caught.value).split("\n")
+
+
+# What is written
+
+
+def test_the_first_change_makes_the_file_for_its_user_alone(
+    env: dict[str, str], file: Path
+) -> None:
+    assert change(env, hot__max_bytes=4096) == file
+    assert json.loads(file.read_text()) == {"hot": {"max_bytes": 4096}}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert load(env, None, (), NOWHERE).settings.hot.max_bytes == 4096
+
+
+def test_comments_order_and_all_other_keys_stay(env: dict[str, str], file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    text = """{
+  "_comment": "mine",
+  "warm": {
+    "_why": {"a": [1, {"b": null}]},
+    "max_kb": 20,
+    "retention_days": 7.5
+  },
+  "_x": "\\ud800",
+  "_x": "twice",
+  "hot": {}
+}
+"""
+    file.write_text(text)
+    file.chmod(0o644)
+    change(env, warm__max_kb=30, log__level="debug")
+    written = file.read_text()
+    assert (
+        written
+        == """{
+  "_comment": "mine",
+  "warm": {
+    "_why": {
+      "a": [1, {"b": null}]
+    },
+    "max_kb": 30,
+    "retention_days": 7.5
+  },
+  "_x": "\\ud800",
+  "_x": "twice",
+  "hot": {},
+  "log": {
+    "level": "debug"
+  }
+}
+"""
+    )
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_section_may_be_given_as_an_object_and_keeps_its_other_keys(
+    env: dict[str, str], file: Path
+) -> None:
+    change(env, hot={"max_bytes": 4096, "max_tasks": 3}, access={"users": {"bob": "read"}})
+    change(env, hot={"max_tasks": 4}, access={"users": {"eve": "write"}})
+    assert json.loads(file.read_text()) == {
+        "hot": {"max_bytes": 4096, "max_tasks": 4},
+        "access": {"users": {"bob": "read", "eve": "write"}},
+    }
+
+
+def test_a_key_that_is_unset_is_that_of_the_layers_below(
+    env: dict[str, str], file: Path, tmp_path: Path
+) -> None:
+    system = tmp_path / "system.json"
+    system.write_text('{"hot": {"max_bytes": 1000}}')
+    wish = ConfigChange(set={"hot.max_bytes": 2000, "sync.url": None, "upkeep.daily": None})
+    assert edit(wish, env, None, (), system)[1].settings.hot.max_bytes == 2000
+    _, loaded = edit(ConfigChange(unset=("hot.max_bytes", "upkeep")), env, None, (), system)
+    assert (loaded.settings.hot.max_bytes, loaded.origins["hot.max_bytes"]) == (1000, str(system))
+    assert loaded.settings.upkeep == Settings().upkeep
+    # null is a value.
+    assert json.loads(file.read_text()) == {"sync": {"url": None}}
+    assert edit(ConfigChange(unset=("hot.max_bytes",)), env, None, (), system)[1] == loaded
+
+
+def test_an_entry_of_a_map_is_unset_by_its_name(env: dict[str, str], file: Path) -> None:
+    change(env, access={"users": {"jane.doe": "read", "bob": "read"}})
+    change(env, 'access.users."jane.doe"', "agents.nobody")
+    assert json.loads(file.read_text()) == {"access": {"users": {"bob": "read"}}}
+
+
+def test_a_link_to_the_file_stays_a_link(env: dict[str, str], file: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    file.parent.mkdir(parents=True)
+    file.symlink_to(real)
+    change(env, hot__max_tasks=2)
+    assert file.is_symlink()
+    assert json.loads(real.read_text()) == {"hot": {"max_tasks": 2}}
+
+
+# Which file
+
+
+@pytest.mark.parametrize(
+    ("variables", "config", "written"),
+    [
+        ({}, None, ".config/thermocline/config.json"),
+        ({"XDG_CONFIG_HOME": "x"}, None, "x/thermocline/config.json"),
+        ({"XDG_CONFIG_HOME": "x", "STATE_DIRECTORY": "s"}, None, "s/config.json"),
+        ({"STATE_DIRECTORY": "s", "CONFIGURATION_DIRECTORY": "e"}, None, "s/config.json"),
+        ({"STATE_DIRECTORY": "s"}, "given.json", "given.json"),
+    ],
+)
+def test_the_highest_file_in_force_is_written(
+    variables: dict[str, str], config: str | None, written: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    env |= {name: str(tmp_path / value) for name, value in variables.items()}
+    given_file = tmp_path / config if config else None
+    if given_file is not None:
+        given_file.write_text("{}")
+    assert change(env, config=given_file, hot__max_tasks=2) == tmp_path / written
+    _, loaded = edit(ConfigChange(), env, given_file, (), NOWHERE)
+    assert loaded.origins["hot.max_tasks"] == str(tmp_path / written)
+
+
+def test_without_a_home_there_is_no_file_to_write() -> None:
+    [line] = faults({}, ConfigChange(set={"hot.max_tasks": 1}))
+    assert line == "cannot find a file to write: set $HOME, or give --config FILE"
+
+
+# What is refused
+
+
+def test_all_faults_are_told_in_one_go_and_nothing_is_written(
+    env: dict[str, str], file: Path
+) -> None:
+    change(env, hot__max_tasks=3)
+    before = file.read_bytes()
+    wish = ConfigChange(
+        set={"hot.max_bytes": 1, "hot.nope": 2, "": 3, "a=b": 4, "hot._note": "x", "tree": 5},
+        unset=("scorign", "hot.max_byte", "log.level.deep"),
+    )
+    assert sorted(faults(env, wish)) == sorted(
+        [
+            f"{file}: hot.max_bytes: expected an integer 512 to 1048576, got 1",
+            f"{file}: hot.nope: unknown key; hot has max_bytes, max_lessons, max_events, max_tasks",
+            f"{file}: tree: expected an object, got 5",
+            f'{file}: expected a key, got "" (text)',
+            f'{file}: expected a key, got "a=b" (text)',
+            f"{file}: hot._note: a name with a leading underscore is a comment",
+            f"{file}: scorign: unknown key; did you mean scoring?",
+            f"{file}: hot.max_byte: unknown key; did you mean hot.max_bytes?",
+            f"{file}: log.level.deep: unknown key; log.level has no keys",
+        ]
+    )
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_values_that_contradict_each_other_are_refused(env: dict[str, str], file: Path) -> None:
+    weights = {"match": 0, "recency": 0, "importance": 0}
+    [line] = faults(env, ConfigChange(set={"recall.weights": weights}))
+    assert line == f"{file}: recall.weights.match: all weights are 0; raise one"
+    assert not file.exists()
+
+
+def test_a_key_that_the_command_line_sets_cannot_be_set_in_the_file(
+    env: dict[str, str], file: Path
+) -> None:
+    wish = ConfigChange(set={"hot.max_tasks": 3, "hot.max_events": 3})
+    [line] = faults(env, wish, "hot.max_tasks=9")
+    assert line == (
+        f"{file}: hot.max_tasks: is given by --set of the daemon's command line; change it there"
+    )
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("text", ["{", '{"hot": {"nope": 1}}', "[]"])
+def test_a_file_with_faults_is_not_written(env: dict[str, str], file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    [line] = faults(env, ConfigChange(set={"hot.max_tasks": 3}))
+    assert line.startswith(f"{file}: ")
+    assert file.read_text() == text
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_system() -> None:
+    with pytest.raises(OSError, match="/proc/thermocline"):
+        change({"XDG_CONFIG_HOME": "/proc"}, hot__max_tasks=4)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+key_texts = st.sampled_from(
+    ["hot", "hot.max_bytes", "socket.path", "recall.weights", "access.users", "access.users.bob",
+     "agents.a", "agents.a.workspace", "agent_id", "llm.models", "nothing", "llm.endpoint_hosts"]
+) | st.text(max_size=9)  # fmt: skip
+
+
+@given(key=key_texts, value=json_values, unset=key_texts)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
+    key: str, value: Any, unset: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "thermocline" / "config.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('{"hot": {"max_tasks": 7}}')
+    env = {"XDG_CONFIG_HOME": str(tmp_path), "HOME": "/home"}
+    before = file.read_bytes()
+    try:
+        _, loaded = edit(ConfigChange(set={key: value}, unset=(unset,)), env, None, (), NOWHERE)
+    except ConfigInvalid:
+        assert file.read_bytes() == before
+    else:
+        assert load(env, None, (), NOWHERE).settings == loaded.settings
+
+
+# What is told of each key
+
+
+def test_every_key_is_told_with_its_help_bounds_default_and_origin(
+    env: dict[str, str], file: Path
+) -> None:
+    wish = ConfigChange(
+        set={"hot.max_bytes": 4096, "access.users.bob": "read", "agents.a.workspace": "/w"}
+    )
+    _, loaded = edit(wish, env, None, (), NOWHERE)
+    told = {key.key: key for key in keys(loaded)}
+    assert set(told) == set(loaded.origins)
+    size = told["hot.max_bytes"]
+    assert (size.value, size.default, size.origin) == (4096, 5120, str(file))
+    assert size.help == "Bytes of the whole document."
+    assert size.expected == "an integer 512 to 1048576"
+    assert size.schema == {"type": "integer", "minimum": 512, "maximum": 1048576}
+    assert told["sync.url"].expected.endswith("or null")
+    assert told["access.users.bob"].value == {"role": "read", "agents": ("*",)}
+    assert told["access.users.bob"].help == "Users, by name or uid."
+    assert told["access.users.bob"].expected.startswith('"read", "write", "admin" or {')
+    assert told["access.groups"].expected == "an object"
+    assert told["agents.a.workspace"].expected == "an absolute path, or one that begins with ~/"
+    assert all(key.help and key.expected for key in told.values())
+    assert json.loads(json.dumps([key.schema for key in told.values()]))

@@ -1,0 +1,233 @@
+"""Which model is asked, how often, and when the next has its turn."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from thermocline.daemon.llm.calls import Failover
+from thermocline.daemon.llm.failures import CallFailed, of_status, pause_of, without
+from thermocline.daemon.llm.wire import Answered, Ask, ReplyForm
+
+ASK = Ask(0, "", (), ReplyForm("reply", {}, "{}"), 10, 0.0, 0.0)
+
+
+class World:
+    """Time that passes only when somebody waits, and models that fail as they are told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waits: list[float] = []
+        self.asked: list[tuple[str, float]] = []
+        self.failures: dict[str, list[CallFailed]] = {}
+        self.takes = 0.0
+        self.failover = Failover(self.clock, self.sleep, Random(1))
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+    async def call(self, ask: Ask) -> Answered:
+        self.asked.append((ask.model, ask.seconds))
+        self.now += self.takes
+        if left := self.failures.get(ask.model):
+            raise left.pop(0)
+        return Answered(0, f"{ask.model} says", "stop")
+
+    async def reply(self, *models: str, seconds: float = 30.0, patient: bool = True) -> str:
+        until = self.now + seconds
+        model, answered = await self.failover.reply(self.call, ASK, models, until, patient=patient)
+        assert answered.text == f"{model} says"
+        return model
+
+    @property
+    def order(self) -> list[str]:
+        return [model for model, _ in self.asked]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def failed(code: str, retry_after: float | None = None) -> CallFailed:
+    return CallFailed(code, f"it is {code}", retry_after)
+
+
+async def test_the_first_model_that_answers_is_the_answer(world: World) -> None:
+    assert await world.reply("a", "b") == "a"
+    assert world.order == ["a"]
+
+
+@pytest.mark.parametrize("code", ["server", "throttled"])
+async def test_a_failure_in_passing_is_tried_again_after_a_growing_wait(
+    world: World, code: str
+) -> None:
+    world.failures["a"] = [failed(code), failed(code), failed(code)]
+    assert await world.reply("a") == "a"
+    assert len(world.waits) == 3
+    assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(world.waits))
+
+
+async def test_it_is_not_tried_for_ever(world: World) -> None:
+    world.failures["a"] = [failed("server") for _ in range(9)]
+    with pytest.raises(CallFailed, match="it is server"):
+        await world.reply("a")
+    assert world.order == ["a"] * 4
+
+
+@pytest.mark.parametrize(
+    "code", ["unauthorized", "not_found", "payment", "refused", "bad_request", "timeout", "offline"]
+)
+async def test_what_stays_is_not_tried_again_and_the_next_has_its_turn(
+    world: World, code: str
+) -> None:
+    world.failures["a"] = [failed(code)]
+    assert await world.reply("a", "b") == "b"
+    assert world.order == ["a", "b"]
+    assert world.waits == []
+
+
+@pytest.mark.parametrize("code", ["died", "unloaded", "starting", "resting"])
+async def test_without_the_process_no_other_model_is_tried(world: World, code: str) -> None:
+    world.failures["a"] = [failed(code)]
+    with pytest.raises(CallFailed, match=code):
+        await world.reply("a", "b")
+    assert world.order == ["a"]
+
+
+async def test_a_servers_own_pause_is_kept(world: World) -> None:
+    world.failures["a"] = [failed("throttled", 7.0)]
+    assert await world.reply("a") == "a"
+    assert world.waits == [7.0]
+
+
+async def test_a_pause_beyond_the_deadline_is_not_waited_for(world: World) -> None:
+    world.failures["a"] = [failed("throttled", 31.0)]
+    with pytest.raises(CallFailed, match="throttled"):
+        await world.reply("a", seconds=30.0)
+    assert world.waits == []
+
+
+async def test_rather_than_wait_long_the_next_model_is_asked(world: World) -> None:
+    world.failures["a"] = [failed("throttled", 7.0)]
+    assert await world.reply("a", "b") == "b"
+    assert world.waits == []
+
+
+async def test_a_model_leaves_time_for_those_after_it(world: World) -> None:
+    world.takes = 1.0
+    world.failures["a"] = [failed("timeout")]
+    await world.reply("a", "b", seconds=10.0)
+    (_, first), (_, second) = world.asked
+    assert 4.5 < first <= 5.0
+    assert 8.0 < second <= 9.0
+
+
+async def test_a_model_that_stays_unusable_is_left_alone_for_a_while(world: World) -> None:
+    world.failures["a"] = [failed("unauthorized")]
+    assert await world.reply("a", "b") == "b"
+    assert await world.reply("a", "b") == "b"
+    assert world.order == ["a", "b", "b"]
+    world.now += 6
+    assert await world.reply("a", "b") == "a"
+
+
+async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world: World) -> None:
+    world.failures["a"] = [failed("unauthorized")]
+    with pytest.raises(CallFailed):
+        await world.reply("a")
+    with pytest.raises(CallFailed, match=r"a is left alone for 5 s after it failed \(unauth"):
+        await world.reply("a")
+    world.failover.forget()
+    assert await world.reply("a") == "a"
+
+
+async def test_one_failure_on_the_way_is_chance_and_two_are_not(world: World) -> None:
+    world.failures["a"] = [failed("offline") for _ in range(20)]
+    pauses = []
+    for _ in range(9):
+        with pytest.raises(CallFailed):
+            await world.reply("a")
+        rests = world.failover.paused("a")
+        pauses.append(rests.retry_after if rests else 0.0)
+        world.now += pauses[-1] or 0.0
+    assert pauses == [0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
+
+
+async def test_a_question_that_fails_says_nothing_of_the_model(world: World) -> None:
+    for code in ("refused", "too_long", "bad_request", "died"):
+        world.failures["a"] = [failed(code)]
+        with pytest.raises(CallFailed):
+            await world.reply("a")
+    assert world.failover.paused("a") is None
+
+
+async def test_a_caller_in_a_hurry_does_not_blame_the_model(world: World) -> None:
+    for patient in (False, True):
+        world.failures["a"] = [failed("timeout"), failed("timeout")]
+        for _ in range(2):
+            with pytest.raises(CallFailed):
+                await world.reply("a", patient=patient)
+        assert (world.failover.paused("a") is not None) is patient
+
+
+async def test_an_answer_makes_good_for_what_was_before(world: World) -> None:
+    world.failures["a"] = [failed("offline")]
+    with pytest.raises(CallFailed):
+        await world.reply("a")
+    assert await world.reply("a") == "a"
+    world.failures["a"] = [failed("offline")]
+    with pytest.raises(CallFailed):
+        await world.reply("a")
+    assert world.failover.paused("a") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "code"),
+    [
+        (400, "bad", "bad_request"),
+        (401, "", "unauthorized"),
+        (402, "", "payment"),
+        (403, "", "forbidden"),
+        (404, "", "not_found"),
+        (418, "", "bad_request"),
+        (422, "", "bad_request"),
+        (429, "slow down", "throttled"),
+        (429, "You exceeded your current quota, please", "payment"),
+        (302, "", "bad_request"),
+        (500, "", "server"),
+        (503, "", "server"),
+        (529, "overloaded", "server"),
+    ],
+)
+def test_every_status_has_its_meaning(status: int, said: str, code: str) -> None:
+    assert of_status("m", status, said, None).code == code
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("1e99", 86_400.0),
+        ("nan", None),
+        ("soon", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ],
+)
+def test_a_pause_is_read_from_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
+    assert pause_of(header) == seconds
+
+
+def test_no_key_is_part_of_a_message() -> None:
+    said = "\n bad key sk-1234 (sk-1234-x)\x1b[31m\nTraceback: a path"
+    shown = without(said, ["sk-1234", "sk-1234-x"])
+    assert shown == "bad key [key] ([key])?[31m"
+    assert len(without("x" * 5000, [])) == 201
