@@ -103,7 +103,6 @@ class Transaction:
         """What operations have noted beside the database so far, for `take_back`."""
         return (
             len(self.events),
-            len(self.unindexed or ()),
             set(self.outgoing),
             set(self.faces),
             dict(self.counted),
