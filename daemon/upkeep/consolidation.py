@@ -24,7 +24,7 @@ from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
 from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score, tier_of
-from ..memory.tree_rebuild import Operation
+from ..memory.tree_rebuild import TreeChange
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
@@ -260,7 +260,7 @@ async def _rebuild(work: Work) -> Facts:
     """Rebuild the tree, as a model says or else by the rules."""
     facts: Facts = {}
     way: rebuilding.Way = "rule"
-    operations: Sequence[Operation] | None = None
+    operations: Sequence[TreeChange] | None = None
     advisor = asked(work.advisor, "rebuild", work.endpoint)
     if advisor is not None:
         try:

@@ -16,7 +16,7 @@ from thermocline.daemon.config.settings import Cold, Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable, NotFound
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
@@ -212,7 +212,7 @@ async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(
 
 async def test_an_undo_leaves_alone_what_has_happened_since(upkept: Upkept) -> None:
     await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
-    merge = Operation(type="merge", path="x/old", new_path="x")
+    merge = TreeChange(type="merge", path="x/old", new_path="x")
     await rebuilding.rebuild(upkept.store, [merge], "llm")
     assert {one.category for one in (await upkept.all()).values()} == {"x"}
     await upkept.add(memory("c", category="x/old"))
@@ -235,7 +235,7 @@ async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
     await upkept.add(memory("warm", category="a"), memory("cold", category="a"))
     await upkept.store.write(lambda tx: memories.archive(tx, ["cold"]))
     await upkept.store.write(lambda tx: tx.db.execute("DELETE FROM outbox") and None)
-    rename = Operation(type="rename", path="a", new_path="b/c", summary="Better")
+    rename = TreeChange(type="rename", path="a", new_path="b/c", summary="Better")
     done = await rebuilding.rebuild(upkept.store, [rename], "rule")
     assert not done.refused
 
@@ -446,7 +446,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
 class Adviser:
     """A model as upkeep sees it; what it answers is set, or it is away."""
 
-    def __init__(self, *operations: Operation, away: bool = False) -> None:
+    def __init__(self, *operations: TreeChange, away: bool = False) -> None:
         self.wanted = operations
         self.away = away
         self.endpoints: list[str | None] = []
@@ -474,9 +474,9 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
 ) -> None:
     await upkept.add(memory("a", category="x"), memory("b", category="y"))
     model = Adviser(
-        Operation(type="merge", path="x", new_path="y", reason="the same"),
-        Operation(type="remove", path="y"),
-        Operation(type="add", path="one/two/three/four/five"),
+        TreeChange(type="merge", path="x", new_path="y", reason="the same"),
+        TreeChange(type="remove", path="y"),
+        TreeChange(type="add", path="one/two/three/four/five"),
     )
     outcome = await upkept.run("monthly", advisor=model, endpoint="http://localhost:1/v1")
     assert outcome.tree_rebuilt == "llm"
