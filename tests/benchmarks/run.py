@@ -20,12 +20,11 @@ import recall
 import replicating
 import restoring
 import startup
+import store
 import table
 import wear
 from measuring import Row
 from running import Running
-
-import store
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
