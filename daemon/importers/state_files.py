@@ -23,7 +23,7 @@ from ..store.duplicates import find_same
 from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
-from .intake import THERE, Intake, Report
+from .intake import THERE, ImportReport, Intake
 from .values import unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
@@ -119,7 +119,7 @@ def are_rows(head: bytes, *, whole: bool) -> bool:
     return bool(lines) and all(row_lines.row_of(line) is not None for line in lines[:2])
 
 
-def rows_in(lines: BinaryIO, name: str, report: Report) -> Iterator[Row]:
+def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
     """The rows in lines of JSON, as a backup and an export have them; others are reported."""
     bad = 0
     for row in row_lines.rows_in(lines):

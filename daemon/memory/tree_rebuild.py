@@ -44,7 +44,7 @@ class TreeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ids: tuple[str, ...] = ()
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedChange(msgspec.Struct, frozen=True):
     """An operation that was not done, and why not."""
 
     operation: TreeChange
@@ -84,7 +84,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
     tree: dict[str, Node]
     steps: tuple[Relabel | Move, ...]
     done: tuple[TreeChange, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedChange, ...]
 
 
 def apply(
@@ -112,7 +112,7 @@ def apply(
                 raise Conflict(f"at most {MOST_OPERATIONS} operations are done at once")
             work.do(operation)
         except ThermoclineError as error:
-            work.refused.append(Refused(operation, error.message))
+            work.refused.append(RefusedChange(operation, error.message))
     return Rebuilt(work.nodes, tuple(work.steps), tuple(work.done), tuple(work.refused))
 
 
@@ -141,7 +141,7 @@ class _Work:
         self.placed = placed
         self.steps: list[Relabel | Move] = []
         self.done: list[TreeChange] = []
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedChange] = []
 
     def do(self, operation: TreeChange) -> None:
         """Do one operation, or leave all as it was.

@@ -29,7 +29,7 @@ _STAGED: Final = ".restoring"
 _COMPLETE: Final = ".restored"
 
 
-class Place:
+class Target:
     """The place of one agent in a state folder, which need not exist.
 
     Names `beside` the memory in its folder are kept. An id that is not valid is refused.
@@ -99,7 +99,7 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
             agent = folder.stem[1:]
             if not is_agent(agent):
                 continue
-            if Place(state_dir, agent, ()).is_taken():
+            if Target(state_dir, agent, ()).is_taken():
                 _rename(folder, folder.with_suffix(_STAGED))
             else:
                 _rename(folder, agents / agent)

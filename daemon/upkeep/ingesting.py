@@ -31,7 +31,7 @@ from ..store.duplicates import is_known
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 from .advice import Advisor, asked
-from .notes import Folder, Note, Unread, read_notes
+from .notes import DailyNote, Folder, Unread, read_notes
 
 _KEY: Final = "note/"
 # Some ten milliseconds of the writer's time, which a store may have to wait for.
@@ -120,7 +120,7 @@ class _Reading(msgspec.Struct, kw_only=True):
     files: list[NoteReport] = []
     facts: list[TakenIn] = []
 
-    async def take(self, found: Note | Unread) -> None:
+    async def take(self, found: DailyNote | Unread) -> None:
         """Store what is new in a note."""
         if isinstance(found, Unread):
             self.files.append(NoteReport(found.name, "refused", why=found.why))
@@ -196,7 +196,7 @@ class _Reading(msgspec.Struct, kw_only=True):
                 found.append(memory)
         return found
 
-    def _memory(self, note: Note, fact: NoteFact) -> Memory | None:
+    def _memory(self, note: DailyNote, fact: NoteFact) -> Memory | None:
         """The memory for a fact; None where it says nothing that can be kept."""
         now = self.store.now
         try:

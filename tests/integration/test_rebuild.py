@@ -17,7 +17,7 @@ import pytest
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
-from thermocline.daemon.importers.intake import Intake, Report
+from thermocline.daemon.importers.intake import ImportReport, Intake
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
@@ -398,7 +398,7 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
     db.close()
     damaged = place.database.rename(place.folder / "damaged.db")
     store = await open_store(place)
-    report = Report()
+    report = ImportReport()
 
     def rescue(tx: Transaction) -> None:
         intake = Intake(tx)
