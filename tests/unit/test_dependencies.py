@@ -104,3 +104,14 @@ def test_the_command_line_reaches_only_the_client() -> None:
     }
     for path in (ROOT / "cli").glob("*.py"):
         assert neighbours(path, "cli") <= may | exceptions.get(path.name, set()), path
+
+
+def test_no_class_of_a_request_an_answer_or_the_edge_is_called_like_another() -> None:
+    classes: dict[str, list[str]] = {}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes.setdefault(node.name, []).append(path.parent.name)
+    twice = {name for name, where in classes.items() if len(where) > 1}
+    ours = {name for name in twice if {"shapes", "operations", "api"} & {*classes[name]}}
+    assert ours == set()
