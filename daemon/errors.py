@@ -6,14 +6,14 @@
     ├── NotFound              what it names does not exist
     ├── Conflict              it contradicts what is there
     ├── Forbidden             the caller may not do it
-    ├── ConfigInvalid         the configuration is wrong: mend the file
+    ├── ConfigInvalid         the configuration is wrong: fix the file
     ├── Unavailable           not at the moment: try again later
     │   ├── DiskFull          the disk has no room, or fails
     │   ├── ModelUnavailable  no model answers usefully: do it by rules
     │   ├── ReadOnly          the disk takes no writes
     │   ├── ReplicaAway       the replica cannot be reached, or has no room
     │   └── ShuttingDown      the daemon is leaving
-    ├── ReplicaRefused        the replica will not, until a person mends it
+    ├── ReplicaRefused        the replica refuses, until a person fixes it
     ├── AlreadyRunning        another daemon holds the state folder
     └── StoreDamaged          a file on disk is not what was written
 
@@ -145,7 +145,7 @@ class ShuttingDown(Unavailable):
 
 
 class ReplicaRefused(ThermoclineError):
-    """The replica will not do it until a person mends something; nothing is lost.
+    """The replica refuses until a person fixes something; nothing is lost.
 
     Args:
         word: the replica's own word for it, such as `unauthorized`; `replica_unauthorized` is

@@ -72,23 +72,27 @@ class SchemaMissing(SyncError):
 
 # Each code: what its caller can do, what it means, and the way out where no better one is known.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
-    "offline": (TryLater, "cannot reach the remote", "nothing is lost; it goes on once it is back"),
+    "offline": (
+        TryLater,
+        "cannot reach the remote",
+        "nothing is lost; it continues when the remote answers",
+    ),
     "timeout": (
         TryLater,
         "cannot wait longer for the remote",
-        "nothing is lost; it is tried again",
+        "nothing is lost; it will be retried",
     ),
     "not_json": (
         TryLater,
         "cannot reach the remote: something else answers in its place",
         "if this network asks for a login, open any page in a browser",
     ),
-    "busy": (TryLater, "cannot write while another device does", "it is tried again"),
-    "throttled": (TryLater, "cannot ask the remote so often", "it goes on after a pause"),
-    "server": (TryLater, "cannot use the remote, which has a fault", "it is tried again"),
-    "disk_full": (TryLater, "cannot write to a full disk", "make room; it goes on by itself"),
-    "read_only": (TryLater, "cannot write to the disk", "make it writable; it goes on by itself"),
-    "disk_error": (TryLater, "cannot rely on the disk", "check the disk; it is tried again"),
+    "busy": (TryLater, "cannot write while another device does", "it will be retried"),
+    "throttled": (TryLater, "too many requests to the remote", "it continues after a pause"),
+    "server": (TryLater, "cannot use the remote, which has a fault", "it will be retried"),
+    "disk_full": (TryLater, "cannot write to a full disk", "make room; then it continues"),
+    "read_only": (TryLater, "cannot write to the disk", "make it writable; then it continues"),
+    "disk_error": (TryLater, "cannot rely on the disk", "check the disk; it will be retried"),
     "quota": (
         QuotaSpent,
         "cannot use the remote: its quota is spent",
@@ -102,12 +106,12 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
         "cannot trust the connection to the remote",
         "check the URL, this device's clock, and whether the network asks for a login",
     ),
-    "bad_request": (Refused, "cannot make the remote understand", "check the URL"),
-    "constraint": (Refused, "cannot store what contradicts the tables", "report it as a fault"),
-    "sql": (Refused, "cannot run a statement", "report it as a fault"),
+    "bad_request": (Refused, "cannot use the remote: it rejects the request", "check the URL"),
+    "constraint": (Refused, "cannot store what contradicts the tables", "report this bug"),
+    "sql": (Refused, "cannot run a statement", "report this bug"),
     "damaged": (Refused, "cannot read a damaged database", "restore it from a backup"),
-    "too_large": (TooLarge, "cannot move so much at once", "ask for less at a time"),
-    "schema_missing": (SchemaMissing, "cannot find the tables", "they are made on the next try"),
+    "too_large": (TooLarge, "the request or the answer is too large", "ask for less at a time"),
+    "schema_missing": (SchemaMissing, "the tables are missing", "the next attempt creates them"),
 }
 # By the words of an error with a code, or of a server's fault without one.
 _BY_WORDS: Final = {

@@ -156,7 +156,7 @@ class FileRemote:
         if code in ("damaged", "disk_error"):
             self._disconnect()
         if code == "damaged":
-            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are made again"
+            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{found.message} ({self._path})"

@@ -91,7 +91,7 @@ def _fault(argument: object) -> str:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            return "half a surrogate pair"
+            return "a lone surrogate"
         return ""
     if isinstance(argument, int):
         return "" if _LOWEST <= argument <= _HIGHEST else "an integer beyond 64 bits"

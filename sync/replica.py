@@ -361,7 +361,7 @@ def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
 def _received(line: Sequence[Value]) -> Received | Unreadable:
     """A row as it came: kind, id, version, data, clocks. Anybody may have written it."""
     kind, key, version, data, clocks = line
-    reason = "it holds other types than it has to"
+    reason = "it has columns of the wrong type"
     if (
         isinstance(kind, str)
         and isinstance(key, str)
@@ -372,13 +372,13 @@ def _received(line: Sequence[Value]) -> Received | Unreadable:
         try:
             row = decode_row(kind, key, data, clocks)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            reason = "its data or its clocks are not what they have to be"
+            reason = "its data or its clocks are invalid"
         else:
             seen = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
             if not all(0 <= stamp < TOO_HIGH for stamp, _ in seen):
                 reason = "its clock is beyond the year 2200"
             elif version != digest(data, clocks):
-                reason = "it is not what was sent: its digest differs"
+                reason = "it is damaged: its digest differs"
             else:
                 return Received(row, version)
     return Unreadable(str(kind), str(key), None if version is None else str(version), reason)

@@ -96,7 +96,7 @@ async def connect(
     place = address(url)
     token = (token or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise Refused("unauthorized", "cannot use the token: it holds characters that none has")
+        raise Refused("unauthorized", "cannot use the token: it has invalid characters")
     client = _Client(place.geturl(), token, limits or Limits())
     return TursoRemote(client, place.hostname or "", token)
 
@@ -178,7 +178,7 @@ class _Client(HttpClient):
         try:
             unpacked = unpacking.decompress(content, most)
         except zlib.error:
-            raise made("not_json", "the answer is no database's") from None
+            raise made("not_json", "the answer does not come from a database") from None
         if unpacking.unconsumed_tail:
             raise made("too_large", f"the answer is beyond {most} bytes")
         return unpacked
@@ -205,7 +205,7 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
         raise _Answer(message, str(answer.get("code") or ""), response)
     message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
-        message = f"HTTP status {response.status}, which leads elsewhere"
+        message = f"HTTP status {response.status}, a redirect"
     elif response.status < 400 or response.content_type != "text/plain":
         # The content may be a whole page.
         message = f"HTTP status {response.status} with {response.content_type}"
@@ -216,5 +216,5 @@ def _told(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
         # The library stumbles over an answer in JSON that no database gave.
-        return made("not_json", "the answer is no database's")
+        return made("not_json", "the answer does not come from a database")
     return classify(error, token)

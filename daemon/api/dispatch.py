@@ -111,7 +111,7 @@ class Dispatcher:
             others.add(operation.method)
         if others:
             raise MethodNotAllowed(path, method, others)
-        raise NotFound(f"there is nothing at {path[:200]}", hint="see GET /api/openapi.json")
+        raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
 async def _run(call: Call) -> web.StreamResponse:
@@ -149,7 +149,9 @@ def _text(part: str) -> str:
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read '{part[:64]}' in the path: it is no UTF-8") from error
+        raise InvalidInput(
+            f"cannot read '{part[:64]}' in the path: it is not valid UTF-8"
+        ) from error
 
 
 def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:

@@ -76,7 +76,7 @@ def _last_id(call: Call) -> int | None:
     if given is None:
         return None
     if not (given.isascii() and given.isdigit()) or len(given) > 18:
-        raise InvalidInput(f"cannot go on from event {shown(given)}: it is no number")
+        raise InvalidInput(f"cannot go on from event {shown(given)}: it is not a number")
     return int(given)
 
 

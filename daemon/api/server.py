@@ -20,12 +20,12 @@ _AT_ONCE: Final = 4
 def bind(path: Path, mode: int, group: str | None) -> socket.socket:
     """Bind the socket, with its permissions in force from the first moment.
 
-    A socket that a daemon which was killed left behind is replaced; one that answers, and
-    anything that is no socket, is not.
+    A socket left behind by a killed daemon is replaced; a socket that answers, or a file that is
+    not a socket, is not.
 
     Raises:
         AlreadyRunning: somebody listens there.
-        Conflict: something that is no socket stands there.
+        Conflict: another file exists there.
     """
     if not path.parent.exists():
         path.parent.mkdir(parents=True)
@@ -65,7 +65,7 @@ def _clear(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(kind):
-        raise Conflict(f"cannot listen on {path}: a file that is no socket is there")
+        raise Conflict(f"cannot listen on {path}: it exists and is not a socket")
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         probe.settimeout(2.0)

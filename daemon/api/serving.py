@@ -90,7 +90,7 @@ async def serve(
 async def _open_usual(services: Services, agent: str) -> None:
     """Open the agent that most callers mean, before the first of them comes.
 
-    One that cannot be opened is told of, and keeps nobody from the others.
+    A failure to open it is reported; other agents still start.
     """
     try:
         async with services.agents.use(agent, create=True):

@@ -210,7 +210,7 @@ def _chunk_size(line: bytes) -> int:
     try:
         return int(line.partition(b";")[0], 16)
     except ValueError:
-        raise BadAnswer("the size of a chunk is no number") from None
+        raise BadAnswer("the size of a chunk is not a number") from None
 
 
 def quoted(text: str) -> str:

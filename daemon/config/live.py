@@ -74,7 +74,7 @@ class LiveSettings:
             problems.report(
                 "config_invalid",
                 "/configuration",
-                f"the changed configuration has faults and was not taken over: {error.message}",
+                f"the changed configuration has errors and was not applied: {error.message}",
                 "fix the file; the previous values stay in force",
             )
             return

@@ -68,7 +68,7 @@ class Report(msgspec.Struct):
         room = _LINES - len(self.left_out)
         self.left_out += [f"{name}: {line}" for line in lines[: max(0, room)]]
         if len(lines) > room >= 0:
-            self.left_out.append("and more, which this report has no room for")
+            self.left_out.append("and more, beyond the limit of this report")
 
 
 class Intake:
@@ -250,7 +250,7 @@ class Intake:
         unchanged = len(offered) - done.changed - done.refused
         self.skip(THERE if self._edited_at is None else LATER, unchanged)
         if done.refused:
-            self.report.note(kind, f"{done.refused} that make no sense")
+            self.report.note(kind, f"{done.refused} invalid rows")
 
     def skip(self, reason: str, number: int = 1) -> None:
         """Count what says nothing new."""

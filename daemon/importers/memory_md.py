@@ -35,7 +35,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     faults: list[str] = []
     for number, category, statement in _statements(_COMMENT.sub("", outside_section(text))):
         if _GENERATED.fullmatch(statement):
-            faults.append(f"line {number}: what a tool says of the page")
+            faults.append(f"line {number}: a generated note about the page")
             continue
         try:
             check_text(statement)

@@ -47,5 +47,5 @@ def parse(document: Json, now: float) -> Parsed[dict[str, float]]:
         elif name != _LAST_CONSOLIDATION or 0 < value <= now + DAY:
             values[name] = value
         elif value:
-            faults.append(f"{name}: {shown(given)} lies in the future, so it is no time")
+            faults.append(f"{name}: {shown(given)} lies in the future")
     return Parsed(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))

@@ -87,7 +87,7 @@ def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
     if isinstance(given, str) and _ID.fullmatch(given):
         return msgspec.structs.replace(memory, id=given)
     if given is not None:
-        record.fault("id", "cannot be used as an id; it got one of its own")
+        record.fault("id", "cannot be used as an id; it got a new one")
     created = repr(memory.created_at) if record.has_time else ""
     return msgspec.structs.replace(memory, id=_derived(memory.text, created))
 
@@ -100,11 +100,11 @@ def _collect(found: dict[str, Memory], memory: Memory, record: _Record) -> None:
         fresh = _derived(memory.text, f"{wanted}\0{attempt}")
         memory = msgspec.structs.replace(memory, id=fresh)
     if attempt:
-        record.fault("id", "is already that of another text; it got one of its own")
+        record.fault("id", "is already used by another text; it got a new one")
     if other is None:
         found[memory.id] = memory
         return
-    record.fault("id", "stands in the file twice with the same text; the more used one stays")
+    record.fault("id", "is in the file twice with the same text; the more used one stays")
     if (memory.access_count, memory.updated_at) > (other.access_count, other.updated_at):
         found[memory.id] = memory
 

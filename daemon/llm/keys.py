@@ -31,7 +31,7 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
         try:
             return Path(named).expanduser()
         except RuntimeError as error:
-            raise ConfigInvalid(f"cannot find {named}: nobody has this home folder") from error
+            raise ConfigInvalid(f"cannot find {named}: no user has this home folder") from error
     if directory := env.get("CREDENTIALS_DIRECTORY"):
         path = Path(directory) / CREDENTIAL
         try:

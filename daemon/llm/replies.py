@@ -110,7 +110,7 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
     Raises:
         UnreadableReply: there is no such value, or it is a refusal.
     """
-    why = "there is no JSON in it"
+    why = "it contains no JSON"
     for found in _values(text):
         try:
             value = _fitting(found, kind)

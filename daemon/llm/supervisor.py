@@ -137,7 +137,7 @@ class Supervisor:
 
     async def _running(self, setup: Setup | None) -> Child:
         if self._closed:
-            raise CallFailed("died", "the daemon is leaving")
+            raise CallFailed("died", "the daemon is stopping")
         self._note_death()
         if self._child is not None and not self._child.ended:
             return self._child

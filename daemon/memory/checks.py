@@ -233,7 +233,7 @@ def _storable_size(text: str, field: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"mend '{field}': half of a surrogate pair stands at position {error.start}",
+            f"fix '{field}': lone surrogate at position {error.start}",
             field=field,
             hint="the text must be valid Unicode",
         ) from error
@@ -254,7 +254,7 @@ def _data_fault(data: Json) -> str | None:
         if any(isinstance(item, int) and not _LEAST <= item <= _MOST for item in level):
             return "has a whole number beyond 64 bits"
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
-            return "has a number that is infinite or none"
+            return "has a number that is infinite or NaN"
         depth += 1
         lists = [item for item in level if isinstance(item, list | tuple)]
         objects = [item.values() for item in level if isinstance(item, dict)]
@@ -278,9 +278,9 @@ def _check_references(references: Iterable[str], field: str) -> tuple[str, ...]:
 def _check_segment(segment: str, path: str, field: str) -> None:
     fault = None
     if not segment:
-        fault = "a level of it is empty"
+        fault = "it has an empty level"
     elif segment in {".", ".."}:
-        fault = f"'{segment}' is no name"
+        fault = f"'{segment}' is not a name"
     elif segment.startswith("_"):
         fault = "names that begin with '_' are reserved"
     elif "\\" in segment:

@@ -70,7 +70,7 @@ class Account(msgspec.Struct, frozen=True):
     def way_out(self, code: str) -> str | None:
         """What a person is to do about a failure, where more can be said than `sync` knows."""
         if code == "retired":
-            return "take it in again with `thermocline devices --rejoin`; its memory is kept"
+            return "add it again with `thermocline devices --rejoin`; its memory is kept"
         if code not in ("unauthorized", "forbidden") or self.kind == "file":
             return None
         put = "put it into a file of its own, and name that in sync.token_file"
@@ -270,7 +270,7 @@ def _credential(env: Mapping[str, str]) -> Path | None:
         return path if path.exists() else None
     except OSError as error:
         raise ConfigInvalid(
-            f"cannot look for {path}: {error.strerror}",
+            f"cannot access {path}: {error.strerror}",
             hint="let the user of this process enter that folder",
         ) from error
 

@@ -25,7 +25,7 @@ _RETRY_SECONDS: Final = 30.0
 _END_SECONDS: Final = 2.0
 # It passes by itself, but perhaps not before a month is over: somebody should know.
 _QUOTA: Final = "quota"
-_UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
+_UNEXPECTED: Final = "report this bug, with the log; it will be retried"
 
 
 class Loop:
@@ -154,14 +154,14 @@ class Loop:
             if state.error == _QUOTA:
                 self._report("waits", state.error, state.message, state.hint)
             elif not self._is_away:
-                _log.info("the replica of '%s' is away: %s", self.agent, state.message)
+                _log.info("the replica of '%s' cannot be reached: %s", self.agent, state.message)
             self._is_away = True
 
     def _note(self, state: State) -> None:
         """What somebody should read, though replication goes on."""
         if state.notes:
             said = f"replicating '{self.agent}': {state.notes[-1]}"
-            hint = "`thermocline sync` names the last of what was left out, with the reason"
+            hint = "`thermocline sync` shows the last rows left out, with the reasons"
             self._problems.report(_LEFT_OUT, self.agent, said, hint, lasting=False)
         if state.away:
             said = f"not seen for 90 days: {', '.join(state.away[:10])}"

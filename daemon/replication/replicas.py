@@ -305,8 +305,8 @@ class Replicas:
             before = self.device.id
             self.device = await self._rename()
         said = (
-            f"changes bear the id {before} that are not known here, as after copying the folder:"
-            f" this device is {self.device.id} now"
+            f"the replica has changes of {before} that this device never made, as after copying"
+            f" the folder: this device is {self.device.id} now"
         )
         self._problems.report(_COPIED, before, said, lasting=False)
 

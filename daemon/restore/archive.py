@@ -132,7 +132,7 @@ def spool(
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
-            raise Unavailable("cannot go on with the backup: nobody waits for it any more")
+            raise Unavailable("cannot continue the backup: its caller has left")
         if not live_only or kind_of(row.kind).lives(row):
             out.write(line_of(row))
     return apply.counts(db)
@@ -195,7 +195,7 @@ class _Packer:
         if size != member.size:
             raise StoreDamaged(
                 f"cannot back up {member.name}: it became shorter while it was read",
-                hint="try again once nobody writes to it",
+                hint="try again when no program writes to it",
             )
         yield self._gzip.compress(bytes(-size % tarfile.BLOCKSIZE))
         self.entries.append(Entry(member.name, size, digest.hexdigest()))
@@ -370,7 +370,8 @@ def _compare(file: Path, found: list[Entry], listed: tuple[Entry, ...]) -> None:
     if differing:
         path = min(entry.path for entry in differing)
         raise StoreDamaged(
-            f"cannot use {file}: {path[:200]!r} in it is not what was written", hint=_ANOTHER
+            f"cannot use {file}: {path[:200]!r} in it has changed since it was written",
+            hint=_ANOTHER,
         )
 
 

@@ -219,11 +219,11 @@ class Joiner:
         if not there:
             raise NotFound(
                 "cannot restore: the replica holds no memory",
-                hint="check the URL; what EvoClaw stored there comes in with `thermocline import`",
+                hint="check the URL; `thermocline import` reads what EvoClaw stored there",
             )
         if wanted is not None and wanted not in there:
             raise NotFound(
-                f"cannot restore '{wanted}': the replica holds nothing of it",
+                f"cannot restore '{wanted}': the replica has no memory of it",
                 hint=f"it holds the memory of: {', '.join(map(repr, there[:20]))}",
             )
         return there if wanted is None else [wanted]
@@ -263,7 +263,7 @@ class Joiner:
                     await self._restore(place, device, run)
                 outcome.restored.append(run.restored[place.agent])
             except (DiskFull, ReadOnly) as error:
-                error.hint = "free some space; the same command goes on with what has come"
+                error.hint = "free some space and repeat the command: it continues where it stopped"
                 raise
             except ThermoclineError as error:
                 outcome.failed[place.agent] = error
@@ -323,19 +323,19 @@ class Joiner:
         """Receive everything, and compare it with the replica."""
         there = await self._patiently(lambda: digests.of_replica(replica))
         if held:
-            self._say(f"{replica.agent}: going on behind the {held:,} rows that are there already")
+            self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         rows = sum(digest.rows for digest in there.values())
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
         await self._patiently(exchange.receive)
-        self._say(f"{replica.agent}: comparing what came with what the replica holds")
+        self._say(f"{replica.agent}: comparing the restored rows with the replica")
         found = await self._patiently(lambda: digests.compare(replica, staging))
         if found.missing or found.different:
             raise StoreDamaged(
-                f"cannot restore '{replica.agent}': what came is not what the replica holds: "
+                f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
                 + "; ".join(_unusable(found)),
-                hint="run it again, from the beginning; check the disk if it says the same",
+                hint="run it again from the beginning; if it fails the same way, check the disk",
             )
         return found
 
@@ -343,9 +343,9 @@ class Joiner:
 def _unusable(found: Differences) -> list[str]:
     """What a restore lacks, where this device has just received everything."""
     return [
-        *named(found.missing, "there, though the replica does not have them"),
+        *named(found.missing, "not on the replica"),
         *named(found.different, "not as received"),
-        *named(found.extra, "damaged on the replica, or make no sense to this release"),
+        *named(found.extra, "damaged on the replica, or unreadable for this release"),
     ]
 
 

@@ -58,7 +58,7 @@ class Place:
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
-                hint="--replace keeps what is there beside it; --to restores elsewhere",
+                hint="--replace renames what is there; --to restores elsewhere",
             )
 
     def free_name(self) -> Path:

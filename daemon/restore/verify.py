@@ -96,7 +96,8 @@ class Verifier:
             self._problems.report(
                 _PROBLEM,
                 agent,
-                f"the replica would not give '{agent}' back as it is: {'; '.join(found.faults)}",
+                f"a restore of '{agent}' would differ from the memory in use:"
+                f" {'; '.join(found.faults)}",
                 "take a backup; `thermocline restore --verify` compares again",
             )
         return found
@@ -117,8 +118,8 @@ def _verification(printed: _Printed, found: Differences, seconds: float) -> Veri
         *(str(error.get("message")) for error in printed.failed.values()),
         *(line for one in printed.restored for line in one.lost),
         *named(found.missing, "not on the replica"),
-        *named(found.different, "otherwise on the replica"),
-        *named(found.extra, "on the replica alone"),
+        *named(found.different, "different on the replica"),
+        *named(found.extra, "only on the replica"),
     )
     return Verification(
         verified=not faults,

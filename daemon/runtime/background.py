@@ -63,7 +63,7 @@ class Background:
         self._problems.report(
             _FAILED,
             f"/{name}",
-            f"the daemon's task '{name}' failed with {kind}, and begins anew",
-            "that should not happen: the log says where",
+            f"the daemon's task '{name}' failed with {kind}, and is restarted",
+            "this is a bug: the log has the details",
             lasting=False,
         )

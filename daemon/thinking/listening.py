@@ -218,7 +218,7 @@ class Listener:
             return
         except ThermoclineError as error:
             text = f"cannot read a conversation of '{agent}': {error.message}"
-            self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
+            self._problems.report(_TROUBLE, subject, text, error.hint or "it will be retried")
             left = self._later(due)
         except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
             left = self._baffled(agent, subject, error, due)
@@ -236,7 +236,7 @@ class Listener:
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
-        self._problems.report(_TROUBLE, subject, text, "that should not happen: the log says where")
+        self._problems.report(_TROUBLE, subject, text, "this is a bug: the log has the details")
         return self._later(due)
 
     def _later(self, due: _Due) -> _Due:

@@ -82,7 +82,7 @@ class RuleProcess:
                 with contextlib.suppress(*_NO_ANSWER):
                     return await self._ask(function, args, kwargs)
                 if self._closed:
-                    raise ShuttingDown("the daemon is leaving")
+                    raise ShuttingDown("the daemon is stopping")
         async with self._thread_lock:
             return await asyncio.to_thread(function, *args, **kwargs)
 

@@ -72,7 +72,7 @@ class Reasoner:
         if not tree:
             return Reasoning((), "rule", "the tree has no categories yet")
         if not question.strip():
-            return Reasoning((), "rule", "there is no question")
+            return Reasoning((), "rule", "the question is empty")
         # What does not change comes first, and in the same words: a provider reads it once.
         parts = (
             Part("tree", prompt(tree), stable=True),

@@ -104,7 +104,7 @@ def test_a_bare_machine_gets_its_memories_back(
     assert "restored  default\n" in out
     assert "compared  3 rows with the replica: no difference\n" in out
     assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
-    assert "default: comparing what came with what the replica holds\n" in err
+    assert "default: comparing the restored rows with the replica\n" in err
     with daemon.start().client() as client:
         assert client.recall("what does Ana like?").results
         assert client.sync().refused == 0
@@ -312,7 +312,7 @@ def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> No
     assert "--keep-going restores all the others" in err
     assert not (tmp_path / "state/agents/default").exists()
     out, err = run(*words, "--keep-going")
-    assert "going on behind the 3 rows" in err
+    assert "resuming after 3 rows" in err
     assert "memories      3\n" in out
     assert "NOT RESTORED  4 rows are damaged" in out
 

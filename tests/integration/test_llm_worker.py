@@ -336,7 +336,7 @@ async def test_after_one_repair_it_goes_by_rules(rig: Rig, model_server: ModelSe
     model_server.usually = Saying("I think the answer is 42.")
     error = await rig.refused()
     assert error.code == "model_unavailable"
-    assert "at the second attempt either: there is no JSON in it" in error.message
+    assert "at the second attempt either: it contains no JSON" in error.message
     assert len(model_server.heard) == 2
     assert rig.model.status().purposes["distil"].last_error == "unreadable"
 
@@ -464,7 +464,7 @@ async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
 async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig: Rig) -> None:
     rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
     error = await rig.refused()
-    assert error.message == "cannot find ~no-such-user/key: nobody has this home folder"
+    assert error.message == "cannot find ~no-such-user/key: no user has this home folder"
     assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
 
 
@@ -709,7 +709,7 @@ async def test_an_endpoint_gets_no_key_and_costs_no_budget(
     [
         (Saying("", status=302, headers={"Location": "/elsewhere"}), "status 302"),
         (Saying("x" * 5_000_000), "without an end"),
-        (Saying(FACT * 9, cut_after=30), "breaks its answer off"),
+        (Saying(FACT * 9, cut_after=30), "broke off its answer"),
         (Saying(raw=("text/html", b"<html>")), "something else"),
         (Saying(raw=("application/json", b'{"other": 1}')), "something else"),
         (Saying("down", status=503, headers={"Retry-After": "99"}), "status 503"),
@@ -911,5 +911,5 @@ async def test_closing_ends_the_process_and_whoever_waits(
     assert is_gone(pid)
     with pytest.raises(ModelUnavailable):
         await waiting
-    with pytest.raises(ModelUnavailable, match="the daemon is leaving"):
+    with pytest.raises(ModelUnavailable, match="the daemon is stopping"):
         await model.ask(asked("b"), Fact, endpoint=model_server.plain)

@@ -81,12 +81,12 @@ def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
             raise TooLarge(
                 f"shorten {whose}: it takes {taken:,} bytes, and may take {most:,}",
                 field=key,
-                hint="keep it with `kv set` or as a memory, and name that here",
+                hint="store it with `kv set` or as a memory, and refer to it here",
             )
         displaced += _lost(ref, inner, short)
         left = _cost(ref, short)
         warnings.append(
-            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps it whole"
+            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps the whole value"
         )
     return Trimmed(values if named else values[""], tuple(displaced), tuple(warnings))
 
