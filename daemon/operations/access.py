@@ -92,9 +92,10 @@ class Gate:
         return self._known[key]
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
-        """Raise `Forbidden` unless `peer` has the role.
+        """Check that `peer` has the role.
+
         Raises:
-            Forbidden: `peer` lacks the role.
+            Forbidden: it does not.
         """
         held = self.role(peer, agent)
         if held is None or _RANK[held] < _RANK[role]:
