@@ -74,7 +74,7 @@ def main(
 ) -> int:
     """Run the daemon until a signal ends it; return the exit code.
 
-    0 after a signal, 2 for a wrong configuration, 1 for anything else that keeps it from running.
+    0 after a signal, 2 for an invalid configuration, 1 for any other failure to run.
     """
     env = os.environ
     # Only the user may read what agents remember; the socket has its own permissions.
@@ -109,7 +109,7 @@ def _say(error: Exception) -> None:
 
 
 class _Base(msgspec.Struct, frozen=True):
-    """What the parts of the daemon have in common.
+    """What several parts of the daemon share.
 
     Attributes:
         readers, files: threads, for memories, and for replicas and other blocking files.

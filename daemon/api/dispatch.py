@@ -1,4 +1,4 @@
-"""From a request to an operation, and from its answer, or its error, to a response."""
+"""Dispatches requests to operations, and turns answers and errors into responses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Dispatcher:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; whatever goes wrong becomes an answer too."""
+        """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
         assert isinstance(protocol, Connection)
         protocol.arrived()

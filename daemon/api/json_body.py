@@ -1,4 +1,4 @@
-"""Reading JSON strictly: what a careless sender gets wrong is refused, not guessed."""
+"""Strict JSON: mistakes are refused, not guessed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
 
 
 def _refuse_halves(value: Any) -> None:
-    """Refuse text that is no Unicode, wherever it stands: nothing could store or show it."""
+    """Refuse lone surrogates anywhere in the body: no such text can be stored or shown."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         path, found = waiting.pop()

@@ -29,7 +29,7 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
     """
     if not path.parent.exists():
         path.parent.mkdir(parents=True)
-        # The umask is for what agents remember; whoever is granted a role must reach the socket.
+        # The umask protects the memories; callers with a role must reach the socket.
         path.parent.chmod(0o755)
     _clear(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -52,8 +52,8 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 async def listen(server: Server, bound: socket.socket) -> asyncio.Server:
     """Serve what connects to `bound`."""
     loop = asyncio.get_running_loop()
-    # asyncio accepts as many connections in one go as its backlog says, and nobody is served
-    # meanwhile; the kernel's queue may be longer.
+    # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
+    # be longer.
     listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
     bound.listen(_BACKLOG)
     return listening

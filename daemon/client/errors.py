@@ -1,4 +1,4 @@
-"""What a call to the daemon can fail with.
+"""The errors of a call to the daemon.
 
 ClientError
 ├── ApiError                   the daemon refused the call, and changed nothing

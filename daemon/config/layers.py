@@ -1,4 +1,4 @@
-"""The layers of the configuration: where they are, and what is written in them."""
+"""The layers of the configuration: their places and their content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def layer_files(
 
 
 def read(file: Path, *, required: bool) -> Layer | Fault | None:
-    """The layer in `file`, what is wrong with the file, or None if it is not there.
+    """The layer in `file`, the error in the file, or None if it does not exist.
 
     Never waits: a pipe or a device is a fault.
     """

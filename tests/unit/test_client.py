@@ -304,7 +304,7 @@ def test_degraded_health_is_an_answer_but_a_refusal_is_not(
     daemon = scripted([answer(degraded, "503 X"), answer(refused, "503 X")])
     with Client(daemon.path) as client:
         assert [problem.code for problem in client.health().problems] == ["disk_full"]
-        with pytest.raises(ApiError, match="leaving"):
+        with pytest.raises(ApiError, match="stopping"):
             client.health()
 
 

@@ -100,7 +100,7 @@ def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
     # As a folder that may not be entered; but that root may.
     env = {"CREDENTIALS_DIRECTORY": str(tmp_path / ("x" * 300))}
     settings = load({}, sets=("sync.url=https://a",), system_file=NOWHERE).settings
-    with pytest.raises(ConfigInvalid, match="cannot look for"):
+    with pytest.raises(ConfigInvalid, match="cannot access"):
         account_of(settings, env, "default", tmp_path)
 
 

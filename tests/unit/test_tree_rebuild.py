@@ -96,9 +96,9 @@ def test_some_memories_of_a_category_move_into_a_new_one() -> None:
         (op("remove", "root"), "cannot remove 'root': 0 memories are filed there"),
         (op("remove", "none"), "the tree has no category 'none'"),
         (op("merge", "full", "none"), "the tree has no category 'none'"),
-        (op("merge", "above", "above/below"), "cannot take 'above' to 'above/below'"),
-        (op("merge", "full", "full"), "cannot take 'full' to 'full'"),
-        (op("merge", "root", "full"), "cannot take 'root' to 'full'"),
+        (op("merge", "above", "above/below"), "cannot move 'above' to 'above/below'"),
+        (op("merge", "full", "full"), "cannot move 'full' to 'full'"),
+        (op("merge", "root", "full"), "cannot move 'root' to 'full'"),
         (op("rename", "full", "above"), "the category 'above' is already there"),
         (op("rename", "full", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
         (
@@ -109,8 +109,8 @@ def test_some_memories_of_a_category_move_into_a_new_one() -> None:
         (op("add", "full"), "the category 'full' is already there"),
         (op("add", "root"), "the category 'root' is already there"),
         (op("add", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
-        (op("describe", "full"), "cannot describe 'full' so"),
-        (op("move", "full", "x"), "none of these memories can go from 'full' to 'x'"),
+        (op("describe", "full"), "cannot use this description of 'full'"),
+        (op("move", "full", "x"), "none of these memories can move from 'full' to 'x'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(

@@ -191,7 +191,7 @@ def test_a_field_is_read_or_set_right_with_a_fault(fields, name, value, fault):
         ([{"id": "a"}], "[0]: expected text, got null"),
         ([{"text": ["secret"]}], "[0]: expected text, got a list"),
         ([{"text": "  "}], "[0]: give 'text' some text: it is empty or blank"),
-        ([{"text": "a\ud800"}], "[0]: mend 'text'"),
+        ([{"text": "a\ud800"}], "[0]: fix 'text'"),
         ([{"text": "x" * 65_537}], "[0]: shorten 'text': it has 65537 bytes"),
     ],
 )
