@@ -12,7 +12,7 @@ from ..store.documents import STORED_METRICS
 from .values import Parsed, number, unexpected, unknown_keys
 
 _LAST_CONSOLIDATION: Final = "last_consolidation"
-# Computed anew whenever the file is written, so never read.
+# Computed whenever the file is written, so never read.
 _COMPUTED: Final = frozenset(
     (
         *("tree_index_size_bytes", "tree_node_count", "hot_memory_size_bytes"),

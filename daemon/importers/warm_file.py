@@ -23,7 +23,7 @@ _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_cate
 
 # What the Go service keeps of a fact beside its text and outcome.
 _GO_DETAILS: Final = ("emotion", "people", "topics", "date", "actions")
-# Read, or derived anew: everything else in a record is left out.
+# Read or derived; everything else in a record is left out.
 _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
     *("timestamp", "event_type", "content", "fact", "last_accessed"),
     *("score", "tier", "search_method", "tree_relevance", "relevance"),

@@ -98,7 +98,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         content += piece
         if len(content) > _LONGEST_BODY:
             url = response.url
-            raise CallFailed("too_large", f"the endpoint {url} sends an endless answer")
+            raise CallFailed("too_large", f"the endpoint {url} sends an answer that is too long")
     return bytes(content)
 
 

@@ -173,7 +173,7 @@ def _answer(ask: Ask, response: Any) -> Answered:
         raise CallFailed("refused", f"{ask.model} refuses: {without(str(refusal or ''), ())}")
     text = message.content or ""
     if len(text) > LONGEST_REPLY:
-        raise CallFailed("too_large", f"{ask.model} sends an endless answer")
+        raise CallFailed("too_large", f"{ask.model} sends an answer that is too long")
     tokens_in, tokens_out = _tokens(getattr(response, "usage", None))
     cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
     return Answered(ask.number, text, str(choice.finish_reason), tokens_in, tokens_out, cost)

@@ -61,7 +61,7 @@ _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive is.
+    """The description of an archive.
 
     Attributes:
         format: of the archive; a release reads those up to its own.
@@ -90,7 +90,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """A whole archive whose checksums are right.
+    """A complete archive with valid checksums.
 
     Attributes:
         files: all but the checksums, in their order.
@@ -201,7 +201,7 @@ class _Packer:
         self.entries.append(Entry(member.name, size, digest.hexdigest()))
 
     def end(self) -> bytes:
-        """What closes the stream."""
+        """The end of the stream."""
         return self._gzip.compress(bytes(2 * tarfile.BLOCKSIZE)) + self._gzip.flush()
 
 
@@ -229,7 +229,7 @@ def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Ar
 
     Raises:
         InvalidInput: it was not written by this program.
-        StoreDamaged: it is cut off, or not what was written.
+        StoreDamaged: it is cut off or damaged.
         Conflict: a later release wrote it.
         DiskFull: there is not the room.
     """
@@ -284,7 +284,7 @@ def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | No
 
 
 class _Bounded:
-    """A file that gives no more than `left` bytes, whatever a header announces."""
+    """A file limited to `left` bytes, whatever a header announces."""
 
     def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
@@ -301,7 +301,7 @@ class _Bounded:
 
 
 def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryIO]]:
-    """Each file with its content, which is to be read before the next is asked for."""
+    """Each file with its content, which must be read before the next file."""
     source = _Bounded(unpacked)
     first = True
     with tarfile.open(fileobj=source, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
@@ -363,7 +363,7 @@ def _manifest(file: Path, text: bytes) -> Manifest:
 
 
 def _compare(file: Path, found: list[Entry], listed: tuple[Entry, ...]) -> None:
-    """Every file that is listed is there once as it is listed, and no other."""
+    """Check that the archive has exactly the listed files, with their sizes and checksums."""
     if ROWS not in {entry.path for entry in listed}:
         raise _foreign(file, "it holds no rows")
     differing = (Counter(found) - Counter(listed)) | (Counter(listed) - Counter(found))

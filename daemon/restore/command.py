@@ -119,8 +119,8 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
     """The replica to restore from, and what opens it. Blocking.
 
     Raises:
-        InvalidInput: the URL is none, or has a place for each agent and no agent is named.
-        NotFound: the configuration names none, or its file is not there.
+        InvalidInput: the URL is invalid, or contains `{agent}` and no agent is named.
+        NotFound: no replica is configured, or its file does not exist.
         ConfigInvalid: a file that the configuration names cannot be read.
     """
     name = wish.agent or settings.agent_id
@@ -132,7 +132,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
             hint="name one with --agent-id",
         )
     if wish.token is not None:
-        # What the configuration has need not be there.
+        # A file that only the configuration names may be missing.
         settings, env = without_token(settings), {}
     if wish.url is None:
         account = account_of(settings, env, name, folder, workspace)
@@ -164,7 +164,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
 
 
 class Progress:
-    """How a restore goes, on standard error: a line that is rewritten on a terminal."""
+    """The progress of a restore on standard error: on a terminal, a line that is rewritten."""
 
     def __init__(self) -> None:
         self._rewrites = sys.stderr.isatty()
@@ -179,7 +179,7 @@ class Progress:
         sys.stderr.write(f"{line}\n")
 
     def show(self, line: str) -> None:
-        """Write a line that the next one replaces; elsewhere than on a terminal, now and then."""
+        """Write a line that the next one replaces; without a terminal, only now and then."""
         if self._rewrites:
             # Back to the beginning, and clear what is left of a longer line.
             sys.stderr.write(f"\r{line[: self._columns]}\x1b[K")

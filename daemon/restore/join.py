@@ -47,7 +47,7 @@ _ROWS_A_SECOND: Final = 8000
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be restored, as the command was given.
+    """The restore that the command asked for.
 
     Attributes:
         state_dir: where the daemon keeps its memories; made, if it is missing.
@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         replace: set aside what is there, instead of refusing.
         dry_run: change nothing.
         keep_going: restore the other rows, though some on the replica are damaged.
-        give_up_seconds: fail when the replica is away for so long; None: wait.
+        give_up_seconds: fail when the replica cannot be reached for this long; None: wait.
         config, sets: a configuration over all others, and single keys of it.
     """
 
@@ -79,7 +79,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: where it is.
-        set_aside: where the memory that was there is now; None where there was none.
+        set_aside: where the previous memory is now; None if the place was empty.
         unsent: rows of that memory that the replica does not have.
         counts: live rows by kind.
         rows: all that the replica has, deleted ones too; compared by kind.
@@ -98,7 +98,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore would bring, and about how long it would take.
+    """The size of a restore, and its estimated time.
 
     Attributes:
         taken: whether a memory is in the place.
@@ -113,7 +113,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct):
-    """What came of all agents: restored, or failed and why."""
+    """The result for all agents: restored, or failed and why."""
 
     restored: list[AgentRestored] = []
     failed: dict[str, ThermoclineError] = {}
@@ -136,7 +136,7 @@ class _Run(msgspec.Struct):
 class Joiner:
     """Restores from one database.
 
-    `say` is given a line for people at each step, `show` one that the next one replaces.
+    `say` receives a line for people at each step, `show` a line that the next line replaces.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Joiner:
             raise translate_os(error, state_dir) from error
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What `ask` returns, asked again while the replica cannot be reached."""
+        """Call `ask` until it succeeds, while the replica cannot be reached."""
         began, give_up = time.monotonic(), self._wish.give_up_seconds
 
         def wait(error: TryLater, seconds: float) -> None:
@@ -313,7 +313,7 @@ class Joiner:
         poll = await self._patiently(replica.poll)
         if await staging.resume(self._url):
             link = await staging.read(outbox.link)
-            # Another database may answer by this name, or it was set back.
+            # The name may lead to another database now, or it was set back.
             if link.epoch in ("", poll.epoch) and link.seq <= poll.seq:
                 return await staging.count()
         await staging.begin(self._url)

@@ -120,7 +120,7 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     assert restored == {"failed": {}}
     assert (other["agent"], other["counts"]["memory"], other["rows"]) == ("other", 3, 3)
     out, err = run(*words, "--json", code=1)
-    assert "--replace keeps" in json.loads(out)["error"]["hint"]
+    assert "--replace renames" in json.loads(out)["error"]["hint"]
     assert "error" not in err
     replaced = json.loads(run(*words, "--json", "--replace")[0])["restored"][0]
     assert Path(replaced["set_aside"]).is_dir()
@@ -283,7 +283,7 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
         out, err = run(*verify, code=1)
         assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
         assert f"1 row is not on the replica: memory {lost}" in err
-        assert "1 row is damaged on the replica, or make no sense" in err
+        assert "1 row is damaged on the replica, or unreadable" in err
         assert f"memory {changed}" in err
         [problem] = client.health().problems
         assert problem.code == "verification_failed"
