@@ -15,7 +15,7 @@ def address(url: str) -> SplitResult:
 
     Raises:
         Refused: it is not a URL of a remote ("bad_request"), or would show everything to others
-            ("tls"). The message holds nothing of it that may be secret.
+            ("tls"). The message contains no secret.
     """
     try:
         parts = urlsplit(url.strip())

@@ -119,7 +119,7 @@ _BY_WORDS: Final = {
     "no such column": "schema_missing",
     "has no column named": "schema_missing",
     "too big": "too_large",
-    # This is all that sqld says of a batch whose answer is beyond its limit.
+    # The only message of sqld about a batch whose answer exceeds its limit.
     "could not execute batch": "too_large",
     "invalid utf-8 sequence": "damaged",
 }
@@ -142,7 +142,7 @@ _BY_BODY_CODE: Final = {
     # The client's own word for an answer that does not hold together.
     "not_json": ("HRANA_PROTO_ERROR",),
 }
-# By status, or else by its hundreds. An answer that says neither yes nor no is no database's.
+# By status, or else by its hundreds. Other answers do not come from a database.
 _BY_STATUS: Final = {
     401: "unauthorized",
     403: "forbidden",
@@ -160,7 +160,7 @@ _BY_STATUS: Final = {
 }
 # By the class of an exception or of its ancestors; the first that fits.
 _BY_EXCEPTION: Final = (
-    # A connection that breaks while TLS is being agreed on is no question of trust.
+    # A connection that breaks during the TLS handshake is not a failure of trust.
     ("offline", {"SSLEOFError", "SSLZeroReturnError", "SSLSyscallError"}),
     ("tls", {"ClientSSLError", "ServerFingerprintMismatch", "SSLError"}),
     ("timeout", {"TimeoutError"}),
@@ -175,7 +175,7 @@ _BY_EXCEPTION: Final = (
 def from_answer(
     status: int, body_code: str, message: str, retry_after: float | None = None
 ) -> SyncError:
-    """What an answer that is an error means.
+    """The error that an answer means.
 
     `status` is that of HTTP, 200 where there is none; `body_code` the code in its body, or the name
     of SQLite's error. The message is cut short and freed of control characters.
@@ -188,7 +188,7 @@ def from_answer(
 
 
 def classify(error: BaseException, secret: str = "") -> SyncError:
-    """What an exception of a client or of SQLite means; one of the tree is returned as it is.
+    """The error that an exception of a client or of SQLite means; an error of the tree is returned.
 
     No message holds `secret`, which a server may have repeated.
     """
@@ -257,7 +257,7 @@ def _names(error: BaseException) -> set[str]:
 
 
 def _tidied(text: str) -> str:
-    """One short line that does nothing to a terminal."""
+    """One short line without control characters."""
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST_MESSAGE])
     line = " ".join(line.split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"

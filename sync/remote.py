@@ -1,4 +1,4 @@
-"""The port to a remote: a place that runs SQL in transactions. Nothing here knows which."""
+"""The port to a remote: a database that runs SQL in transactions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of one statement: its rows, and how many rows it changed itself.
+    """The result of one statement: its rows, and the number of rows that it changed.
 
     `affected` is 0 for an upsert whose condition did not hold.
     """
@@ -59,11 +59,11 @@ class Remote(Protocol):
         """
 
     async def close(self) -> None:
-        """Give up the connection, after what is under way. May be called twice."""
+        """Close the connection after the running batch. May be called twice."""
 
 
 def check(statements: Sequence[Statement]) -> None:
-    """Refuse what no remote can take, before anything is sent.
+    """Refuse values that no remote can store, before anything is sent.
 
     Raises:
         Refused: "bad_request", for an argument that SQLite cannot hold exactly.
