@@ -31,7 +31,7 @@ class ThermoclineError(Exception):
         code: a stable word for programs, part of the API.
         status: the HTTP status that carries it.
         field: the field of the request at fault, as a dotted path, where there is one.
-        hint: the way out, where the message alone does not show it.
+        hint: how to fix it, if the message does not say so.
     """
 
     code = "internal"
@@ -116,7 +116,7 @@ class ReadOnly(Unavailable):
 
 
 class ModelUnavailable(Unavailable):
-    """No model is configured, reachable, affordable or of use; whoever asked goes by rules."""
+    """No model is configured, reachable, affordable or usable; callers use the rules."""
 
     code = "model_unavailable"
 

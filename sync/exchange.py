@@ -148,7 +148,7 @@ class Exchange:
                 return poll, Link()
             poll = await self._replica.begin()
         if poll.epoch == link.epoch and poll.seq < link.seq:
-            # It was set back. Once it has grown again nobody else could tell by the number.
+            # It was set back. Once it has grown again the number would not show that.
             poll = await self._replica.renew(poll.epoch)
         link = await self._relink(poll, link)
         tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())

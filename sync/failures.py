@@ -29,7 +29,7 @@ class SyncError(Exception):
     Attributes:
         code: a stable word for programs.
         message: what could not be done and why; holds no secret.
-        hint: the way out.
+        hint: how to fix it.
     """
 
     def __init__(self, code: str, message: str = "", *, hint: str = "") -> None:
@@ -70,7 +70,7 @@ class SchemaMissing(SyncError):
     """A table or a column is not there; nothing was changed."""
 
 
-# Each code: what its caller can do, what it means, and the way out where no better one is known.
+# Each code: what its caller can do, what it means, and a default hint.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "offline": (
         TryLater,
@@ -251,7 +251,7 @@ def _by_body(status: int, code: str, words: str) -> str | None:
 
 
 def _names(error: BaseException) -> set[str]:
-    """The classes of an error; of one that only wraps the system's, of that one too."""
+    """The classes of an error, and of the system's error that it wraps."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
     return {cls.__name__ for one in (error, inner) for cls in type(one).__mro__}
 

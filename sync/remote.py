@@ -80,7 +80,7 @@ def plain(row: Iterable[object]) -> tuple[Value, ...]:
 
 
 def whole(value: Value) -> int:
-    """A value as an integer; 0 where it is not a number of 64 bits, whoever has written it."""
+    """A value as an integer; 0 if it is not a number of 64 bits."""
     if not isinstance(value, int | float) or not _LOWEST <= value <= _HIGHEST:
         return 0
     return int(value)

@@ -202,7 +202,7 @@ class Connection(RequestHandler):
         """The answer to what is not even a request, as JSON."""
         self.arrived()
         if isinstance(exc, ConnectionError):
-            raise exc  # The caller left: there is nobody to answer.
+            raise exc  # The caller has left.
         if exc is not None and not isinstance(exc, HttpProcessingError):
             self.log_exception(exc_info=exc)
         if request.writer.output_size > 0:

@@ -191,7 +191,7 @@ def _dropped(pairs: Json, path: KeyPath) -> Json:
 
 
 def _written(value: Json, indent: str = "") -> str:
-    """JSON with each key of an object on a line of its own."""
+    """JSON with each key of an object on its own line."""
     if not isinstance(value, Pairs) or not value:
         text = json.dumps(_plain(value), ensure_ascii=False)
         # A lone surrogate has no UTF-8.

@@ -80,7 +80,7 @@ def take(
     changed last, which is the time of what has none. The report calls it `shown`, else by its name.
 
     Raises:
-        InvalidInput: it is none of these, or cannot be read at all.
+        InvalidInput: it has an unknown format, or cannot be read at all.
     """
     tx = intake.tx
     format_ = format_of(content, name, given)

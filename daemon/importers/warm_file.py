@@ -133,7 +133,7 @@ class _Record(Fields):
         """The memory, its id still empty.
 
         Raises:
-            InvalidInput: it has no text, or one that cannot be kept; nothing else is fatal.
+            InvalidInput: it has no text, or an invalid text; nothing else is fatal.
         """
         text = self._body()
         created_at = self.time("created_at", "timestamp")

@@ -94,7 +94,7 @@ class MeteredCalls:
             ask: the request.
 
         Raises:
-            CallFailed: there is no reply, or no room for it in the budget.
+            CallFailed: the model did not reply, or the budget is spent.
         """
         guess = tokens_of(ask.messages)
         free = setup is None
@@ -119,7 +119,7 @@ class MeteredCalls:
         return answered
 
     async def save(self) -> None:
-        """Write down what was spent. A failure is reported; counting goes on in memory."""
+        """Save what was spent. A failure is reported; counting continues in memory."""
         async with self._saving:
             try:
                 await asyncio.to_thread(self.budget.save)

@@ -156,7 +156,7 @@ class ModelClient:
         await self._calls.supervisor.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of another day or another configuration; nobody may ask for long."""
+        """Clear problems of another day or another configuration."""
         if self._calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:

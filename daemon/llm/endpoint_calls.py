@@ -34,7 +34,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
         form: what goes before the schema of the reply.
 
     Raises:
-        CallFailed: there is no reply.
+        CallFailed: the endpoint did not reply.
     """
     assert ask.endpoint is not None
     url = target_of(ask.endpoint)

@@ -25,7 +25,7 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     A home folder in the name is filled in.
 
     Raises:
-        ConfigInvalid: there is no such home folder, or the credential's folder cannot be read.
+        ConfigInvalid: the home folder does not exist, or the credential's folder cannot be read.
     """
     if named is not None:
         try:

@@ -63,7 +63,7 @@ class LiteLlm:
         """One question to one model: with a schema, or in words if its server refuses schemas.
 
         Raises:
-            CallFailed: there is no reply.
+            CallFailed: the model did not reply.
         """
         place = self._place(ask.model)
         at = (ask.model, place.base)

@@ -99,10 +99,10 @@ class Supervisor:
             self._let_go()
 
     async def ask(self, setup: Setup | None, ask: Ask) -> Answered:
-        """Send a request, with a number of its own. Cancelling cancels it in the process.
+        """Send a request with its own number. Cancelling cancels it in the process.
 
         Raises:
-            CallFailed: there is no reply, or the process died over it.
+            CallFailed: the model did not reply, or the process died.
         """
         self._hold()
         try:

@@ -1,4 +1,4 @@
-"""What callers give, checked at the edge: each function returns the clean value or raises.
+"""Checks of callers' values: each function returns the clean value or raises.
 
 Everything here raises `InvalidInput` (or its kind `TooLarge`) with the field at fault, before
 anything was changed.
@@ -59,7 +59,7 @@ def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text")
     """The text of a memory, as it is.
 
     Raises:
-        InvalidInput: it is empty or blank, has a NUL, or is no valid Unicode.
+        InvalidInput: it is empty or blank, has a NUL, or is not valid Unicode.
         TooLarge: it takes more than `limit_bytes` in UTF-8.
     """
     if not text.strip():
@@ -78,7 +78,7 @@ def check_short(text: str, field: str, limit_chars: int) -> str:
     """A short text such as a subject or a source, stripped; it may be empty.
 
     Raises:
-        InvalidInput: it has a NUL or is no valid Unicode.
+        InvalidInput: it has a NUL or is not valid Unicode.
         TooLarge: it is longer than `limit_chars`.
     """
     text = text.strip()

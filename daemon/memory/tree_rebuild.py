@@ -1,4 +1,4 @@
-"""Building the tree anew, by operations that are checked one by one against its limits.
+"""Rebuilds the tree, by operations that are checked one by one against its limits.
 
 Whoever proposes them, a model or the rules of `tree_proposals`, no memory is lost: what was filed
 in a category that goes is filed where that went, and one that has memories is never removed. An

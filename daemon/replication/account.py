@@ -73,7 +73,7 @@ class Account(msgspec.Struct, frozen=True):
             return "add it again with `thermocline devices --rejoin`; its memory is kept"
         if code not in ("unauthorized", "forbidden") or self.kind == "file":
             return None
-        put = "put it into a file of its own, and name that in sync.token_file"
+        put = "put it into a separate file, and name that in sync.token_file"
         if self.token_file:
             put = f"put it into {self.token_file}"
         elif self.source == OF_A_CALL:

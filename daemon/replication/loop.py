@@ -127,7 +127,7 @@ class Loop:
                 self._trouble = error
             except ThermoclineError as error:
                 self._fail(error)
-            except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+            except Exception as error:  # noqa: BLE001 - it is reported here
                 kind, where = unforeseen(error)
                 _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
                 self._fail(ThermoclineError(f"a round failed with {kind}", hint=_UNEXPECTED))

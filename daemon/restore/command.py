@@ -128,7 +128,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
     workspace = Path(settings.agents[name].workspace) if name in settings.agents else None
     if _PER_AGENT in (wish.url or settings.sync.url or "") and wish.agent is None:
         raise InvalidInput(
-            "cannot restore all agents at once: each has a database of its own",
+            "cannot restore all agents at once: each has its own database",
             hint="name one with --agent-id",
         )
     if wish.token is not None:
@@ -153,7 +153,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
         )
     if account.kind == "file":
         if not Path(account.url.removeprefix("file:")).is_file():
-            raise NotFound(f"cannot restore from {account.url}: there is no such file")
+            raise NotFound(f"cannot restore from {account.url}: the file does not exist")
         return account
     if wish.token is None:
         return account

@@ -53,7 +53,7 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 
 class Reasoner:
-    """Searches trees by a model; a search that is late goes on for the next who asks the same.
+    """Searches trees with a model; a late search continues, for the next caller with the question.
 
     Args:
         model: what is asked.

@@ -52,7 +52,7 @@ def found(token: Path) -> Account:
         (
             Account("https://a", None, "sync.url"),
             "unauthorized",
-            "make a token, and put it into a file of its own, and name that in sync.token_file",
+            "make a token, and put it into a separate file, and name that in sync.token_file",
         ),
         (
             Account("https://a", None, "--url"),

@@ -23,7 +23,7 @@ _Ref: TypeAlias = tuple[Section, int | str]
 # The named values of these sections stand beside other keys, so each has its comma.
 _BESIDE_OTHERS: Final = frozenset({"extra", "context"})
 _NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
-# The part of the state that one value may take, by the key of its update; but always so many bytes.
+# One value may take 1/N of the state, by the key of its update, but always `_ALWAYS` bytes.
 _SHARES: Final = {
     "identity": 4, "owner_profile": 4, "project": 4, "lesson": 10, "event": 10, "task": 10,
 }  # fmt: skip
