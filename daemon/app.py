@@ -53,8 +53,8 @@ from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents
 from .store.device import DeviceId
-from .store.engine import Surroundings
 from .store.lock import StateLock
+from .store.place import Surroundings
 from .thinking.advising import Advice
 from .thinking.parts import build_thinking
 from .upkeep.cron import LocalZone

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from .failures import Refused, SchemaMissing, TooLarge, TryLater
+from .failures import Refused, RowTooLarge, SchemaMissing, TryLater
 from .local import Link, Local, Pending, Received
 from .replica import (
     MOST_BYTES,
@@ -256,7 +256,7 @@ class Exchange:
         """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, link.seq, self._now())
-        except TooLarge as error:
+        except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
                 return Poll(link.seq, link.epoch)
@@ -308,7 +308,7 @@ class Exchange:
             return []
         try:
             return await self._replica.standing(batch)
-        except TooLarge as error:
+        except RowTooLarge as error:
             if len(batch) == 1:
                 return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2

@@ -4,7 +4,7 @@
     ├── TryLater          passes by itself: the same batch may work later
     │   └── QuotaSpent    passes when the quota is renewed or raised: after a long pause
     ├── Refused           stays until a person removes the cause
-    ├── TooLarge          too much at once: ask for less, or send less
+    ├── RowTooLarge       too much at once: ask for less, or send less
     └── SchemaMissing     the tables are not there yet: make them, then go on
 
 `classify` and `from_answer` sort whatever a client, a server or a file says into this tree. They
@@ -62,7 +62,7 @@ class Refused(SyncError):
     """It stays until a person removes the cause; nothing was changed."""
 
 
-class TooLarge(SyncError):
+class RowTooLarge(SyncError):
     """The question or the answer is beyond what one batch may carry; nothing was changed."""
 
 
@@ -110,7 +110,7 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "constraint": (Refused, "cannot store what contradicts the tables", "report this bug"),
     "sql": (Refused, "cannot run a statement", "report this bug"),
     "damaged": (Refused, "cannot read a damaged database", "restore it from a backup"),
-    "too_large": (TooLarge, "the request or the answer is too large", "ask for less at a time"),
+    "too_large": (RowTooLarge, "the request or the answer is too large", "ask for less at a time"),
     "schema_missing": (SchemaMissing, "the tables are missing", "the next attempt creates them"),
 }
 # By the words of an error with a code, or of a server's fault without one.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TryLater, classify, made
-from .remote import Result, Statement, Value, check, plain
+from .remote import Result, SqlStatement, Value, check, plain
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
 MOST_ANSWER_BYTES: Final = 10_000_000
@@ -71,7 +71,7 @@ class FileRemote:
     def __repr__(self) -> str:
         return f"FileRemote({str(self._path)!r})"
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._closed:
@@ -110,7 +110,7 @@ class FileRemote:
             # Retrieved here, since the caller may be gone.
             running.exception()
 
-    def _batch(self, statements: Sequence[Statement], given_up: threading.Event) -> list[Result]:
+    def _batch(self, statements: Sequence[SqlStatement], given_up: threading.Event) -> list[Result]:
         try:
             return _run(self._ready(), statements, given_up)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
@@ -168,7 +168,7 @@ class FileRemote:
 
 
 def _run(
-    connection: sqlite3.Connection, statements: Sequence[Statement], given_up: threading.Event
+    connection: sqlite3.Connection, statements: Sequence[SqlStatement], given_up: threading.Event
 ) -> list[Result]:
     """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
     reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
@@ -188,7 +188,7 @@ def _run(
     return results
 
 
-def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Result]:
+def _execute(connection: sqlite3.Connection, statements: Sequence[SqlStatement]) -> list[Result]:
     results = []
     room = MOST_ANSWER_BYTES
     for statement in statements:

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .failures import TooLarge
-from .remote import Remote, Statement, Value
+from .failures import RowTooLarge
+from .remote import Remote, SqlStatement, Value
 
 # Its first release had no agents.
 NAMELESS: Final = "default"
@@ -90,7 +90,7 @@ async def _memories(
     while True:
         try:
             rows = await _rows(remote, sql, agent, after, limit)
-        except TooLarge:
+        except RowTooLarge:
             if limit == 1:
                 raise
             limit //= 2
@@ -118,5 +118,5 @@ async def _critical(
 
 
 async def _rows(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-    [result] = await remote.batch([Statement(sql, args)])
+    [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows

@@ -15,7 +15,7 @@ _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
 
 
-class Statement(msgspec.Struct, frozen=True):
+class SqlStatement(msgspec.Struct, frozen=True):
     """One SQL statement. `args` fill its `?` in order, or its `?1`, `?2` … by number."""
 
     sql: str
@@ -40,7 +40,7 @@ class Remote(Protocol):
     where it is not UTF-8; an infinite number as None.
     """
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction: all of them or none.
 
         A batch that raised `TryLater` may have been applied all the same, since the answer may
@@ -62,7 +62,7 @@ class Remote(Protocol):
         """Close the connection after the running batch. May be called twice."""
 
 
-def check(statements: Sequence[Statement]) -> None:
+def check(statements: Sequence[SqlStatement]) -> None:
     """Refuse values that no remote can store, before anything is sent.
 
     Raises:

@@ -15,9 +15,9 @@ import msgspec
 
 from . import schema
 from .clock import COUNTER_BITS, TOO_HIGH
-from .failures import SchemaMissing, TooLarge
+from .failures import RowTooLarge, SchemaMissing
 from .local import Pending, Received
-from .remote import Remote, Statement, Value, whole
+from .remote import Remote, SqlStatement, Value, whole
 from .rows import decode_row, digest
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
@@ -177,7 +177,7 @@ class Replica:
         while True:
             try:
                 found = await self._ask(_PAGE, after, until)
-            except TooLarge:
+            except RowTooLarge:
                 if until - after == 1:
                     return await self._without(until)
                 until = after + (until - after) // 2
@@ -197,8 +197,8 @@ class Replica:
         ]
         advanced, written, signed = await self.remote.batch(
             [
-                Statement(_ADVANCE, (self.agent, len(rows))),
-                Statement(_WRITE, (self.agent, _json(listed), len(rows))),
+                SqlStatement(_ADVANCE, (self.agent, len(rows))),
+                SqlStatement(_WRITE, (self.agent, _json(listed), len(rows))),
                 self._signature(device, cursor, now),
             ]
         )
@@ -213,7 +213,7 @@ class Replica:
         """The remote's versions of rows that were pushed and not taken; None: it has none.
 
         Raises:
-            TooLarge: ask for fewer.
+            RowTooLarge: ask for fewer.
         """
         asked = _json([(*one.row.key, one.version) for one in rows])
         return [
@@ -264,12 +264,12 @@ class Replica:
         """
         changed, _ = await self.remote.batch(
             [
-                Statement(
+                SqlStatement(
                     "UPDATE replica_devices SET retired_at = ?3"
                     " WHERE agent_id = ?1 AND device_id = ?2",
                     (self.agent, device, None if now is None else int(now)),
                 ),
-                Statement(_ADVANCE, (self.agent, 1)),
+                SqlStatement(_ADVANCE, (self.agent, 1)),
             ]
         )
         return changed.affected == 1
@@ -277,7 +277,7 @@ class Replica:
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
         [result] = await self.remote.batch(
-            [Statement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
+            [SqlStatement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
         )
         return result.affected
 
@@ -288,8 +288,8 @@ class Replica:
         )
         return {str(kind): whole(number) for kind, number in rows}
 
-    def _signature(self, device: Device, cursor: int, now: float) -> Statement:
-        return Statement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
+    def _signature(self, device: Device, cursor: int, now: float) -> SqlStatement:
+        return SqlStatement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
 
     async def _without(self, seq: int) -> Page:
         """The page of one row that is too large for an answer."""
@@ -299,7 +299,7 @@ class Replica:
         return Page((), tuple(Unreadable(str(k), str(i), str(v), reason) for k, i, v in rows), seq)
 
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-        [result] = await self.remote.batch([Statement(sql, (self.agent, *args))])
+        [result] = await self.remote.batch([SqlStatement(sql, (self.agent, *args))])
         return result.rows
 
 
@@ -324,7 +324,7 @@ class Polls:
                 begun = clock()
                 rows: tuple[tuple[Value, ...], ...] = ()
                 with suppress(SchemaMissing):
-                    rows = (await self._remote.batch([Statement(_POLL)]))[0].rows
+                    rows = (await self._remote.batch([SqlStatement(_POLL)]))[0].rows
                 self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
                 self._at = begun
             return self._found

@@ -112,6 +112,10 @@ def changed(
 
     `row` is the version that is replaced, if there was one; the stamp is younger than all of it.
     """
+    if row is None and data and not any(name in data for name in sets):
+        # Every new memory comes this way.
+        kind, id_ = key
+        return Row(kind=kind, id=id_, data=dict(sorted(data.items())), clocks=Clocks(at=stamp))
     cells = stamps(row, sets) if row is not None else {}
     target = _spread(data, sets)
     for name, value in target.items():

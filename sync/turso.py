@@ -19,7 +19,7 @@ from libsql_client.result import ResultSet
 
 from .address import address
 from .failures import Refused, SyncError, classify, made, pause
-from .remote import Result, Statement, check, plain
+from .remote import Result, SqlStatement, check, plain
 
 # JSON has no infinite numbers: the server writes null for one, which the library cannot read.
 _INFINITE: Final = b'{"type":"float","value":null}'
@@ -57,7 +57,7 @@ class TursoRemote:
     def __repr__(self) -> str:
         return f"TursoRemote({self._host!r})"
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._client.closed:
@@ -77,7 +77,7 @@ class TursoRemote:
         """Close the connections. May be called twice."""
         await self._client.close()
 
-    async def _ask(self, statements: Sequence[Statement]) -> list[ResultSet]:
+    async def _ask(self, statements: Sequence[SqlStatement]) -> list[ResultSet]:
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
             # One is a transaction by itself; and sqld says clearly when its answer is too long.

@@ -19,7 +19,7 @@ from ..operations.operation import Operation
 from ..operations.scope import Daemon
 from . import json_body
 from .bus import Bus
-from .connections import ArrivedLate, Connection
+from .connections import ArrivedLate, PeerConnection
 
 _CHUNK: Final = 16_384
 # Beyond this a body needs one of the few places for large ones.
@@ -57,10 +57,10 @@ class Call(msgspec.Struct, frozen=True):
     agent_named: bool
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> PeerConnection:
         """The connection that it came over."""
         protocol = self.request.protocol
-        assert isinstance(protocol, Connection)
+        assert isinstance(protocol, PeerConnection)
         return protocol
 
 

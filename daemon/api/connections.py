@@ -59,7 +59,7 @@ class NotHttp(InvalidInput):
         super().__init__("cannot read the request: it is not HTTP/1.1")
 
 
-class Connection(RequestHandler):
+class PeerConnection(RequestHandler):
     """One caller's connection.
 
     aiohttp closes idle connections; this class also ends a request whose head arrives too slowly,
@@ -277,7 +277,7 @@ class Server(web.Server):
             self.complaints.note("connection_refused", "turned connections away: too many")
             return TurnedAway(settings.max_connections)
         self._arriving += 1
-        return Connection(self, self._loop, settings)
+        return PeerConnection(self, self._loop, settings)
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         """Count it among those that are open."""

@@ -19,7 +19,7 @@ from ..operations.scope import Scope
 from ..runtime.problems import unforeseen
 from ..store.transaction import acting
 from .calls import Call, NoParameters, Services, agent_of, body_of, query_of
-from .connections import Connection, error_response
+from .connections import PeerConnection, error_response
 from .streaming import streamed
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Dispatcher:
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
-        assert isinstance(protocol, Connection)
+        assert isinstance(protocol, PeerConnection)
         protocol.arrived()
         if request.version not in {HttpVersion10, HttpVersion11}:
             protocol.refuse_malformed()
@@ -83,7 +83,9 @@ class Dispatcher:
             _log.error(text, kind, where, extra={"action": "request_failed"})
             return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
 
-    async def _answer(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.BaseRequest, connection: PeerConnection
+    ) -> web.StreamResponse:
         services = self._services
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")

@@ -11,7 +11,7 @@ import msgspec
 
 from ..runtime.places import socket_places
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import Answer, BadAnswer, Broken, Connection, events_of, quoted, request_of
+from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
 Json: TypeAlias = Any
 Query: TypeAlias = Mapping[str, Any]
@@ -148,7 +148,7 @@ class Caller:
 
     def _call(
         self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Answer:
+    ) -> Response:
         request = request_of(method, path, self._query(query), {}, body)
         try:
             return self._once(request)
@@ -163,7 +163,7 @@ class Caller:
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _parsed(self, answer: Answer) -> Json:
+    def _parsed(self, answer: Response) -> Json:
         """The JSON of an answer, or its text where it is text."""
         if answer.media_type != "application/json":
             return answer.body.decode("utf-8", "replace")
@@ -184,7 +184,7 @@ class Caller:
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
-                whole = Answer(status, answered, connection.body(status, answered))
+                whole = Response(status, answered, connection.body(status, answered))
                 raise refusal(status, self._parsed(whole))
             yield from connection.chunks(answered)
         except BadAnswer as error:
@@ -196,7 +196,7 @@ class Caller:
         finally:
             connection.close()
 
-    def _once(self, request: bytes) -> Answer:
+    def _once(self, request: bytes) -> Response:
         if self._connection is not None and self._connection.stale():
             self.close()
         connection = self._connection = self._connection or self._open(self._timeout)

@@ -36,7 +36,7 @@ class BadAnswer(Exception):
     """The answer is not HTTP as the daemon speaks it."""
 
 
-class Answer:
+class Response:
     """One whole answer; header names are in lower case."""
 
     __slots__ = ("body", "headers", "status")
@@ -93,7 +93,7 @@ class Connection:
             return True
         return True
 
-    def converse(self, request: bytes) -> Answer:
+    def converse(self, request: bytes) -> Response:
         """Send one request and wait for its whole answer.
 
         Raises:
@@ -105,7 +105,7 @@ class Connection:
         failed = self._send(request)
         try:
             status, headers = self.head()
-            return Answer(status, headers, self.body(status, headers))
+            return Response(status, headers, self.body(status, headers))
         except Broken as broken:
             # A refusal may well come before the body was sent: only without one was it lost.
             broken.unsent = failed is not None and not broken.begun

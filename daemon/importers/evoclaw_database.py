@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from ..memory.records import Json, Memory
 from . import hot_file, tree_file, warm_file
-from .intake import Intake, Report
+from .intake import ImportReport, Intake
 from .values import count, moment
 
 _KNOWN: Final = frozenset(("hot_state", "tree_nodes", "timestamp"))
 
 
-def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) -> list[Memory]:
+def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportReport) -> list[Memory]:
     """The memories in the rows of EvoClaw's tables; `now` is the time of what has none.
 
     Each row has its `table`, its `id`, and what the other columns hold. What is read, and left out,

@@ -40,7 +40,7 @@ EDITABLE: Final = frozenset(
 )
 
 
-class Report(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What an import did.
 
     Attributes:
@@ -55,7 +55,7 @@ class Report(msgspec.Struct):
     skipped: dict[str, int] = {}
     left_out: list[str] = []
 
-    def add(self, other: Report) -> None:
+    def add(self, other: ImportReport) -> None:
         """Add what a further part of the same import did."""
         self.read += other.read
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
@@ -86,7 +86,7 @@ class Intake:
         self, tx: Transaction, *, edited_at: float | None = None, writer: str | None = None
     ) -> None:
         self.tx = tx
-        self.report = Report()
+        self.report = ImportReport()
         self._edited_at = edited_at
         self._writer = writer
 
@@ -209,7 +209,7 @@ class Intake:
         What was found has the stamp `unedited`. A difference in one of the fields `editable` counts
         as an edit, which has the stamp `at`.
         """
-        ours = kind.table.load(self.tx.db, kind.name, key)
+        ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):
             self.skip(FORGOTTEN)
             return None

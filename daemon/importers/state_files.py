@@ -20,9 +20,10 @@ from ..memory.hot.document import TOP_KEYS
 from ..store import atomic, row_lines
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.duplicates import find_same
+from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
-from .intake import THERE, Intake, Report
+from .intake import THERE, ImportReport, Intake
 from .values import unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
@@ -90,6 +91,7 @@ def take(
         entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
+        index_new(tx)
         new = [one for one in memories if find_same(tx.db, one.text, tx.now) is None]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())
@@ -117,7 +119,7 @@ def are_rows(head: bytes, *, whole: bool) -> bool:
     return bool(lines) and all(row_lines.row_of(line) is not None for line in lines[:2])
 
 
-def rows_in(lines: BinaryIO, name: str, report: Report) -> Iterator[Row]:
+def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
     """The rows in lines of JSON, as a backup and an export have them; others are reported."""
     bad = 0
     for row in row_lines.rows_in(lines):

@@ -12,7 +12,8 @@ import msgspec
 from ..errors import InvalidInput
 from ..memory.checks import check_agent
 from ..store import memory_rows
-from ..store.opening import LARGEST, TOO_LARGE, Place
+from ..store.opening import LARGEST, TOO_LARGE
+from ..store.place import Place
 from ..store.settling import archive_faded
 from ..store.transaction import Transaction
 from . import state_files

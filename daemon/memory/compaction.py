@@ -27,7 +27,7 @@ from .summing import is_summary, summary_of, summary_size
 WINDOW: Final = 128_000
 
 
-class Limits(msgspec.Struct, frozen=True):
+class CompactionLimits(msgspec.Struct, frozen=True):
     """When to compact, and how far.
 
     Attributes:
@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True):
     tool_tokens: int = 2_000
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = CompactionLimits()
 
 
 class Compacted(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class Compacted(msgspec.Struct, frozen=True):
 def needs_compaction(
     messages: Sequence[Message],
     window: int = WINDOW,
-    limits: Limits = LIMITS,
+    limits: CompactionLimits = LIMITS,
     count: Count = estimated_tokens,
 ) -> bool:
     """Whether there are at least 10 messages, and more tokens than 70 % of the window."""
@@ -85,7 +85,7 @@ def needs_compaction(
 def compact(
     messages: Sequence[Message],
     window: int = WINDOW,
-    limits: Limits = LIMITS,
+    limits: CompactionLimits = LIMITS,
     count: Count = estimated_tokens,
 ) -> Compacted:
     """`messages` within half of the window, if they need it.

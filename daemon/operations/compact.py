@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from ..errors import InvalidInput
-from ..memory.compaction import Compacted, Limits, compact, needs_compaction
+from ..memory.compaction import Compacted, CompactionLimits, compact, needs_compaction
 from ..memory.messages import Message, conversation_tokens
 from ..shapes.compact import CompactBody, CompactedMessages
 from .operation import operation
@@ -27,7 +27,7 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
     read = [_read(message, number) for number, message in enumerate(body.messages)]
-    limits = Limits(
+    limits = CompactionLimits(
         threshold=body.threshold,
         target=body.target,
         recent=body.preserve_recent,
@@ -48,7 +48,9 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     return answer
 
 
-def _measured(body: CompactBody, read: Sequence[Message], limits: Limits) -> CompactedMessages:
+def _measured(
+    body: CompactBody, read: Sequence[Message], limits: CompactionLimits
+) -> CompactedMessages:
     return CompactedMessages(
         original_count=len(read),
         compacted_count=len(read),

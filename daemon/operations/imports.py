@@ -16,7 +16,7 @@ from thermocline.sync import Row
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..importers import evoclaw_database, state_files, takeover
-from ..importers.intake import Intake, Report
+from ..importers.intake import ImportReport, Intake
 from ..memory.records import Memory
 from ..restore.staging import temporary_folder
 from ..shapes.imports import ImportBody, Imported, OtherAgent, ReadPart
@@ -62,7 +62,7 @@ class _Import:
         self._scope = scope
         self._wish = wish
         self._others: list[OtherAgent] = []
-        self.done = Report()
+        self.done = ImportReport()
 
     def answer(self) -> Imported:
         """What was imported so far."""
@@ -188,8 +188,8 @@ class _Import:
         part: Callable[[Intake], None],
         edited_at: float | None,
         writer: str | None,
-    ) -> Report:
-        report = Report()
+    ) -> ImportReport:
+        report = ImportReport()
 
         def take(tx: Transaction) -> None:
             intake = Intake(tx, edited_at=edited_at, writer=writer)

@@ -48,7 +48,7 @@ async def status(scope: Scope) -> Status:
         ready=daemon.ready.is_set(),
         connections=daemon.connections(),
         memory_bytes=resident_bytes(),
-        llm=_models(scope),
+        llm=daemon.model.status(),
         problems=_problems(scope),
         agents=agents,
     )
@@ -76,7 +76,7 @@ async def metrics(scope: Scope) -> Metrics:
             "connections": scope.daemon.connections(),
             "problems": len(_problems(scope)),
             "open_agents": len(scope.daemon.agents.open_stores()),
-            **_of_models(_models(scope)),
+            **_of_models(scope.daemon.model.status()),
         },
     )
 
@@ -91,10 +91,6 @@ async def open_metrics(scope: Scope) -> str:
 def _problems(scope: Scope) -> list[Problem]:
     """Those of the daemon, and of the agents that the caller may read."""
     return scope.daemon.problems.standing(scope.may_read)
-
-
-def _models(scope: Scope) -> ModelStatus:
-    return msgspec.convert(scope.daemon.model.status(), ModelStatus, from_attributes=True)
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:

@@ -81,7 +81,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ArchivedFile(msgspec.Struct, frozen=True):
     """One file of an archive; its SHA-256 in hexadecimal digits."""
 
     path: str
@@ -98,7 +98,7 @@ class Archive(msgspec.Struct, frozen=True):
     """
 
     manifest: Manifest
-    files: tuple[Entry, ...]
+    files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...]
 
     @property
@@ -108,7 +108,7 @@ class Archive(msgspec.Struct, frozen=True):
 
 
 class _Checksums(msgspec.Struct, frozen=True):
-    files: tuple[Entry, ...]
+    files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -177,7 +177,7 @@ class _Packer:
 
     def __init__(self) -> None:
         self._gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        self.entries: list[Entry] = []
+        self.entries: list[ArchivedFile] = []
 
     def whole(self, name: str, value: msgspec.Struct, mtime: int) -> Iterator[bytes]:
         """A file of JSON."""
@@ -198,7 +198,7 @@ class _Packer:
                 hint="try again when no program writes to it",
             )
         yield self._gzip.compress(bytes(-size % tarfile.BLOCKSIZE))
-        self.entries.append(Entry(member.name, size, digest.hexdigest()))
+        self.entries.append(ArchivedFile(member.name, size, digest.hexdigest()))
 
     def end(self) -> bytes:
         """The end of the stream."""
@@ -255,13 +255,13 @@ def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Ar
 
 def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | None) -> Archive:
     manifest: Manifest | None = None
-    found: list[Entry] = []
+    found: list[ArchivedFile] = []
     size = bytes_of_names = 0
     for member, content in _members(unpacked):
         if manifest is None:
             text = _whole(content, _LONGEST_MANIFEST)
             manifest = _manifest(file, text)
-            found.append(Entry(MANIFEST, len(text), hashlib.sha256(text).hexdigest()))
+            found.append(ArchivedFile(MANIFEST, len(text), hashlib.sha256(text).hexdigest()))
             continue
         if member.name == CHECKSUMS:
             listed = msgspec.json.decode(_whole(content, _LONGEST_CHECKSUMS), type=_Checksums)
@@ -324,7 +324,7 @@ def _may_be_named(name: str) -> bool:
     return name in {ROWS, CHECKSUMS} or (name.startswith(f"{WORKSPACE}/") and is_plain(name))
 
 
-def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> Entry:
+def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:
     """Hash a file, and write it, if it is to be written."""
     digest, size = hashlib.sha256(), 0
     path = Path(os.devnull) if into is None else into / member.name
@@ -341,7 +341,7 @@ def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> Ent
         if into is not None:
             os.fchmod(out.fileno(), 0o600 | (member.mode & 0o100))
             os.utime(out.fileno(), (member.mtime, member.mtime))
-    return Entry(member.name, size, digest.hexdigest())
+    return ArchivedFile(member.name, size, digest.hexdigest())
 
 
 def _whole(content: BinaryIO, limit: int) -> bytes:
@@ -362,7 +362,7 @@ def _manifest(file: Path, text: bytes) -> Manifest:
     return msgspec.json.decode(text, type=Manifest)
 
 
-def _compare(file: Path, found: list[Entry], listed: tuple[Entry, ...]) -> None:
+def _compare(file: Path, found: list[ArchivedFile], listed: tuple[ArchivedFile, ...]) -> None:
     """Check that the archive has exactly the listed files, with their sizes and checksums."""
     if ROWS not in {entry.path for entry in listed}:
         raise _foreign(file, "it holds no rows")

@@ -22,8 +22,8 @@ from thermocline.sync import (
     Polls,
     Remote,
     Replica,
+    RowTooLarge,
     SyncError,
-    TooLarge,
     TryLater,
     Waiting,
 )
@@ -38,7 +38,7 @@ from ..store import apply, atomic, outbox
 from ..store.database import translate_os
 from . import digests
 from .digests import Differences, named
-from .place import RUN_FILE, WORKSPACE, Place, locked, renewed
+from .place import RUN_FILE, WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class _Run(msgspec.Struct):
     url: str
     restored: dict[str, AgentRestored] = {}
 
-    def has_moved(self, place: Place) -> bool:
+    def has_moved(self, place: Target) -> bool:
         """Whether the memory is in its place already."""
         return place.agent in self.restored and place.is_taken() and not place.staged.exists()
 
@@ -228,8 +228,8 @@ class Joiner:
             )
         return there if wanted is None else [wanted]
 
-    def _place(self, agent: str) -> Place:
-        return Place(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
+    def _place(self, agent: str) -> Target:
+        return Target(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
 
     def _run(self) -> _Run:
         """The interrupted run from the same replica, or a new one."""
@@ -267,13 +267,13 @@ class Joiner:
                 raise
             except ThermoclineError as error:
                 outcome.failed[place.agent] = error
-            except TooLarge as error:
+            except RowTooLarge as error:
                 outcome.failed[place.agent] = as_ours(error)
         if not outcome.failed:
             atomic.remove(self._run_file)
         return outcome
 
-    async def _restore(self, place: Place, device: str, run: _Run) -> None:
+    async def _restore(self, place: Target, device: str, run: _Run) -> None:
         """Fill the memory, verify it, and move it into its place."""
         agent, began, aside = place.agent, time.monotonic(), place.free_name()
         staging = Staging(place.staged, device=device, rules=self._rules)

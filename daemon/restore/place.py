@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 import shutil
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
@@ -30,7 +29,7 @@ _STAGED: Final = ".restoring"
 _COMPLETE: Final = ".restored"
 
 
-class Place:
+class Target:
     """The place of one agent in a state folder, which need not exist.
 
     Files named in `beside` are kept. An invalid id is refused.
@@ -63,8 +62,7 @@ class Place:
 
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return atomic.free_name(self.folder, "before-restore", stamp)
+        return atomic.free_name(self.folder, "before-restore")
 
     def swap(self, aside: Path) -> Path | None:
         """Put the staged folder into the place; its files are on the disk.
@@ -101,7 +99,7 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
             agent = folder.stem[1:]
             if not is_agent(agent):
                 continue
-            if Place(state_dir, agent, ()).is_taken():
+            if Target(state_dir, agent, ()).is_taken():
                 _rename(folder, folder.with_suffix(_STAGED))
             else:
                 _rename(folder, agents / agent)

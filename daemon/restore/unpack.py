@@ -19,7 +19,7 @@ from ..store.row_lines import rows_in
 from . import archive
 from .archive import Manifest
 from .join import Wish
-from .place import WORKSPACE, Place, locked, renewed
+from .place import WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
 _AT_ONCE: Final = 2000
@@ -67,7 +67,7 @@ async def restore_file(
     say(f"checking {file}")
     found = archive.read(file, room=_room(wish.state_dir))
     # The files of the workspace come out of the archive.
-    place = Place(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
+    place = Target(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
     aside, refused = None, 0
     if wish.dry_run:
         if not wish.replace:
@@ -96,7 +96,7 @@ async def restore_file(
     )
 
 
-async def _restore(file: Path, place: Place, rules: Rules) -> tuple[int, Path | None]:
+async def _restore(file: Path, place: Target, rules: Rules) -> tuple[int, Path | None]:
     """Put the memory into its place; how many rows were refused, and what was set aside."""
     staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
     try:

@@ -17,7 +17,8 @@ from ..memory.observing import Observation
 from ..memory.records import DEFAULT_EVENT, ENTITIES, OBSERVED, Memory, Metadata
 from ..memory.scoring import default_importance
 from ..store import memories
-from ..store.known import said_already
+from ..store.duplicates import said_already
+from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 
 # EvoClaw's: what was decided, or led to something, matters more than the rest.
@@ -45,6 +46,7 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     stored: list[Memory] = []
     known: list[Memory] = []
     for memory in found:
+        index_new(tx)
         same = said_already(tx.db, memory)
         if same is None:
             stored.append(memories.insert(tx, memory))

@@ -11,7 +11,7 @@ import msgspec
 
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.mentions import EntityType, Mention, Relation
+from ..memory.mentions import EntityType, Mention, MentionedRelation
 from ..memory.observing import Observation, Turn, extract_turns, is_command
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
@@ -165,7 +165,7 @@ def _mentions(named: Sequence[ToldEntity]) -> tuple[Mention, ...]:
 def _mention(named: ToldEntity) -> Mention:
     kind = named.type.strip().lower()
     links = (
-        Relation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))
+        MentionedRelation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))
         for link in named.relations[:_MOST_ENTITIES]
     )
     return Mention(

@@ -57,7 +57,7 @@ def test_a_backup_says_what_is_in_it_and_is_for_its_owner_alone(
     first, second, third = out.decode().splitlines()
     assert first.startswith(f"{file}: ")
     assert first.endswith(f" B, agent {call.agent}")
-    assert second.startswith("  memories: 1, categories: 2, sets of counters: 1, pairs: 1")
+    assert second.startswith("  memories: 1, categories: 2, pairs: 1")
     assert third.startswith("  2 files, ")
     assert err == ""
     assert file.stat().st_mode & 0o777 == 0o600
@@ -217,7 +217,7 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
 def test_an_export_is_a_json_object_a_line(shell: Shell, tmp_path: Path) -> None:
     out, err = shell.run("export")
     lines = [json.loads(line) for line in out.splitlines()]
-    assert {line["kind"] for line in lines} == {"memory", "category", "pair", "metrics"}
+    assert {line["kind"] for line in lines} == {"memory", "category", "pair"}
     [memory] = [line for line in lines if line["kind"] == "memory"]
     assert memory["data"]["text"] == "Ana prefers tea"
     assert all(line["clocks"]["at"] for line in lines)

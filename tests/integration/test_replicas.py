@@ -29,7 +29,7 @@ from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import key_values, memories, tree_rows
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import Device, Remote, Waiting, exchange
 
