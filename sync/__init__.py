@@ -1,11 +1,11 @@
-"""Replication between devices: it knows rows, clocks and a remote, and nothing of their meaning."""
+"""Replication between devices: rows, clocks and a remote, without knowledge of their meaning."""
 
 from .clock import TOO_HIGH, HybridClock, stamp_at
 from .exchange import Exchange, Tally
-from .failures import QuotaSpent, Refused, SchemaMissing, SyncError, TooLarge, TryLater
+from .failures import QuotaSpent, Refused, RowTooLarge, SchemaMissing, SyncError, TryLater
 from .file_remote import FileRemote
 from .local import Applied, Link, Local, Pending, Received
-from .remote import Remote, Result, Statement, Value
+from .remote import Remote, Result, SqlStatement, Value
 from .replica import Device, Poll, Polls, Replica
 from .replicator import Replicator, State, Timing
 from .rows import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .failures import Refused, SchemaMissing
-from .remote import Remote, Statement, whole
+from .remote import Remote, SqlStatement, whole
 
 VERSION: Final = 1
 # The memories of all agents, with the columns that EvoClaw gives them.
@@ -132,14 +132,14 @@ async def prepare(remote: Remote, now: float) -> None:
         )
     if found == VERSION:
         return
-    made = Statement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    await remote.batch([*map(Statement, _SCHEMA), made])
+    made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
+    await remote.batch([*map(SqlStatement, _SCHEMA), made])
 
 
 async def version(remote: Remote) -> int:
     """The version of the remote's tables; 0: it has none."""
     try:
-        [result] = await remote.batch([Statement("SELECT max(version) FROM schema_version")])
+        [result] = await remote.batch([SqlStatement("SELECT max(version) FROM schema_version")])
     except SchemaMissing:
         return 0
     return whole(result.rows[0][0])

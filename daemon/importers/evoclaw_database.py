@@ -1,4 +1,4 @@
-"""A database that EvoClaw filled: what its tables hold, as memories and critical state.
+"""A database that EvoClaw filled: its tables as memories and critical state.
 
 Its tables are only read. Ids are EvoClaw's, so that an import can be repeated.
 """
@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from ..memory.records import Json, Memory
 from . import hot_file, tree_file, warm_file
-from .intake import Intake, Report
+from .intake import ImportReport, Intake
 from .values import count, moment
 
 _KNOWN: Final = frozenset(("hot_state", "tree_nodes", "timestamp"))
 
 
-def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) -> list[Memory]:
+def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportReport) -> list[Memory]:
     """The memories in the rows of EvoClaw's tables; `now` is the time of what has none.
 
     Each row has its `table`, its `id`, and what the other columns hold. What is read, and left out,
@@ -47,7 +47,7 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) ->
 def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     """Take the hot state and the tree that EvoClaw stored as an agent's critical state."""
     entries = 0
-    # What has no time gets the same one each time.
+    # Entries without a time get the same one at each import.
     at = moment(critical.get("timestamp")) or 0.0
     if (given := critical.get("tree_nodes")) is not None:
         tree = tree_file.parse(given, at)

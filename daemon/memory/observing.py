@@ -80,7 +80,7 @@ _RECALLED: Final = re.compile(
     re.IGNORECASE,
 )
 _LEAST_BYTES: Final = 20
-# It stands beside its problem: "the build fails → run `make x`".
+# It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
 _PROBLEM_BYTES: Final = 200

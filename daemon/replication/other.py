@@ -1,4 +1,4 @@
-"""Another database than an agent's replica, named for one call as EvoClaw's commands do."""
+"""A database other than the agent's replica, named for one call as in EvoClaw's commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thermocline.sync import (
     Remote,
     Replica,
     SchemaMissing,
-    Statement,
+    SqlStatement,
     SyncError,
     foreign,
     merge,
@@ -34,8 +34,8 @@ T = TypeVar("T")
 _MOST_TRIES: Final = 5
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A memory in a database, and how many of the words it holds."""
+class FoundThere(msgspec.Struct, frozen=True):
+    """A memory in a database, and the number of matching words."""
 
     id: str
     text: str
@@ -62,7 +62,7 @@ class OtherDatabases:
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
-    ) -> list[Found]:
+    ) -> list[FoundThere]:
         """Memories in the database that hold some of `words`, those with the most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
@@ -99,7 +99,7 @@ class OtherDatabases:
             raise as_ours(error, account) from error
 
 
-async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[Found]:
+async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[FoundThere]:
     """Memories in these rows, or in EvoClaw's table, those with the most of the words first."""
     hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
     for source in (schema.MEMORIES, "SELECT * FROM cold_memories"):
@@ -109,17 +109,17 @@ async def search(remote: Remote, agent: str, words: list[str], limit: int) -> li
             " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?2"
         )
         try:
-            [result] = await remote.batch([Statement(sql, (agent, limit, *words))])
+            [result] = await remote.batch([SqlStatement(sql, (agent, limit, *words))])
         except SchemaMissing:
             continue
-        names = Found.__struct_fields__
+        names = FoundThere.__struct_fields__
         lines: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in result.rows]
-        return [msgspec.convert(line, Found, strict=False) for line in lines]
+        return [msgspec.convert(line, FoundThere, strict=False) for line in lines]
     return []
 
 
 def _over(one: Pending, found: object) -> Pending:
-    """A row to send over what stands there, with what that says too."""
+    """The row to send: merged with the row on the remote."""
     if not isinstance(found, Received):
         return msgspec.structs.replace(one, seen=getattr(found, "version", None))
     row = merge(one.row, found.row, kind_of(one.row.kind).sets)

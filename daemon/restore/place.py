@@ -11,7 +11,6 @@ import contextlib
 import logging
 import os
 import shutil
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
@@ -30,10 +29,10 @@ _STAGED: Final = ".restoring"
 _COMPLETE: Final = ".restored"
 
 
-class Place:
+class Target:
     """The place of one agent in a state folder, which need not exist.
 
-    Names `beside` the memory in its folder are kept. An id that is not valid is refused.
+    Files named in `beside` are kept. An invalid id is refused.
     """
 
     def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
@@ -53,18 +52,17 @@ class Place:
         """Refuse a place with a memory.
 
         Raises:
-            Conflict: there is one.
+            Conflict: the place has a memory.
         """
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
-                hint="--replace keeps what is there beside it; --to restores elsewhere",
+                hint="--replace renames what is there; --to restores elsewhere",
             )
 
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return atomic.free_name(self.folder, "before-restore", stamp)
+        return atomic.free_name(self.folder, "before-restore")
 
     def swap(self, aside: Path) -> Path | None:
         """Put the staged folder into the place; its files are on the disk.
@@ -101,14 +99,14 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
             agent = folder.stem[1:]
             if not is_agent(agent):
                 continue
-            if Place(state_dir, agent, ()).is_taken():
+            if Target(state_dir, agent, ()).is_taken():
                 _rename(folder, folder.with_suffix(_STAGED))
             else:
                 _rename(folder, agents / agent)
                 _log.info("finished the restore of '%s'", agent, extra={"action": "restored"})
         atomic.remove_unfinished(agents, RUN_FILE)
         if not resume:
-            # From now on a restored memory is in use: the same command does not pass it over.
+            # From now on a restored memory is in use: the same command does not skip it.
             atomic.remove(agents / RUN_FILE)
     except OSError as error:
         _log.warning("cannot finish an interrupted restore: %s", error)
@@ -155,7 +153,7 @@ def _rename(path: Path, target: Path) -> None:
 
 
 def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
-    """Take files over, durably, where the new folder has none of the name."""
+    """Copy files durably, unless the new folder has a file of the name."""
     for name in names:
         source, target = there / name, staged / name
         if os.path.lexists(target) or not source.exists():

@@ -15,7 +15,7 @@ from thermocline.sync import ABSENT, TOO_HIGH, Applied, Received, Row, merge, ou
 from thermocline.sync import changed as changed_row
 
 from ..errors import InvalidInput, StoreDamaged, ThermoclineError
-from . import history, memory_rows, memory_table, merging, rows, settling, tree_rows
+from . import history, memory_rows, merging, rows, settling, tree_rows
 from .kind import Kind, Settled
 from .kinds import KINDS, kind_of
 from .transaction import Transaction
@@ -62,13 +62,12 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
                 done += [_apply(tx, one, why) for one in some]
         except _NONSENSE:
             done += [_apply_alone(tx, one, why) for one in some]
-    with memory_table.indexed_later(tx):
-        for some in _batched(fresh):
-            try:
-                with tx.undone_on_failure():
-                    done += _add(tx, some)
-            except _NONSENSE:
-                done += [_apply_alone(tx, one, why) for one in some]
+    for some in _batched(fresh):
+        try:
+            with tx.undone_on_failure():
+                done += _add(tx, some)
+        except _NONSENSE:
+            done += [_apply_alone(tx, one, why) for one in some]
     tx.warm_floor = None
     result = sum(done, Applied())
     if result.changed:
@@ -176,7 +175,7 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
     theirs = _row(one)
     kind = kind_of(theirs.kind)
     ahead = _checked(tx, theirs)
-    ours = kind.table.load(tx.db, kind.name, theirs.id)
+    ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
     settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else Settled()
     if settled.lost is not None:

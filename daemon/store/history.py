@@ -61,7 +61,7 @@ def replaced(db: sqlite3.Connection, kind: Kind, version: Version) -> list[str]:
         *(kind.name, version.id, version.number, CONFLICT),
     )
     # What lost a conflict may be kept once more, as the version that the merge replaced.
-    for row in (*(one.row for one in later), kind.table.load(db, kind.name, version.id)):
+    for row in (*(one.row for one in later), kind.load(db, version.id)):
         before, after = version.row.data or {}, (row and row.data) or {}
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         if found := [name for name in names if name != "updated_at"]:

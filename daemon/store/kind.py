@@ -8,16 +8,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from thermocline.sync import Clocks, Row, decode_row, lives
+from thermocline.sync import Row, decode_row, lives
 
 from ..errors import StoreDamaged
+from .database import in_pages
 from .transaction import Transaction
 
 # Called in the transaction once a row was written, with the version before and the one after.
 Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
 # Of a row that two devices changed: the common base, ours and theirs to what both say together.
 Join: TypeAlias = Callable[[Transaction, Row | None, Row, Row], "Settled | None"]
-_AT_ONCE: Final = 500
 
 
 class Table(Protocol):
@@ -92,17 +92,9 @@ class RowTable:
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, deleted ones included, a few hundred at a time."""
-        after = ""
-        while True:
-            found = db.execute(
-                "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
-                (kind, after, _AT_ONCE),
-            ).fetchall()
-            for key, data, clocks in found:
-                yield stored_row(kind, key, data, clocks)
-            if len(found) < _AT_ONCE:
-                return
-            after = found[-1][0]
+        sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+        for found in in_pages(db, sql, kind, after=""):
+            yield stored_row(kind, *found)
 
 
 ROWS: Final = RowTable()
@@ -151,6 +143,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     table: Table = ROWS
     reindex: Callable[[Transaction], None] | None = None
 
+    def load(self, db: sqlite3.Connection, key: str) -> Row | None:
+        """The row as it stands, deleted or not."""
+        return self.table.load(db, self.name, key)
+
     def lives(self, row: Row | None) -> bool:
         """Whether the row says something."""
         return lives(row, self.vital)
@@ -159,6 +155,3 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 def unknown(name: str) -> Kind:
     """A kind of another release, whose rows are kept and passed on as they are."""
     return Kind(name=name, history=False)
-
-
-__all__ = ["ROWS", "Applied", "Clocks", "Join", "Kind", "RowTable", "Settled", "Table", "unknown"]

@@ -64,7 +64,7 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
     """The replica has these versions now. A row that has changed since stays pending."""
     for one in rows:
         kind = kind_of(one.row.kind)
-        now = version_of(kind.table.load(tx.db, kind.name, one.row.id))
+        now = version_of(kind.load(tx.db, one.row.id))
         if now == one.version:
             tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", one.row.key)
         else:
@@ -121,7 +121,7 @@ def _waiting(db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int) -
         (*names, limit),
     ).fetchall()
     for name, key, seen in waiting:
-        row = kind_of(name).table.load(db, name, key)
+        row = kind_of(name).load(db, key)
         version = version_of(row)
         if row is not None and version is not None:
             yield Pending(row, version, seen)

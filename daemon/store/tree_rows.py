@@ -65,7 +65,7 @@ def ensure(tx: Transaction, category: str) -> None:
         # Mostly it is there, and to look costs a fifth of trying to insert it.
         if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
             continue
-        before = KIND.table.load(tx.db, KIND.name, path)
+        before = KIND.load(tx.db, path)
         # Older than any description that somebody wrote, here or on another device.
         stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
         rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)

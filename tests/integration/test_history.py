@@ -15,7 +15,7 @@ from thermocline.daemon.store import apply, history, memories, merging
 from thermocline.daemon.store import undo as undoing
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import KIND
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.transaction import Transaction, acting
 from thermocline.sync import Received, Row, version_of
 
