@@ -87,7 +87,7 @@ def main() -> None:
 
 def observed(wire: Wire, agent: str, turns: Sequence[Any]) -> list[str]:
     """The texts that are kept of a conversation, but for those that were overtaken."""
-    body = {"conversation": "one", "messages": turns, "wait": True, "end": True}
+    body = {"conversation": "one", "messages": turns, "wait": True}
     wire.post(with_query("/api/observe", {"agent": agent}), body)
     listed = wire.get("/api/memory", agent=agent, limit=100)["results"]
     return [one["text"] for one in listed if not one.get("superseded_by")]
