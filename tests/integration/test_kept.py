@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -24,7 +25,9 @@ def everything(call: Any) -> str:
     return json.dumps(call.ok("GET", "/api/memory")["results"], ensure_ascii=False)
 
 
-def test_no_secret_of_a_conversation_is_kept_anywhere(daemon: Any, calls_of: Any) -> None:
+def test_no_secret_of_a_conversation_is_kept_anywhere(
+    daemon: Any, calls_of: Any, eventually: Any
+) -> None:
     call = calls_of(daemon)
     observe(
         call,
@@ -32,6 +35,8 @@ def test_no_secret_of_a_conversation_is_kept_anywhere(daemon: Any, calls_of: Any
         user(f"The password of the guest network is {PASSWORD} and the router is in the hallway"),
         end=True,
     )
+    path = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was summed up")
     assert "removed]" in everything(call)
     assert TOKEN not in everything(call)
     for path in daemon.state.rglob("*"):
@@ -46,6 +51,20 @@ def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call: A
     found = call.ok("POST", "/api/distill", {"text": text, "facts": True, "store": True})
     assert TOKEN not in json.dumps(found)
     assert TOKEN not in everything(call)
+
+
+def test_what_is_taken_in_from_notes_has_no_secret(daemon: Any, calls_of: Any) -> None:
+    call = calls_of(daemon)
+    call.ok("POST", "/api/memory", {"text": "there is an agent"})
+    today = datetime.now().astimezone().date()
+    note = daemon.folder() / "memory" / f"{today}.md"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(f"# Notes\n\n- Decided that the deploy token for staging is {TOKEN} now\n")
+    found = call.ok("POST", "/api/ingest", {"days": 2})
+    assert found["facts_stored"] == 1
+    assert TOKEN not in json.dumps(found)
+    assert TOKEN not in everything(call)
+    assert "[github token removed]" in everything(call)
 
 
 def test_what_a_person_stores_is_stored_with_a_warning(call: Any) -> None:
