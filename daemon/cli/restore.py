@@ -137,7 +137,6 @@ def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: b
 
 
 def _show_next(request: RestoreRequest, token_file: str | None) -> None:
-    """Print the next step for the user."""
     if request.url is None:
         print("next: start the daemon, with the same state folder")
         return

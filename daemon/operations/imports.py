@@ -142,7 +142,6 @@ class _Import:
         await self._write(parts, edited_at=None)
 
     async def _archive(self, path: Path) -> None:
-        """Import the rows of a backup, without the files of its workspace."""
         from ..restore import archive  # noqa: PLC0415 - the daemon holds it only when it is used
 
         state_dir = Path(self._scope.daemon.identity.state_dir)
