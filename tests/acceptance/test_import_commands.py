@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shells import COMMAND, Shell
+from shells import Shell, run
 
 from thermocline.sync import SqlStatement, turso
 
@@ -181,14 +180,8 @@ def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon: Any, tmp_path: P
     (tmp_path / "ws" / "memory" / "bob").mkdir()
     (tmp_path / "ws" / "memory" / "bob" / "warm-memory.json").symlink_to(secret)
     for stored in (1, None):
-        done = subprocess.run(
-            [*COMMAND, f"--socket={daemon.socket}", "import", str(tmp_path / "ws"), "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        answers = json.loads(done.stdout)["agents"]
+        told = run(f"--socket={daemon.socket}", "import", tmp_path / "ws", "--json").stdout
+        answers = json.loads(told)["agents"]
         assert [answers[name]["stored"].get("memory") for name in ("", "ada")] == [stored, stored]
     assert texts(Shell(daemon.socket, "default")) == {FACT["id"]: FACT["text"]}
     assert texts(Shell(daemon.socket, "ada")) == {FACT["id"]: "of ada"}

@@ -11,7 +11,6 @@ import select
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,6 +19,7 @@ from typing import Any
 
 import device
 import pytest
+from shells import COMMAND, run
 
 from thermocline.daemon.cli.main import main
 from thermocline.sync import (
@@ -34,8 +34,6 @@ from thermocline.sync import (
     version_of,
 )
 from thermocline.sync.rows import digest
-
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 
 
 def pending(number: int) -> list[Pending]:
@@ -75,15 +73,6 @@ def guarded(sqld_with_auth: Any) -> Any:
 
     asyncio.run(fill())
     return sqld_with_auth
-
-
-def run(*words: str | Path, code: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == code, (words, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, S
 from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
@@ -393,7 +393,7 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
     await world.store("ana")
     await world.live(1)
 
-    async def refuse(_store: AgentStore) -> list[Operation]:
+    async def refuse(_store: AgentStore) -> list[TreeChange]:
         raise DiskFull("no room for a tree")
 
     monkeypatch.setattr(rebuilding, "wanted_by_rule", refuse)
