@@ -252,7 +252,7 @@ def wire(shared_daemon: Daemon) -> Iterator[Callable[..., Wire]]:
         one.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def calls_of() -> Callable[..., Caller]:
     """`calls_of(daemon, agent)` makes calls to any daemon."""
     return lambda daemon, agent="default": Caller(daemon.socket, agent)
