@@ -1,4 +1,4 @@
-"""Replication between devices: it knows rows, clocks and a remote, and nothing of their meaning."""
+"""Replication between devices: rows, clocks and a remote, without knowledge of their meaning."""
 
 from .clock import TOO_HIGH, HybridClock, stamp_at
 from .exchange import Exchange, Tally

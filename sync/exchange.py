@@ -1,4 +1,4 @@
-"""One round of replication: receive what is new there, then send what is new here.
+"""One round of replication: receive new rows, then send new rows.
 
 An interruption at any point is repaired by the next round: the link moves with the rows that were
 applied, in one transaction, and a push that was applied without an answer comes back as received
@@ -30,7 +30,7 @@ from .replica import (
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
 _LEAST_BYTES: Final = 20_000
-# Rows that change while they are sent do not keep a round from ending.
+# A round ends even if rows keep changing while they are sent.
 _MOST_SMALL_PUSHES: Final = 20
 _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
@@ -41,12 +41,12 @@ class Tally(msgspec.Struct):
 
     Attributes:
         sent, received: rows that the remote took, and received ones that said something new.
-        refused: received rows that make no sense, or are too large to be received.
+        refused: received rows that are unreadable or too large.
         set_aside: rows that the remote cannot take.
         notes: the first of the refused and set aside rows, with the reason.
         conflicts, copied: as in `Applied`.
-        signed: whether the remote knows how far this device is, if there is anything to know.
-        away: devices in use that were not there for 90 days; None: not asked for.
+        signed: whether the remote knows the position of this device, if it has one.
+        away: devices in use that were not seen for 90 days; None: not asked for.
     """
 
     sent: int = 0
@@ -60,7 +60,7 @@ class Tally(msgspec.Struct):
     away: tuple[str, ...] | None = None
 
     def note(self, kind: str, key: str, reason: str) -> None:
-        """Name a row that was left out."""
+        """Record a row that was left out."""
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
 
@@ -148,7 +148,7 @@ class Exchange:
                 return poll, Link()
             poll = await self._replica.begin()
         if poll.epoch == link.epoch and poll.seq < link.seq:
-            # It was set back. Once it has grown again nobody else could tell by the number.
+            # It was set back. Once it has grown again the number would not show that.
             poll = await self._replica.renew(poll.epoch)
         link = await self._relink(poll, link)
         tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
@@ -209,7 +209,7 @@ class Exchange:
                 page = await task
                 asked.popleft()
                 if page.until < end:
-                    # An answer could not carry all of it: the rest comes first.
+                    # The answer could not hold all rows: the rest comes first.
                     asked.appendleft((end, self._ask(page.until, end)))
                     self._width = max(1, page.until - link.seq)
                 else:
@@ -253,7 +253,7 @@ class Exchange:
         return fit
 
     async def _push(self, batch: Sequence[Pending], link: Link, tally: Tally) -> Poll:
-        """Send rows; what was not taken is merged with what stands there."""
+        """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, link.seq, self._now())
         except RowTooLarge as error:
@@ -283,7 +283,7 @@ class Exchange:
     async def _settle(
         self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Link, tally: Tally
     ) -> None:
-        """Note what was taken, and merge what was not."""
+        """Record the rows that were taken, and merge those that were not."""
         differing = await self._standing(unsure)
         left = {one.row.key for one, _ in differing}
         taken = [one for one in batch if one.row.key not in left]
@@ -320,7 +320,7 @@ class Exchange:
         tally.note(*one.row.key, reason)
 
     async def _tidy(self, tally: Tally) -> None:
-        """Once a day: prune old tombstones, and see who was not there for long."""
+        """Once a day: prune old tombstones, and find devices that were not seen for long."""
         if not 0 <= self._now() - self._pruned_at < _DAY:
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))

@@ -150,19 +150,19 @@ class FileRemote:
                 connection.close()
 
     def _told(self, error: Exception) -> SyncError:
-        """The error with the file's name, and the way out that a file has."""
+        """The error with the file's name, and a hint that fits a file."""
         found = _of_a_file(error) or classify(error)
         code, hint, name = found.code, found.hint, self._path.name
         if code in ("damaged", "disk_error"):
             self._disconnect()
         if code == "damaged":
-            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are made again"
+            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{found.message} ({self._path})"
         unreadable = code == "not_found" and isinstance(error, sqlite3.Error)
         if code == "forbidden" or (unreadable and self._path.is_file()):
-            # Nobody tells when a disk or a folder can be written to again.
+            # Nothing reports when a disk or a folder becomes writable again.
             return TryLater("read_only", message, hint=hint)
         return type(found)(code, message, hint=hint)
 
@@ -217,8 +217,8 @@ def _size(value: Value) -> int:
 def _create(path: Path) -> None:
     """Make the file, for its owner alone; SQLite gives those beside it the same mode.
 
-    One that is there is not opened: to close it again would take away the locks that this process
-    holds on it by another connection.
+    An existing file is not opened: closing it would drop the locks that this process holds on it
+    through another connection.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -232,7 +232,7 @@ def _refuse_irregular(path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Which file stands at the path; (0, 0): none."""
+    """The device and inode of the file at the path; (0, 0) if there is no file."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -241,7 +241,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _of_a_file(error: Exception) -> SyncError | None:
-    """What an error means when it comes from a disk and not from a network."""
+    """The meaning of an error that comes from a disk instead of a network."""
     if isinstance(error, OSError):
         return made(_BY_ERRNO.get(error.errno or 0, "disk_error"), error.strerror or "")
     if isinstance(error, sqlite3.Error) and not getattr(error, "sqlite_errorname", None):

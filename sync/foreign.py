@@ -1,4 +1,4 @@
-"""What EvoClaw has left in tables of its own, as plain values to import. Nothing is written.
+"""The content of EvoClaw's own tables, as plain values to import. Nothing is written.
 
 Its skill has `cold_memories` and `critical_state`, whose names our views have elsewhere; its
 service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`.
@@ -28,12 +28,12 @@ _TABLES: Final = {
 
 
 class Foreign(msgspec.Struct, frozen=True):
-    """What the tables hold.
+    """The content of the tables.
 
     Attributes:
-        agents: all that are named in them.
-        memories: of one agent: `table`, `id`, and what the other columns hold.
-        critical: its hot state and tree; None: it has none.
+        agents: all agents in them.
+        memories: of one agent: `table`, `id`, and the other columns.
+        critical: its hot state and tree, if it has any.
     """
 
     agents: list[str]
@@ -62,7 +62,7 @@ async def read(remote: Remote, agent: str) -> Foreign:
 
 
 async def _tables(remote: Remote) -> dict[str, set[str]]:
-    """The columns of each of the tables that is there; our views of these names are none."""
+    """The columns of each existing table, without our views of these names."""
     names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
     rows = await _rows(
         remote,

@@ -1,7 +1,7 @@
 """One agent's rows on a remote: the SQL that writes, orders and reads them.
 
-Each row has a place of its own in the agent's order (`seq`), so that one integer says how far a
-device has followed it. A row is only written over the version that its writer has seen.
+Each row has a place in the agent's order (`seq`), so that one integer is the position of a device.
+A row is only replaced if the remote still has the version that its writer has seen.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _PRUNE: Final = """
 
 
 class Device(msgspec.Struct, frozen=True):
-    """This device, as the others see it."""
+    """This device, as other devices see it."""
 
     id: str
     name: str
@@ -80,7 +80,7 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     """One device of an agent. Times are seconds since the epoch.
 
     Attributes:
-        behind: how many rows of others it has not received; None: it was retired.
+        behind: number of rows of other devices that it lacks; None: it was retired.
     """
 
     id: str
@@ -92,17 +92,17 @@ class DeviceRecord(msgspec.Struct, frozen=True):
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """Where an agent's order ends. `epoch` is empty where the agent has no rows yet."""
+    """The end of an agent's order. `epoch` is empty if the agent has no rows yet."""
 
     seq: int = 0
     epoch: str = ""
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that makes no sense, or that no answer can carry.
+    """A row on the remote that is invalid, or too large for an answer.
 
     Attributes:
-        version: of what stands there; None: it is not known.
+        version: the version on the remote, if known.
         reason: what is wrong with it.
     """
 
@@ -121,7 +121,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """What came of a push.
+    """The result of a push.
 
     Attributes:
         poll: where the order ends after it.
@@ -150,7 +150,7 @@ class Replica:
         await schema.prepare(self.remote, now)
 
     async def poll(self) -> Poll:
-        """Where the order ends: one row read. A token that allows reading is enough."""
+        """The end of the order: one row read. A token that allows reading is enough."""
         rows = await self._ask(f"{_POLL} WHERE agent_id = ?1")
         return Poll(whole(rows[0][1]), str(rows[0][2])) if rows else Poll()
 
@@ -210,7 +210,7 @@ class Replica:
     async def standing(
         self, rows: Sequence[Pending]
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
-        """What stands in the place of rows that were pushed and not taken; None: nothing.
+        """The remote's versions of rows that were pushed and not taken; None: it has none.
 
         Raises:
             RowTooLarge: ask for fewer.
@@ -222,16 +222,16 @@ class Replica:
         ]
 
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
-        """Note that this device was here.
+        """Record the contact of this device.
 
         Returns:
-            Whether the remote still knows of it what it knew, and whether it was retired.
+            Whether the remote still has its earlier record, and whether it was retired.
         """
         [result] = await self.remote.batch([self._signature(device, cursor, now)])
         return bool(result.rows), any(row[0] is not None for row in result.rows)
 
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
-        """Every device that was ever here, the latest contact first.
+        """Every device that ever replicated, the latest contact first.
 
         Args:
             device: this one.
@@ -258,7 +258,7 @@ class Replica:
         return [str(name) for (name,) in rows]
 
     async def retire(self, device: str, now: float | None) -> bool:
-        """Count a device no longer, or, without a time, again; False: there is no such device.
+        """Retire a device, or, without a time, reinstate it; False: no such device.
 
         Every device notices with its next poll.
         """
@@ -292,7 +292,7 @@ class Replica:
         return SqlStatement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
 
     async def _without(self, seq: int) -> Page:
-        """The page of one row that no answer can carry."""
+        """The page of one row that is too large for an answer."""
         sql = "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2"
         reason = "it is too large to be received"
         rows = await self._ask(sql, seq)
@@ -361,7 +361,7 @@ def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
 def _received(line: Sequence[Value]) -> Received | Unreadable:
     """A row as it came: kind, id, version, data, clocks. Anybody may have written it."""
     kind, key, version, data, clocks = line
-    reason = "it holds other types than it has to"
+    reason = "it has columns of the wrong type"
     if (
         isinstance(kind, str)
         and isinstance(key, str)
@@ -372,13 +372,13 @@ def _received(line: Sequence[Value]) -> Received | Unreadable:
         try:
             row = decode_row(kind, key, data, clocks)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            reason = "its data or its clocks are not what they have to be"
+            reason = "its data or its clocks are invalid"
         else:
             seen = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
             if not all(0 <= stamp < TOO_HIGH for stamp, _ in seen):
                 reason = "its clock is beyond the year 2200"
             elif version != digest(data, clocks):
-                reason = "it is not what was sent: its digest differs"
+                reason = "it is damaged: its digest differs"
             else:
                 return Received(row, version)
     return Unreadable(str(kind), str(key), None if version is None else str(version), reason)

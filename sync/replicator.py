@@ -17,9 +17,9 @@ from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
-# Between two notes that this device was there, while nothing happens.
+# Seconds between two records of this device's contact, while nothing happens.
 _SIGN_SECONDS: Final = 3600.0
-# A clock may have been wrong, which somebody or the network sets right.
+# The clock may have been wrong, and be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
 _COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
@@ -42,12 +42,12 @@ class Timing(Protocol):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """How it goes. Times are seconds since the epoch; counts are since the start.
+    """The state of replication. Times are seconds since the epoch; counts are since the start.
 
     Attributes:
         phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
-            until somebody removes the cause, with a single try now and then.
-        error, message, hint: of the failure, where there is one.
+            until a person removes the cause, with a single try now and then.
+        error, message, hint: of the failure, if any.
         next_try: when, while waiting.
         sent, received, refused, conflicts, set_aside, notes, away: as in `Tally`.
     """
@@ -71,9 +71,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried for ever, less and less often. One that a person has
-    to remove stops the loop for an hour, or for minutes where a clock may have been wrong; `sync`
-    and `wake` end that pause. What is to be sent is noted with the rows, so that nothing is lost.
+    A failure that passes by itself is retried forever, less and less often. A failure that a
+    person must fix stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and
+    `wake` end that pause. Pending rows are stored with the rows, so that nothing is lost.
     `urgent` kinds are sent at once; `told` is called with every new state.
     """
 
@@ -110,11 +110,11 @@ class Replicator:
 
     @property
     def pending(self) -> bool:
-        """Whether something has changed here since it was sent last."""
+        """Whether this device has unsent changes."""
         return self._urgent_at is not None or self._change_at is not None
 
     def changed(self, *, urgent: bool) -> None:
-        """Something is to be sent: soon."""
+        """Send the change soon."""
         clock = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
             self._urgent_at = clock + self._timing.critical_seconds
@@ -124,7 +124,7 @@ class Replicator:
             self._stirred.set()
 
     def wake(self) -> None:
-        """Try at once: what kept it from going on may be over."""
+        """Try at once: the cause of the pause may be gone."""
         self._poll_at = 0.0
         self._stirred.set()
         self._asked.set()
@@ -137,15 +137,15 @@ class Replicator:
                 await self._until_done()
             except SyncError as error:
                 self._stop(error)
-                # The cause may go where nothing tells this device: a clock, a plan, a login.
+                # The cause may disappear unnoticed: a clock, a plan, a login.
                 is_tls = error.code == "tls"
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
     async def sync(self, *, urgent_only: bool = False) -> Tally:
-        """Send and receive everything now, with the urgent kinds alone to send if so asked.
+        """Receive everything and send everything, or only the urgent kinds, now.
 
         Raises:
-            SyncError: it failed; the loop goes on as it would have.
+            SyncError: it failed; the loop continues as before.
         """
         stopped = self.state.phase == "stopped"
         try:

@@ -1,6 +1,6 @@
 """A remote at Turso, or at any server that speaks libSQL over HTTP.
 
-This module alone knows the client library. It is slow to load, and imported only by who connects.
+Only this module uses the client library, which is slow to load; import it only to connect.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TursoRemote:
                 Result(tuple(plain(r.astuple()) for r in a.rows), a.rows_affected) for a in answers
             ]
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
-            # The cause may quote the server, which may quote the token: it stays here.
+            # The cause may quote the server, and so the token: it is dropped.
             raise _told(error, self._token) from None
 
     async def close(self) -> None:
@@ -96,13 +96,13 @@ async def connect(
     place = address(url)
     token = (token or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise Refused("unauthorized", "cannot use the token: it holds characters that none has")
+        raise Refused("unauthorized", "cannot use the token: it has invalid characters")
     client = _Client(place.geturl(), token, limits or Limits())
     return TursoRemote(client, place.hostname or "", token)
 
 
 class _Answer(LibsqlError):
-    """An answer that is an error, with all that decides what comes of it."""
+    """An answer that is an error, with everything that `from_answer` needs."""
 
     def __init__(self, message: str, code: str, response: aiohttp.ClientResponse) -> None:
         super().__init__(message, code)
@@ -112,7 +112,7 @@ class _Answer(LibsqlError):
 
 
 class _Client(HttpClient):
-    """The library's client, with time-outs, a bounded answer, and errors that say what they are.
+    """The library's client, with time-outs, a bounded answer, and classified errors.
 
     The URL keeps its path; without a token no header is sent.
     """
@@ -132,7 +132,7 @@ class _Client(HttpClient):
                 total=limits.total, connect=_CONNECT_SECONDS, sock_read=limits.read
             ),
             connector=aiohttp.TCPConnector(keepalive_timeout=_IDLE_SECONDS),
-            # Whatever stands in the remote's place on a foreign network leaves nothing behind.
+            # A captive portal in the remote's place must not set cookies.
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[tracing],
         )
@@ -146,8 +146,8 @@ class _Client(HttpClient):
             except TimeoutError:
                 raise
             except aiohttp.ClientConnectionError:
-                # The server was started anew since the connection's last use: it is gone from
-                # among those that are kept, and the next one is asked, or a new one.
+                # The server was restarted since the connection's last use: the connection is
+                # dropped, and the next or a new one is used.
                 if not call.kept:
                     raise
 
@@ -158,7 +158,7 @@ class _Client(HttpClient):
             # Sent in pieces: a long body would hold up the event loop.
             data=BytesIO(body),
             headers={"Content-Type": "application/json"},
-            # The token goes nowhere else.
+            # A redirect would send the token elsewhere.
             allow_redirects=False,
             trace_request_ctx=call,
         ) as response:
@@ -178,7 +178,7 @@ class _Client(HttpClient):
         try:
             unpacked = unpacking.decompress(content, most)
         except zlib.error:
-            raise made("not_json", "the answer is no database's") from None
+            raise made("not_json", "the answer does not come from a database") from None
         if unpacking.unconsumed_tail:
             raise made("too_large", f"the answer is beyond {most} bytes")
         return unpacked
@@ -192,7 +192,7 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
     """The answer.
 
     Raises:
-        _Answer: it is an error, or no database's.
+        _Answer: it is an error, or does not come from a database.
     """
     try:
         answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
@@ -205,7 +205,7 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
         raise _Answer(message, str(answer.get("code") or ""), response)
     message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
-        message = f"HTTP status {response.status}, which leads elsewhere"
+        message = f"HTTP status {response.status}, a redirect"
     elif response.status < 400 or response.content_type != "text/plain":
         # The content may be a whole page.
         message = f"HTTP status {response.status} with {response.content_type}"
@@ -216,5 +216,5 @@ def _told(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
         # The library stumbles over an answer in JSON that no database gave.
-        return made("not_json", "the answer is no database's")
+        return made("not_json", "the answer does not come from a database")
     return classify(error, token)

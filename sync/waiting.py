@@ -1,4 +1,4 @@
-"""How long to wait between tries."""
+"""The waits between tries."""
 
 from __future__ import annotations
 

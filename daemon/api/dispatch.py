@@ -1,4 +1,4 @@
-"""From a request to an operation, and from its answer, or its error, to a response."""
+"""Dispatches requests to operations, and turns answers and errors into responses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Dispatcher:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; whatever goes wrong becomes an answer too."""
+        """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
         assert isinstance(protocol, PeerConnection)
         protocol.arrived()
@@ -113,7 +113,7 @@ class Dispatcher:
             others.add(operation.method)
         if others:
             raise MethodNotAllowed(path, method, others)
-        raise NotFound(f"there is nothing at {path[:200]}", hint="see GET /api/openapi.json")
+        raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
 async def _run(call: Call) -> web.StreamResponse:
@@ -151,7 +151,9 @@ def _text(part: str) -> str:
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read '{part[:64]}' in the path: it is no UTF-8") from error
+        raise InvalidInput(
+            f"cannot read '{part[:64]}' in the path: it is not valid UTF-8"
+        ) from error
 
 
 def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:

@@ -38,7 +38,7 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
             piece = await _next(call, pieces, left)
             await response.prepare(call.request)
         except ConnectionError:
-            return response  # There is nobody left to tell.
+            return response  # The caller has left.
         try:
             while piece is not None:
                 if piece:

@@ -77,7 +77,7 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
 
 
 def _no_options(_: Parser) -> None:
-    """What a verb adds that has no options of its own."""
+    """Add no options."""
 
 
 def sentence(text: str) -> str:

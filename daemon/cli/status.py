@@ -1,4 +1,4 @@
-"""`thermocline status` and `agents`: the state of the daemon, and whose memories it has."""
+"""`thermocline status` and `agents`: the state of the daemon, and its agents."""
 
 from __future__ import annotations
 

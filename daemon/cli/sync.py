@@ -1,4 +1,4 @@
-"""`thermocline sync`, `sync-critical` and `devices`: replication, and who takes part in it."""
+"""`thermocline sync`, `sync-critical` and `devices`: replication and its devices."""
 
 from __future__ import annotations
 

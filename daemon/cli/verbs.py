@@ -41,7 +41,7 @@ VERBS: Final = {
     "config": "show the effective configuration, or check it",
     "events": "print events as they happen, until Ctrl-C",
 }
-# Verbs that share a module; every other has one of its own name.
+# Verbs that share a module; every other verb has a module of its name.
 _MODULES: Final = {
     "agents": "status",
     "devices": "sync",

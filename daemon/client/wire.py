@@ -33,7 +33,7 @@ class Broken(Exception):
 
 
 class BadAnswer(Exception):
-    """What came back is not HTTP as the daemon speaks it."""
+    """The answer is not HTTP as the daemon speaks it."""
 
 
 class Response:
@@ -76,11 +76,11 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """Close it; more than once does no harm."""
+        """Close it; repeated calls are safe."""
         self._socket.close()
 
     def stale(self) -> bool:
-        """Whether the daemon closed it, or sent what nobody asked for, while it was idle."""
+        """Whether the daemon closed it, or sent unrequested data, while it was idle."""
         if self._buffer:
             return True
         try:
@@ -210,7 +210,7 @@ def _chunk_size(line: bytes) -> int:
     try:
         return int(line.partition(b";")[0], 16)
     except ValueError:
-        raise BadAnswer("the size of a chunk is no number") from None
+        raise BadAnswer("the size of a chunk is not a number") from None
 
 
 def quoted(text: str) -> str:

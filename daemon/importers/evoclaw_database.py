@@ -1,4 +1,4 @@
-"""A database that EvoClaw filled: what its tables hold, as memories and critical state.
+"""A database that EvoClaw filled: its tables as memories and critical state.
 
 Its tables are only read. Ids are EvoClaw's, so that an import can be repeated.
 """
@@ -47,7 +47,7 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportRepo
 def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     """Take the hot state and the tree that EvoClaw stored as an agent's critical state."""
     entries = 0
-    # What has no time gets the same one each time.
+    # Entries without a time get the same one at each import.
     at = moment(critical.get("timestamp")) or 0.0
     if (given := critical.get("tree_nodes")) is not None:
         tree = tree_file.parse(given, at)

@@ -12,7 +12,7 @@ from ..store.documents import STORED_METRICS
 from .values import Parsed, number, unexpected, unknown_keys
 
 _LAST_CONSOLIDATION: Final = "last_consolidation"
-# Computed anew whenever the file is written, so never read.
+# Computed whenever the file is written, so never read.
 _COMPUTED: Final = frozenset(
     (
         *("tree_index_size_bytes", "tree_node_count", "hot_memory_size_bytes"),
@@ -47,5 +47,5 @@ def parse(document: Json, now: float) -> Parsed[dict[str, float]]:
         elif name != _LAST_CONSOLIDATION or 0 < value <= now + DAY:
             values[name] = value
         elif value:
-            faults.append(f"{name}: {shown(given)} lies in the future, so it is no time")
+            faults.append(f"{name}: {shown(given)} lies in the future")
     return Parsed(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))

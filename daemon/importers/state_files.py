@@ -1,7 +1,7 @@
-"""One file of a memory: what it is, and reading it into an `Intake`.
+"""Detects the format of one file of a memory, and reads it into an `Intake`.
 
-Whoever can write to a workspace may put anything there: a link is not followed, a pipe is not
-waited for, and a file is measured before it is read.
+Anything may be in a workspace: links are not followed, pipes are not waited for, and the size of a
+file is checked before it is read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def take(
     changed last, which is the time of what has none. The report calls it `shown`, else by its name.
 
     Raises:
-        InvalidInput: it is none of these, or cannot be read at all.
+        InvalidInput: it has an unknown format, or cannot be read at all.
     """
     tx = intake.tx
     format_ = format_of(content, name, given)
@@ -103,10 +103,10 @@ def take(
 
 
 def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
-    """What a file is: as it is given, or by its name, else by its content.
+    """The format of a file: as given, or by its name, else by its content.
 
     Raises:
-        InvalidInput: nothing tells.
+        InvalidInput: the format cannot be detected.
     """
     return given or _by_name(name) or _by_content(content)
 

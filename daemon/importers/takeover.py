@@ -1,4 +1,4 @@
-"""Finding what other tools, earlier runs or a damaged database have left, and taking it over."""
+"""Finds and imports what other tools, earlier runs or a damaged database have left."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _roots(place: Place) -> list[Root]:
 
 
 def _free_hidden(tx: Transaction) -> None:
-    """Bring back what is merged into a memory that was lost: it would stay hidden for ever."""
+    """Restore memories whose merge target was lost: they would stay hidden forever."""
     hidden = tx.db.execute(
         "SELECT id FROM memories WHERE merged_into IS NOT NULL"
         " AND merged_into NOT IN (SELECT id FROM memories)"

@@ -1,4 +1,4 @@
-"""Single values of old files, read with patience: what cannot be read is a fault, a line each.
+"""Tolerant parsing of single values of old files: each unreadable value is a line of a report.
 
 Nothing here raises, whatever JSON it is given, and no fault quotes what was remembered.
 """
@@ -82,7 +82,7 @@ class Fields:
 
 
 def number(value: Json) -> float | None:
-    """A finite number; booleans are none."""
+    """A finite number, not a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -138,7 +138,7 @@ def is_storable(value: Json) -> bool:
 
 
 def unexpected(wanted: str, value: Json) -> str:
-    """What was wanted and what was found: a number, or else only what sort of JSON it is."""
+    """The expected and the found value; of anything but a number only its JSON type is named."""
     if number(value) is not None:
         return f"expected {wanted}, got {shown(value)}"
     kind = "true or false" if isinstance(value, bool) else _KINDS.get(type(value), "null")

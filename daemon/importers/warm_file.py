@@ -23,7 +23,7 @@ _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_cate
 
 # What the Go service keeps of a fact beside its text and outcome.
 _GO_DETAILS: Final = ("emotion", "people", "topics", "date", "actions")
-# Read, or derived anew: everything else in a record is left out.
+# Read or derived; everything else in a record is left out.
 _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
     *("timestamp", "event_type", "content", "fact", "last_accessed"),
     *("score", "tier", "search_method", "tree_relevance", "relevance"),
@@ -87,7 +87,7 @@ def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
     if isinstance(given, str) and _ID.fullmatch(given):
         return msgspec.structs.replace(memory, id=given)
     if given is not None:
-        record.fault("id", "cannot be used as an id; it got one of its own")
+        record.fault("id", "cannot be used as an id; it got a new one")
     created = repr(memory.created_at) if record.has_time else ""
     return msgspec.structs.replace(memory, id=_derived(memory.text, created))
 
@@ -100,11 +100,11 @@ def _collect(found: dict[str, Memory], memory: Memory, record: _Record) -> None:
         fresh = _derived(memory.text, f"{wanted}\0{attempt}")
         memory = msgspec.structs.replace(memory, id=fresh)
     if attempt:
-        record.fault("id", "is already that of another text; it got one of its own")
+        record.fault("id", "is already used by another text; it got a new one")
     if other is None:
         found[memory.id] = memory
         return
-    record.fault("id", "stands in the file twice with the same text; the more used one stays")
+    record.fault("id", "is in the file twice with the same text; the more used one stays")
     if (memory.access_count, memory.updated_at) > (other.access_count, other.updated_at):
         found[memory.id] = memory
 
@@ -133,7 +133,7 @@ class _Record(Fields):
         """The memory, its id still empty.
 
         Raises:
-            InvalidInput: it has no text, or one that cannot be kept; nothing else is fatal.
+            InvalidInput: it has no text, or an invalid text; nothing else is fatal.
         """
         text = self._body()
         created_at = self.time("created_at", "timestamp")

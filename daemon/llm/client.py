@@ -156,7 +156,7 @@ class ModelClient:
         await self._calls.supervisor.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of another day or another configuration; nobody may ask for long."""
+        """Clear problems of another day or another configuration."""
         if self._calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
@@ -350,7 +350,7 @@ def _load(budget: Budget, path: Path, problems: Problems) -> None:
         if aside is None:
             return
         why = f"{path} was damaged; it was set aside as {aside.name}"
-    text = f"{why}; what models cost today is counted from here on"
+    text = f"{why}; today's cost of models is counted from now on"
     problems.report("model_usage_lost", "/llm", text, lasting=False)
 
 
@@ -362,7 +362,7 @@ def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]
         case UnreadableReply(refused=True):
             return "refused", ModelUnavailable("the model refuses to answer")
         case UnreadableReply():
-            why = f"the model's reply cannot be used, at the second attempt either: {error}"
+            why = f"the model's reply cannot be used, even after a second attempt: {error}"
             return "unreadable", ModelUnavailable(why)
     return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
 

@@ -1,4 +1,4 @@
-"""Making a conversation fit into a model's window again, after profClaw's rules.
+"""Shortens a conversation to a model's window, by profClaw's rules.
 
 Long results of tools are cut first. If that isn't enough, the system's messages, the latest
 ones and the most telling others stay, and the rest becomes one message that sums it up.
@@ -34,7 +34,7 @@ class CompactionLimits(msgspec.Struct, frozen=True):
         threshold, target: shares of the window, beyond which and down to which.
         recent: how many of the latest messages always stay.
         least: fewer messages than these are never compacted.
-        tool_tokens: a longer result of a tool is cut to so many tokens.
+        tool_tokens: longer results of tools are cut to this number of tokens.
     """
 
     threshold: float = 0.7
@@ -48,12 +48,12 @@ LIMITS: Final = CompactionLimits()
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What became of a conversation.
+    """The shortened conversation.
 
     Attributes:
         messages: those that a model should see from now on.
         origins: for each the place it had before, None for the summary.
-        summary: what was said in the messages that are gone; None where none is.
+        summary: of the removed messages; None if none was removed.
         original_count, compacted_count: how many messages there were and are.
         tokens_reduced: how many tokens fewer there are.
         was_compacted: whether anything changed.

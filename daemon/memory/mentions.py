@@ -100,7 +100,7 @@ class Mention(msgspec.Struct, frozen=True):
 
 
 def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
-    """What `text` names, each once, the one that it is about first.
+    """The entities that `text` names, each once, its subject first.
 
     Args:
         text: one statement.

@@ -23,7 +23,7 @@ from .tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits
 
 # A category with fewer memories needs no parts.
 OVERFULL: Final = 40
-# A part has so many memories at least, a fair share of them, and is not the whole over again.
+# The least number and share of memories of a part, and the largest share.
 _PART_AT_LEAST: Final = 8
 _LEAST_SHARE: Final = 0.1
 _MOST_SHARE: Final = 0.7
@@ -91,7 +91,7 @@ def _with_room(limits: TreeLimits) -> TreeLimits:
 
 
 def _merges(tree: Tree, now: float, idle_days: float) -> Iterator[TreeChange]:
-    """Small leaves below the top level that nobody has used for long, the longest unused first."""
+    """Small leaves below the top level that were not used for long, the longest unused first."""
     inner = children(tree)
     idle = [path for path in tree if path not in inner and _is_idle(tree[path], now, idle_days)]
     for path in sorted(idle, key=lambda path: (tree[path].last_access, path)):

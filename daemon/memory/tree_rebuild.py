@@ -1,4 +1,4 @@
-"""Building the tree anew, by operations that are checked one by one against its limits.
+"""Rebuilds the tree, by operations that are checked one by one against its limits.
 
 Whoever proposes them, a model or the rules of `tree_proposals`, no memory is lost: what was filed
 in a category that goes is filed where that went, and one that has memories is never removed. An
@@ -178,7 +178,7 @@ class _Work:
     def _existing(self, path: str, *, root: bool = True) -> str:
         path = self._path(path)
         if path not in self.nodes and not (root and path == ROOT):
-            raise Conflict(f"there is no category '{path}'")
+            raise Conflict(f"the tree has no category '{path}'")
         return path
 
     def _make(self, path: str, summary: str, *, fresh: bool = False) -> None:
@@ -192,7 +192,7 @@ class _Work:
     def _describe(self, path: str, summary: str) -> None:
         described = one_line(summary)
         if path == ROOT or not described:
-            raise InvalidInput(f"cannot describe '{path}' so")
+            raise InvalidInput(f"cannot use this description of '{path}'")
         self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
 
     def _remove(self, path: str) -> None:
@@ -207,7 +207,7 @@ class _Work:
         """Take a branch elsewhere: where both have a category, they become one."""
         target = self._path(operation.new_path)
         if path in {ROOT, target} or target.startswith(f"{path}/"):
-            raise Conflict(f"cannot take '{path}' to '{target}'")
+            raise Conflict(f"cannot move '{path}' to '{target}'")
         if operation.type == "merge":
             self._existing(target)
         elif target == ROOT or target in self.nodes:
@@ -233,7 +233,7 @@ class _Work:
             if key in self.placed and self.placed[key].category == path
         )
         if not ids or target in {path, ROOT}:
-            raise Conflict(f"none of these memories can go from '{path}' to '{target}'")
+            raise Conflict(f"none of these memories can move from '{path}' to '{target}'")
         self._make(target, operation.summary if target not in self.nodes else "")
         cold = sum(self.placed[key].archived for key in ids)
         moved = Node(desc="", warm_count=len(ids) - cold, cold_count=cold)

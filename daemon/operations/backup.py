@@ -28,7 +28,7 @@ async def backup(scope: Scope) -> Stream:
 
 
 async def export(scope: Scope) -> Stream:
-    """Send everything that is remembered, one JSON object a line, all of one moment."""
+    """Send a snapshot of all rows, one JSON object per line."""
     stopped = threading.Event()
     return Stream(_lines(scope, stopped), give_up=stopped.set)
 

@@ -1,4 +1,4 @@
-"""A conversation made to fit into a model's window again, as profClaw does it."""
+"""Shortening a conversation to a model's window, as profClaw does it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST: Final = 10_000
 
 
 async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
-    """Make a conversation fit into a model's window again. Nothing is stored."""
+    """Shorten a conversation to a model's window. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
         raise InvalidInput(
             f"give 1 to {_MOST} messages (got {len(body.messages)})", field="messages"

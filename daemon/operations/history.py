@@ -1,4 +1,4 @@
-"""The versions that rows had, and putting them back."""
+"""Earlier versions of rows, and restoring them."""
 
 from __future__ import annotations
 

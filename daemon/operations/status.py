@@ -1,4 +1,4 @@
-"""Watching the daemon."""
+"""Status, health and metrics of the daemon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def status(scope: Scope) -> Status:
     agents: dict[str, AgentStatus] = {}
     for name, store in daemon.agents.open_stores().items():
         if scope.may_read(name):
-            # One that was closed meanwhile, or cannot be read, must not hide the others.
+            # An agent that was closed meanwhile, or cannot be read, must not hide the others.
             with contextlib.suppress(ThermoclineError):
                 standing = daemon.replicas.status(name)
                 agents[name] = await _agent_status(store, scope.now, standing, daemon.upkeep)
@@ -55,7 +55,7 @@ async def status(scope: Scope) -> Status:
 
 
 async def health(scope: Scope) -> Health:
-    """Whether all is well: 200, or 503 with what is not."""
+    """Check the daemon: 200, or 503 with the lasting problems."""
     lasting = [problem for problem in _problems(scope) if problem.lasting]
     return Health("degraded", lasting) if lasting else Health("ok")
 
@@ -94,7 +94,7 @@ def _problems(scope: Scope) -> list[Problem]:
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
-    """What models did since the start, all purposes together, and what they cost today."""
+    """The models' calls since the start, for all purposes, and their cost today."""
     purposes = status.purposes.values()
     return {
         "llm_calls": sum(one.calls for one in purposes),

@@ -1,4 +1,4 @@
-"""Where an agent's replica is, and the token that opens it, found anew each time it is asked."""
+"""An agent's replica and its token, looked up each time they are needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CREDENTIALS_FILE: Final = "turso-credentials.json"
 OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _LONGEST_FILE: Final = 65_536
-# How long what was read of the files counts.
+# How long the content of the files is cached.
 _SECONDS: Final = 30.0
 _USELESS_SECONDS: Final = 5.0
 
@@ -33,7 +33,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The text itself, for whom it is meant."""
+        """The text itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Secret:
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A replica and what opens it.
+    """A replica and its token.
 
     Attributes:
         url: `https://…`, `http://…` or `file:/…`, complete.
@@ -64,16 +64,16 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Literal["turso", "file"]:
-        """Whether it is a database elsewhere or a file here."""
+        """Whether it is a remote database or a local file."""
         return "file" if self.url.startswith("file:") else "turso"
 
     def way_out(self, code: str) -> str | None:
-        """What a person is to do about a failure, where more can be said than `sync` knows."""
+        """What a person can do about a failure, if more specific than the hint of `sync`."""
         if code == "retired":
-            return "take it in again with `thermocline devices --rejoin`; its memory is kept"
+            return "add it again with `thermocline devices --rejoin`; its memory is kept"
         if code not in ("unauthorized", "forbidden") or self.kind == "file":
             return None
-        put = "put it into a file of its own, and name that in sync.token_file"
+        put = "put it into a separate file, and name that in sync.token_file"
         if self.token_file:
             put = f"put it into {self.token_file}"
         elif self.source == OF_A_CALL:
@@ -99,7 +99,7 @@ def account_of(
     *,
     url: str | None = None,
 ) -> Account | None:
-    """The replica of an agent; None where nothing names one. Blocking.
+    """The replica of an agent; None if none is configured. Blocking.
 
     `url` names another database, complete, in place of the configured one. The token that the
     configuration has is for the database that it names, or that EvoClaw's file names in its place:
@@ -127,7 +127,7 @@ def account_of(
 
 
 class Known(msgspec.Struct):
-    """What was found of an agent's account: when, by which configuration, and what is wrong."""
+    """The cached account of an agent: its time, its configuration, and its error."""
 
     at: float
     configuration: object
@@ -151,7 +151,7 @@ class Accounts:
         self._known: dict[str, Known] = {}
 
     async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
-        """The agent's account as it was read half a minute ago, or less where it is no use.
+        """The agent's account, at most half a minute old, less if it is not usable.
 
         Raises:
             ConfigInvalid: as for `account_of`.
@@ -177,7 +177,7 @@ class Accounts:
         return known.account
 
     def known(self, agent: str) -> Known | None:
-        """What was found last."""
+        """The cached account."""
         return self._known.get(agent)
 
     def fail(self, agent: str, error: ThermoclineError) -> None:
@@ -196,7 +196,7 @@ def complete(url: str) -> str:
 
 
 def plain(url: str) -> str:
-    """A complete address without what makes no difference, to compare it with another."""
+    """A complete address in a normal form, for comparing it with another."""
     try:
         parts = urlsplit(complete(url.strip()))
     except ValueError:
@@ -270,7 +270,7 @@ def _credential(env: Mapping[str, str]) -> Path | None:
         return path if path.exists() else None
     except OSError as error:
         raise ConfigInvalid(
-            f"cannot look for {path}: {error.strerror}",
+            f"cannot access {path}: {error.strerror}",
             hint="let the user of this process enter that folder",
         ) from error
 

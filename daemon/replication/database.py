@@ -30,7 +30,7 @@ class Database:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.remote.close()
         except TimeoutError:
-            # What it waits for, a disk that hangs, ends with the process.
+            # A hanging disk only ends with the process.
             return
 
 
@@ -52,7 +52,7 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
 
 
 def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
-    """The error of our tree that stands for one of the replica's; its account knows the way out."""
+    """The error of our tree for an error of the replica, with a hint from its account."""
     kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
     hint = None if account is None else account.way_out(error.code)
     return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

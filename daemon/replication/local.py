@@ -22,7 +22,7 @@ class AgentLocal:
     Every method raises `ThermoclineError` where the memory cannot be opened, read or written.
     """
 
-    # With more in one transaction, other writers would wait for some hundredths of a second.
+    # Larger transactions would delay other writers for some hundredths of a second.
     rows_at_once = 256
 
     def __init__(self, agents: Agents, agent: str) -> None:
@@ -30,7 +30,7 @@ class AgentLocal:
         self._agent = agent
 
     async def link(self) -> Link:
-        """How far the replica was followed."""
+        """The position up to which the replica was received."""
         return await self.read(outbox.link)
 
     async def pending(
@@ -45,7 +45,7 @@ class AgentLocal:
         await self.write(partial(outbox.taken, rows=rows, link=link))
 
     async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
-        """Merge what the replica has. An interruption leads back to where all of it begins."""
+        """Merge rows of the replica. After an interruption all of them are merged again."""
         total = Applied()
         while len(rows) > self.rows_at_once:
             part, rows = rows[: self.rows_at_once], rows[self.rows_at_once :]
@@ -59,7 +59,7 @@ class AgentLocal:
         return total + await self.write(last)
 
     async def over(self, rows: Sequence[Pending]) -> None:
-        """The replica has something else in the place of these rows."""
+        """The replica has other content in the place of these rows."""
         await self.write(partial(outbox.over, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:
@@ -67,7 +67,7 @@ class AgentLocal:
         await self.write(partial(outbox.set_aside, row=row, reason=reason))
 
     async def offer_all(self, link: Link) -> None:
-        """Begin with another replica."""
+        """Mark all rows as pending, for another replica."""
         await self.write(partial(outbox.offer_all, link=link))
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:

@@ -1,4 +1,4 @@
-"""The replication of one agent, running, and what may be said about it."""
+"""The running replication of one agent, and its status."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LEFT_OUT: Final = "replica_rows"
 _AWAY: Final = "devices_away"
 _RETRY_SECONDS: Final = 30.0
 _END_SECONDS: Final = 2.0
-# It passes by itself, but perhaps not before a month is over: somebody should know.
+# These pass by themselves, but perhaps only after a month, so they are reported.
 _QUOTA: Final = "quota"
-_UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
+_UNEXPECTED: Final = "report this bug, with the log; it will be retried"
 
 
 class Loop:
     """Replicates one agent's memory with one database, which it does not close, until ended.
 
-    What a person has to know is reported to `problems`.
+    Failures that a person must fix are reported to `problems`.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Loop:
 
     @property
     def owing(self) -> bool:
-        """Whether there may be something that the replica does not have."""
+        """Whether the replica may lack something."""
         state = self.replicator.state
         return self.replicator.pending or state.phase != "idle" or state.last_success is None
 
     @property
     def ended(self) -> bool:
-        """Whether it has given up, since the agent is no more."""
+        """Whether it has stopped because the agent no longer exists."""
         return self._task.done()
 
     @property
@@ -93,7 +93,7 @@ class Loop:
             self.replicator.changed(urgent=False)
 
     def status(self) -> ReplicationStatus:
-        """How it goes."""
+        """The state of replication."""
         state = msgspec.structs.asdict(self.replicator.state)
         if not state["error"] and (error := self._trouble) is not None:
             state |= {"error": error.code, "message": error.message, "hint": error.hint or ""}
@@ -123,11 +123,11 @@ class Loop:
                 # The agent was forgotten.
                 return
             except Unavailable as error:
-                # The disk is full, or the memory is just being closed: it is tried again.
+                # The disk is full, or the memory is being closed: it will be retried.
                 self._trouble = error
             except ThermoclineError as error:
                 self._fail(error)
-            except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+            except Exception as error:  # noqa: BLE001 - it is reported here
                 kind, where = unforeseen(error)
                 _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
                 self._fail(ThermoclineError(f"a round failed with {kind}", hint=_UNEXPECTED))
@@ -154,14 +154,14 @@ class Loop:
             if state.error == _QUOTA:
                 self._report("waits", state.error, state.message, state.hint)
             elif not self._is_away:
-                _log.info("the replica of '%s' is away: %s", self.agent, state.message)
+                _log.info("the replica of '%s' cannot be reached: %s", self.agent, state.message)
             self._is_away = True
 
     def _note(self, state: State) -> None:
-        """What somebody should read, though replication goes on."""
+        """Report notices that do not stop replication."""
         if state.notes:
             said = f"replicating '{self.agent}': {state.notes[-1]}"
-            hint = "`thermocline sync` names the last of what was left out, with the reason"
+            hint = "`thermocline sync` shows the last rows left out, with the reasons"
             self._problems.report(_LEFT_OUT, self.agent, said, hint, lasting=False)
         if state.away:
             said = f"not seen for 90 days: {', '.join(state.away[:10])}"

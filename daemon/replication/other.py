@@ -1,4 +1,4 @@
-"""Another database than an agent's replica, named for one call as EvoClaw's commands do."""
+"""A database other than the agent's replica, named for one call as in EvoClaw's commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_TRIES: Final = 5
 
 
 class FoundThere(msgspec.Struct, frozen=True):
-    """A memory in a database, and how many of the words it holds."""
+    """A memory in a database, and the number of matching words."""
 
     id: str
     text: str
@@ -119,7 +119,7 @@ async def search(remote: Remote, agent: str, words: list[str], limit: int) -> li
 
 
 def _over(one: Pending, found: object) -> Pending:
-    """A row to send over what stands there, with what that says too."""
+    """The row to send: merged with the row on the remote."""
     if not isinstance(found, Received):
         return msgspec.structs.replace(one, seen=getattr(found, "version", None))
     row = merge(one.row, found.row, kind_of(one.row.kind).sets)

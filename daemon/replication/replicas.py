@@ -1,4 +1,4 @@
-"""The replication of all agents: one loop for each that is open, or has something to send."""
+"""The replication of all agents: a loop for each agent that is open or has unsent changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOOK_SECONDS: Final = 1.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
-# The agent whose account names the database that is looked through for others.
+# The agent in whose database other agents are searched for.
 _HOME: Final = "default"
 
 Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
@@ -61,7 +61,7 @@ class Replicas:
         local: an agent's rows, as the replicator sees them.
         rename: gives this device another id, once it is clear that its folder was copied.
         settings: the configuration in force.
-        problems: where what a person has to know is reported.
+        problems: where failures that a person must fix are reported.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -88,13 +88,13 @@ class Replicas:
         self._waiting = waiting
         self._problems = problems
         self._loops: dict[str, Loop] = {}
-        # How the last loop of an agent went: what is counted goes on.
+        # The last state of an agent's loop: the next loop continues its counts.
         self._before: dict[str, ReplicationStatus] = {}
         self._databases: dict[Account, Database] = {}
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
-        # Agents that were here: one whose folder is removed is not begun again.
+        # Agents that existed here: an agent whose folder was removed is not created again.
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
         self._discovering: asyncio.Task[None] | None = None
@@ -106,7 +106,7 @@ class Replicas:
             loop.changed(kinds)
 
     async def run(self) -> None:
-        """Begin and end what has to be, until cancelled."""
+        """Start and end loops as needed, until cancelled."""
         names = await asyncio.to_thread(self._agents.names)
         self._known.update(names)
         self._owing = await asyncio.to_thread(self._with_outbox, names)
@@ -186,7 +186,7 @@ class Replicas:
             raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
-        """How an agent's replication goes, as far as that is known without its memory."""
+        """The state of an agent's replication, as far as it is known without its memory."""
         loop, known = self._loops.get(agent), self._accounts.known(agent)
         error = known.error if known is not None else None
         if loop is not None:
@@ -204,7 +204,7 @@ class Replicas:
         )
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
-        """How an open agent's replication goes, with its outbox.
+        """The state of an open agent's replication, with its outbox.
 
         Raises:
             ThermoclineError: its memory cannot be read.
@@ -254,7 +254,7 @@ class Replicas:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
     def _discover_soon(self) -> None:
-        """Look for agents beside everything else: a database may not answer."""
+        """Search for new agents in the background, since a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
         if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
@@ -285,7 +285,7 @@ class Replicas:
             if await self.account(agent) != database.account:
                 return
             if not await Replica(database.remote, agent).counts():
-                # It was forgotten: deletions are all that is left of it.
+                # It was forgotten: only deletions are left.
                 self._known.add(agent)
                 return
             async with self._agents.use(agent, create=True, quietly=True):
@@ -305,8 +305,8 @@ class Replicas:
             before = self.device.id
             self.device = await self._rename()
         said = (
-            f"changes bear the id {before} that are not known here, as after copying the folder:"
-            f" this device is {self.device.id} now"
+            f"the replica has changes of {before} that this device never made, as after copying"
+            f" the folder: this device is {self.device.id} now"
         )
         self._problems.report(_COPIED, before, said, lasting=False)
 
@@ -365,7 +365,7 @@ class Replicas:
         return self._databases[account]
 
     async def _end(self, loop: Loop) -> None:
-        """End it, also where whoever wants it to gives up meanwhile."""
+        """End it, even if the caller is cancelled meanwhile."""
         await asyncio.shield(self._end_now(loop))
 
     async def _end_now(self, loop: Loop) -> None:

@@ -61,7 +61,7 @@ _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive is.
+    """The description of an archive.
 
     Attributes:
         format: of the archive; a release reads those up to its own.
@@ -90,7 +90,7 @@ class ArchivedFile(msgspec.Struct, frozen=True):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """A whole archive whose checksums are right.
+    """A complete archive with valid checksums.
 
     Attributes:
         files: all but the checksums, in their order.
@@ -132,7 +132,7 @@ def spool(
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
-            raise Unavailable("cannot go on with the backup: nobody waits for it any more")
+            raise Unavailable("cannot continue the backup: its caller has left")
         if not live_only or kind_of(row.kind).lives(row):
             out.write(line_of(row))
     return apply.counts(db)
@@ -195,13 +195,13 @@ class _Packer:
         if size != member.size:
             raise StoreDamaged(
                 f"cannot back up {member.name}: it became shorter while it was read",
-                hint="try again once nobody writes to it",
+                hint="try again when no program writes to it",
             )
         yield self._gzip.compress(bytes(-size % tarfile.BLOCKSIZE))
         self.entries.append(ArchivedFile(member.name, size, digest.hexdigest()))
 
     def end(self) -> bytes:
-        """What closes the stream."""
+        """The end of the stream."""
         return self._gzip.compress(bytes(2 * tarfile.BLOCKSIZE)) + self._gzip.flush()
 
 
@@ -229,7 +229,7 @@ def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Ar
 
     Raises:
         InvalidInput: it was not written by this program.
-        StoreDamaged: it is cut off, or not what was written.
+        StoreDamaged: it is cut off or damaged.
         Conflict: a later release wrote it.
         DiskFull: there is not the room.
     """
@@ -284,7 +284,7 @@ def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | No
 
 
 class _Bounded:
-    """A file that gives no more than `left` bytes, whatever a header announces."""
+    """A file limited to `left` bytes, whatever a header announces."""
 
     def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
@@ -301,7 +301,7 @@ class _Bounded:
 
 
 def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryIO]]:
-    """Each file with its content, which is to be read before the next is asked for."""
+    """Each file with its content, which must be read before the next file."""
     source = _Bounded(unpacked)
     first = True
     with tarfile.open(fileobj=source, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
@@ -363,14 +363,15 @@ def _manifest(file: Path, text: bytes) -> Manifest:
 
 
 def _compare(file: Path, found: list[ArchivedFile], listed: tuple[ArchivedFile, ...]) -> None:
-    """Every file that is listed is there once as it is listed, and no other."""
+    """Check that the archive has exactly the listed files, with their sizes and checksums."""
     if ROWS not in {entry.path for entry in listed}:
         raise _foreign(file, "it holds no rows")
     differing = (Counter(found) - Counter(listed)) | (Counter(listed) - Counter(found))
     if differing:
         path = min(entry.path for entry in differing)
         raise StoreDamaged(
-            f"cannot use {file}: {path[:200]!r} in it is not what was written", hint=_ANOTHER
+            f"cannot use {file}: {path[:200]!r} in it has changed since it was written",
+            hint=_ANOTHER,
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether a database holds what its replica holds: counts and digests by kind, then row by row.
+"""Compares a database with its replica: counts and digests by kind, then row by row.
 
 Rows that this device changed since it received them count as what the replica had then, which the
 outbox knows. Rows that changed on the replica since are left out.
@@ -160,11 +160,11 @@ def _rows(
 
 
 def named(names: Sequence[str], what: str) -> list[str]:
-    """A line that counts rows and names the first of them; none where there are none.
+    """A line that counts rows and names the first of them; empty without rows.
 
     Args:
         names: as they are on the replica; they may hold any character.
-        what: what there is to say of them.
+        what: the statement about them.
     """
     if not names:
         return []

@@ -32,7 +32,7 @@ _COMPLETE: Final = ".restored"
 class Target:
     """The place of one agent in a state folder, which need not exist.
 
-    Names `beside` the memory in its folder are kept. An id that is not valid is refused.
+    Files named in `beside` are kept. An invalid id is refused.
     """
 
     def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
@@ -52,12 +52,12 @@ class Target:
         """Refuse a place with a memory.
 
         Raises:
-            Conflict: there is one.
+            Conflict: the place has a memory.
         """
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
-                hint="--replace keeps what is there beside it; --to restores elsewhere",
+                hint="--replace renames what is there; --to restores elsewhere",
             )
 
     def free_name(self) -> Path:
@@ -106,7 +106,7 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
                 _log.info("finished the restore of '%s'", agent, extra={"action": "restored"})
         atomic.remove_unfinished(agents, RUN_FILE)
         if not resume:
-            # From now on a restored memory is in use: the same command does not pass it over.
+            # From now on a restored memory is in use: the same command does not skip it.
             atomic.remove(agents / RUN_FILE)
     except OSError as error:
         _log.warning("cannot finish an interrupted restore: %s", error)
@@ -153,7 +153,7 @@ def _rename(path: Path, target: Path) -> None:
 
 
 def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
-    """Take files over, durably, where the new folder has none of the name."""
+    """Copy files durably, unless the new folder has a file of the name."""
     for name in names:
         source, target = there / name, staged / name
         if os.path.lexists(target) or not source.exists():

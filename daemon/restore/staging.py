@@ -49,7 +49,7 @@ class Staging(AgentLocal):
     Each write is one commit; a kill loses no commit. An earlier run may have left the folder.
     """
 
-    # Nobody else waits to write.
+    # It has no other writers.
     rows_at_once = 1 << 20
 
     def __init__(self, folder: Path, *, device: str, rules: Rules) -> None:
@@ -130,7 +130,7 @@ class Staging(AgentLocal):
         return await self._run(run)
 
     async def count(self) -> int:
-        """How many rows have come, deleted ones too."""
+        """The number of received rows, deleted ones included."""
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
     async def seal(self) -> None:
@@ -159,7 +159,7 @@ class Staging(AgentLocal):
         await self._run(run)
 
     async def close(self) -> None:
-        """Close the database; what came stays for a later run."""
+        """Close the database; the received rows stay for a later run."""
         await self._run(self._close)
         self._thread.shutdown(wait=False)
 

@@ -31,9 +31,9 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         agent: by whose name it is restored.
         folder: where to.
-        set_aside: where the memory that was there is now; None where there was none.
-        archived: what the archive says of itself.
-        refused: rows in it that make no sense to this release, and were left out.
+        set_aside: where the previous memory is now; None if the place was empty.
+        archived: the manifest of the archive.
+        refused: rows that this release cannot read, and left out.
         files, size_bytes: of the archive, unpacked.
         skipped: what the workspace held and the archive does not.
     """

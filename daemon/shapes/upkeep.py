@@ -90,7 +90,7 @@ class IngestBody(Struct, forbid_unknown_fields=True):
 
 
 class TakenIn(Struct, frozen=True):
-    """A fact that was stored; one that would be has no id."""
+    """A stored fact; in a dry run it has no id."""
 
     text: str
     category: str

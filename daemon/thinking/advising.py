@@ -33,7 +33,7 @@ class Advice:
         return self._model.is_asked(purpose, AskOptions(endpoint=endpoint))
 
     async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[TreeChange]:
-        """How the tree should be rebuilt; what makes no sense in it will be refused.
+        """How the tree should be rebuilt; invalid operations will be refused.
 
         Raises:
             ModelUnavailable: no model answers usefully.

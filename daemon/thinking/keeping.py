@@ -1,4 +1,4 @@
-"""Storing what was found in a text, but for what is known already."""
+"""Stores what was found in a text, unless it is already known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DECIDED: Final = 0.7
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What was stored, and what was not because a memory says it already.
+    """What was stored, and what was already known.
 
     Attributes:
         stored: the new memories.
@@ -38,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
-    """Store those that no memory says already; count the others as used once more.
+    """Store the new ones; count the memories that already say the others as used.
 
     A memory that would be merged with one of them says the same. It is decided in the
     transaction: nothing is stored twice, even by concurrent callers.

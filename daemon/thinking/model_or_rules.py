@@ -17,7 +17,7 @@ from .rule_process import RuleProcess
 
 V = TypeVar("V")
 R = TypeVar("R")
-_USELESS: Final = "the model's reply says nothing of use"
+_USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):

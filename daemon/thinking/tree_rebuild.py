@@ -56,7 +56,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[TreeChange]:
-    """What a model would do with the tree; whether each makes sense is checked by who does it.
+    """The operations that a model proposes; they are checked when they are applied.
 
     Memories of a category that belong in a new one below it are moved there.
 

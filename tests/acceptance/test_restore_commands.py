@@ -93,7 +93,7 @@ def test_a_bare_machine_gets_its_memories_back(
     assert "restored  default\n" in out
     assert "compared  3 rows with the replica: no difference\n" in out
     assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
-    assert "default: comparing what came with what the replica holds\n" in err
+    assert "default: comparing the restored rows with the replica\n" in err
     with daemon.start().client() as client:
         assert client.recall("what does Ana like?").results
         assert client.sync().refused == 0
@@ -109,7 +109,7 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     assert restored == {"failed": {}}
     assert (other["agent"], other["counts"]["memory"], other["rows"]) == ("other", 3, 3)
     out, err = run(*words, "--json", code=1)
-    assert "--replace keeps" in json.loads(out)["error"]["hint"]
+    assert "--replace renames" in json.loads(out)["error"]["hint"]
     assert "error" not in err
     replaced = json.loads(run(*words, "--json", "--replace")[0])["restored"][0]
     assert Path(replaced["set_aside"]).is_dir()
@@ -272,7 +272,7 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
         out, err = run(*verify, code=1)
         assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
         assert f"1 row is not on the replica: memory {lost}" in err
-        assert "1 row is damaged on the replica, or make no sense" in err
+        assert "1 row is damaged on the replica, or unreadable" in err
         assert f"memory {changed}" in err
         [problem] = client.health().problems
         assert problem.code == "verification_failed"
@@ -301,7 +301,7 @@ def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> No
     assert "--keep-going restores all the others" in err
     assert not (tmp_path / "state/agents/default").exists()
     out, err = run(*words, "--keep-going")
-    assert "going on behind the 3 rows" in err
+    assert "resuming after 3 rows" in err
     assert "memories      3\n" in out
     assert "NOT RESTORED  4 rows are damaged" in out
 

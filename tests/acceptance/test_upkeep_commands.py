@@ -171,7 +171,7 @@ def test_the_exit_code_is_the_number_of_warnings(
 
 def test_todays_note_is_meant_when_none_is_named(shell: Shell, note: Callable[[str], Path]) -> None:
     _, err = shell.run("validate", code=1)
-    assert "there is no note of today" in err
+    assert "today has no note yet" in err
     path = note("We install things later.\n\nWe decided to wait.")
     out, _ = shell.run("validate", code=2)
     first, second, third, _ = out.splitlines()

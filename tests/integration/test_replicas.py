@@ -355,7 +355,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     monkeypatch.setattr("thermocline.daemon.replication.loop._RETRY_SECONDS", 0.05)
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")
-    await until(lambda: one.replicas.status(AGENT).sent, "it is tried again")
+    await until(lambda: one.replicas.status(AGENT).sent, "the change is sent")
     assert "secret" not in str(one.problems.standing())
 
 

@@ -222,8 +222,8 @@ def test_what_is_derived_is_passed_over_and_what_is_unknown_is_kept():
         ({"events": [{"text": "x", "timestamp": "soon"}]},
          "events[0].timestamp: expected a time, got text"),
         ({"identity": {"a": "x\0"}}, "identity.a: a NUL character"),
-        ({"identity": {"a": ["\ud800"]}}, "identity.a[0]: half of a surrogate pair"),
-        ({"identity": {"a": float("nan")}}, "identity.a: nan is no number of JSON"),
+        ({"identity": {"a": ["\ud800"]}}, "identity.a[0]: lone surrogate"),
+        ({"identity": {"a": float("nan")}}, "identity.a: nan is not a JSON number"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named(document, fault):

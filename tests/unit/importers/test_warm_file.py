@@ -191,7 +191,7 @@ def test_a_field_is_read_or_set_right_with_a_fault(fields, name, value, fault):
         ([{"id": "a"}], "[0]: expected text, got null"),
         ([{"text": ["secret"]}], "[0]: expected text, got a list"),
         ([{"text": "  "}], "[0]: give 'text' some text: it is empty or blank"),
-        ([{"text": "a\ud800"}], "[0]: mend 'text'"),
+        ([{"text": "a\ud800"}], "[0]: fix 'text'"),
         ([{"text": "x" * 65_537}], "[0]: shorten 'text': it has 65537 bytes"),
     ],
 )
@@ -220,7 +220,7 @@ def test_a_missing_id_is_the_same_at_every_reading(ident):
 def test_an_id_that_no_address_could_carry_is_replaced(ident):
     memory, faults = only({**FACT, "id": ident})
     assert len(memory.id) == 12
-    assert faults == ("[0].id: cannot be used as an id; it got one of its own",)
+    assert faults == ("[0].id: cannot be used as an id; it got a new one",)
 
 
 def test_two_texts_under_one_id_are_both_kept():
