@@ -183,9 +183,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True):
     """What each part of the relevance counts, relative to the others."""
 
-    match: Weight = 0.6
-    recency: Weight = 0.2
-    importance: Weight = 0.2
+    match: Weight = 1.0
+    recency: Weight = 2.0
+    importance: Weight = 0.0
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,10 +19,8 @@ from .tree_search import TreeHit
 
 # What is left of a memory's relevance once another has taken its place.
 _SUPERSEDED: Final = 0.6
-# Of what was asked a statement has at least so much, or it is noise.
-_LEAST_COVERAGE: Final = 0.12
-# Each of these alone says that it is meant.
-_ENOUGH: Final = ("phrase", "category", "reasoned")
+# What has less than this share of the best score does not answer.
+_LEAST_SHARE: Final = 0.05
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -41,37 +39,32 @@ class Ranked(msgspec.Struct, frozen=True):
 def rank(
     pool: Pool, signals: Signals, weights: Weights, now: float, decay: float = FADING_PER_DAY
 ) -> list[Ranked]:
-    """The candidates that are no noise, the most relevant first; of equals, the newer.
+    """The candidates, the best first; of equals, the newer.
 
-    The match is a candidate's score in parts of the best score there is.
+    The order is that of the weighted sum of signals, recency and importance. A turn is a record of
+    what was said then, and its age makes it no less true; a fact may have been overtaken by a
+    newer one: recency counts for facts alone. The relevance of a candidate is an estimate of its
+    own, on one scale for all questions, and need not fall in that order.
     """
     best = max((0.0, *signals.scores)) or 1.0
-    any_words = signals.any_words
-    ranked: list[Ranked] = []
+    ranked: list[tuple[float, Ranked]] = []
     for at, entry in enumerate(pool.entries):
-        if any_words and _is_noise(entry, signals, at):
-            continue
-        match = max(0.0, signals.scores[at] / best)
         recency = _recency(entry, now, decay)
-        relevance = _blend(weights, match, recency, entry) * entry.source.weight
+        score = weights.match * signals.scores[at] + weights.importance * entry.importance
+        if not entry.is_turn:
+            score += weights.recency * recency
+        relevance = signals.relevance[at] * entry.source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
-        ranked.append(Ranked(at, relevance, match, recency, entry.importance))
-    return _ordered(pool, ranked)
+        match = max(0.0, signals.scores[at] / best)
+        ranked.append((score, Ranked(at, relevance, match, recency, entry.importance)))
+    least = _LEAST_SHARE * max((score for score, _ in ranked), default=0.0)
 
+    def key(found: tuple[float, Ranked]) -> tuple[float, float, int]:
+        entry = pool.entries[found[1].at]
+        return -found[0], -entry.created_at, -entry.key
 
-def _blend(weights: Weights, match: float, recency: float, entry: Candidate) -> float:
-    """The weighted mean of the parts.
-
-    A turn of a conversation is a record of what was said then, and its age makes it no less
-    true; a fact may have been overtaken by a newer one. So recency counts for facts alone.
-    """
-    counted = weights.match * match + weights.importance * entry.importance
-    total = weights.match + weights.importance
-    if not entry.is_turn or not total:
-        counted += weights.recency * recency
-        total += weights.recency
-    return counted / total
+    return [one for score, one in sorted(ranked, key=key) if score >= least]
 
 
 def rank_as(
@@ -137,15 +130,6 @@ _JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Ranked | 
 def _recency(entry: Candidate, now: float, decay: float) -> float:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     return math.exp(-decay * max(0.0, now - used) / DAY)
-
-
-def _is_noise(entry: Candidate, signals: Signals, at: int) -> bool:
-    """Whether a statement has too little of what was asked. A turn has its neighbours' words."""
-    if entry.is_turn:
-        return signals.scores[at] <= 0
-    if signals.coverage[at] >= _LEAST_COVERAGE:
-        return False
-    return not any(signals.added(name, at) for name in _ENOUGH)
 
 
 def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from ..memory.stemming import terms_of
 from .schema import FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
 
@@ -27,6 +28,9 @@ def add(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
         f" VALUES ({', '.join('?' * (1 + len(columns)))})",
         (row, *texts),
     )
+    terms = terms_of("\n".join(texts))
+    tx.db.execute(f"INSERT INTO {table}_terms VALUES (?, ?, ?)", (row, len(terms), " ".join(terms)))
+    _count(tx, table, 1, len(terms))
 
 
 def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
@@ -37,12 +41,32 @@ def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
         (row, *texts),
     )
+    gone = tx.db.execute(f"DELETE FROM {table}_terms WHERE row = ? RETURNING length", (row,))
+    for (length,) in gone.fetchall():
+        _count(tx, table, -1, -length)
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 
 
 def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+    tx.db.execute(f"DELETE FROM {table}_terms")
+    tx.db.execute("UPDATE term_counts SET texts = 0, terms = 0 WHERE name = ?", (table,))
+
+
+def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
+    """How many texts an index has, and how many terms they have together."""
+    texts, terms = db.execute(
+        "SELECT texts, terms FROM term_counts WHERE name = ?", (table,)
+    ).fetchone()
+    return texts, terms
+
+
+def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:
+    tx.db.execute(
+        "UPDATE term_counts SET texts = texts + ?, terms = terms + ? WHERE name = ?",
+        (texts, terms, table),
+    )
 
 
 def is_current(db: sqlite3.Connection) -> bool:

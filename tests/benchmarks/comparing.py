@@ -35,7 +35,7 @@ from thermocline.daemon.store.database import connect_reader
 from thermocline.daemon.store.selecting import Filters
 
 _DAY = 86_400.0
-_STRUCTURE = ("actor", "group", "position", "created_at", "category", "tags")
+_STRUCTURE = {"actor", "group", "position", "created_at", "category", "tags"}
 _BEFORE = (
     "Hi again, I hope your morning is going well. It has been quite a week here, to be honest, and"
     " I only just sat down with a coffee. Anyway, before I forget it, there is one thing."
@@ -96,9 +96,11 @@ def chatty(known: Collection, words: int) -> Collection:
 
 
 def text_alone(known: Collection) -> Collection:
-    """The same with nothing stored but the texts."""
+    """The same with nothing stored but the texts, and the time where it decides what may answer."""
+    timed = any(question.before is not None for question in known.questions)
+    left_out = _STRUCTURE - {"created_at"} if timed else _STRUCTURE
     bare = {
-        key: {name: value for name, value in memory.items() if name not in _STRUCTURE}
+        key: {name: value for name, value in memory.items() if name not in left_out}
         for key, memory in known.memories.items()
     }
     return replace(known, memories=bare)
