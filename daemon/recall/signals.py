@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import pairwise
+from itertools import chain, compress, count, pairwise
 from typing import Final
 
 import msgspec
@@ -299,7 +299,6 @@ class _Work:
         self._entries = entries
         self.size = postings.size
         self.terms = [entry.terms.split() for entry in entries]
-        self._bags = [set(terms) for terms in self.terms]
         self._norm = [
             _norm(entry, len(terms) / postings.mean_length)
             for entry, terms in zip(entries, self.terms, strict=True)
@@ -339,19 +338,21 @@ class _Work:
         weights = {posting.term: posting.weight for posting in words}
         found: dict[str, dict[int, int]] = {term: {} for term in weights}
         for at, terms in enumerate(self.terms):
-            hits = [(place, term) for place, term in enumerate(terms) if term in weights]
-            for term, count in Counter(term for _, term in hits).items():
-                found[term][at] = count
+            places = [*compress(count(), map(found.__contains__, terms))]
+            if not places:
+                continue
+            early = 0.0
+            for place in places:
+                term = terms[place]
+                counts = found[term]
+                times = counts.get(at, 0)
+                counts[at] = times + 1
+                if place < _FIRST and not times:
+                    early += weights[term]
             if len(terms) > 2 * _FIRST:
-                early = {term for place, term in hits if place < _FIRST}
-                self._first[at] = sum(weights[term] for term in early)
-            near: dict[tuple[str, str], float] = {}
-            for (place, term), (behind, other) in pairwise(hits):
-                if term != other and behind - place <= _WINDOW:
-                    worth = min(weights[term], weights[other]) / (behind - place)
-                    pair = (term, other) if term < other else (other, term)
-                    near[pair] = max(worth, near.get(pair, 0.0))
-            self._pairs[at] = sum(near.values())
+                self._first[at] = early
+            if len(places) > 1:
+                self._pairs[at] = _paired(terms, places, weights)
         return found
 
     def _of_best(self) -> list[float]:
@@ -361,13 +362,14 @@ class _Work:
         """
         made = [0.0] * len(self._entries)
         lone = [at for at, entry in enumerate(self._entries) if not entry.is_turn]
-        spread = Counter[str]()
-        for at in lone:
-            spread.update(self._bags[at])
+        best = nlargest(_TRUSTED, lone, key=self.own.__getitem__)
+        bags = {at: set(self.terms[at]) for at in lone}
+        told = set().union(*(bags[at] for at in best)) - _LITTLE
+        spread = Counter(chain.from_iterable(map(told.intersection, bags.values())))
         model: dict[str, float] = {}
-        for at in nlargest(_TRUSTED, lone, key=self.own.__getitem__):
+        for at in best:
             terms = self.terms[at]
-            for term in self._bags[at] - _LITTLE:
+            for term in told & bags[at]:
                 if spread[term] > 1 and len(term) > 2:
                     worth = self.own[at] * terms.count(term) / (len(terms) + 10)
                     worth *= weight_of(spread[term], len(lone))
@@ -376,9 +378,9 @@ class _Work:
         scale = self.total / (sum(model[term] for term in chosen) or 1.0)
         for at in lone:
             terms = self.terms[at]
-            for term in self._bags[at].intersection(chosen):
-                count = terms.count(term)
-                made[at] += scale * model[term] * count / (count + self._norm[at])
+            for term in bags[at].intersection(chosen):
+                times = terms.count(term)
+                made[at] += scale * model[term] * times / (times + self._norm[at])
         return made
 
     def _add(self, posting: Posting, places: Mapping[int, int], lent: list[float]) -> None:
@@ -388,9 +390,9 @@ class _Work:
         shared: dict[int, float] = {}
         in_group: dict[str, int] = {}
         in_category: dict[str, int] = {}
-        for at, count in places.items():
+        for at, times in places.items():
             norm = self._norm[at]
-            score = weight * count / (count + norm)
+            score = weight * times / (times + norm)
             self.own[at] += score
             self.weight[at] += weight
             self._roots[at] += root
@@ -409,8 +411,8 @@ class _Work:
         for at, share in shared.items():
             self._context[at] += weight * share / (share + self._norm[at])
         for counts, sums in ((in_group, self._group), (in_category, self._category)):
-            for name, count in counts.items():
-                sums[name] = sums.get(name, 0.0) + weight * count / (count + _K_GROUP)
+            for name, times in counts.items():
+                sums[name] = sums.get(name, 0.0) + weight * times / (times + _K_GROUP)
 
     def _lend(
         self, at: int, score: float, best: dict[int, float], shared: dict[int, float]
@@ -452,6 +454,18 @@ class _Work:
             most = max(column, default=0.0) or 1.0
             columns[name] = [value / most for value in column]
         return columns
+
+
+def _paired(terms: Sequence[str], places: Sequence[int], weights: Mapping[str, float]) -> float:
+    """What pairs of words of the query are worth that stand close to each other."""
+    near: dict[frozenset[str], float] = {}
+    for place, behind in pairwise(places):
+        term, other = terms[place], terms[behind]
+        if term != other and behind - place <= _WINDOW:
+            worth = min(weights[term], weights[other]) / (behind - place)
+            pair = frozenset((term, other))
+            near[pair] = max(worth, near.get(pair, 0.0))
+    return sum(near.values())
 
 
 def _norm(entry: Candidate, length: float) -> float:
