@@ -62,6 +62,7 @@ FIELDS: Final[Table] = {
 FILTERS: Final[Table] = {
     "limit": _row("--limit", type=whole, metavar="N", help="maximum number of results"),
     "offset": _row("--offset", type=whole, metavar="N", help="number of results to skip"),
+    "min_relevance": _row("--min-relevance", type=number, metavar="0-1"),
     "max_tokens": _row("--max-tokens", type=whole, metavar="N", help="of 4 characters each"),
     "order": _row("--order", choices=("newest", "oldest", "score", "importance")),
     **dict.fromkeys(

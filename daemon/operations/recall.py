@@ -72,6 +72,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         ],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NOBODY.format(scope.agent)) or UNSET,
+        doubt=answer.doubt or UNSET,
         llm=_by_model(reasoning),
     )
 
@@ -138,6 +139,7 @@ def _request(
         filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
         limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
+        min_relevance=body.min_relevance,
         weights=_weights(scope, body.weights),
         # Weights of the call's own ask for the ranking that they weigh.
         preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),

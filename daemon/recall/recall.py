@@ -44,6 +44,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limit: how many results at most.
         max_tokens: how many tokens of text, four characters each, may follow with the first hit,
             which always comes; None for any.
+        min_relevance: what every hit must reach; None: what the most relevant one must reach by the
+            configuration, unless the question is long.
         now: the time that "last week" is told from, and by which memories have aged.
         local: whose days are meant.
         reasoned: categories that a model names for it; their memories are candidates, too.
@@ -54,6 +56,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     filters: Filters = Filters()
     limit: int = 5
     max_tokens: int | None = None
+    min_relevance: float | None = None
     weights: Weights = Weights()
     preset: Preset | None = None
     mode: Mode = "keyword"
@@ -110,6 +113,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         found: the hits, by source.
+        doubt: why none of them may answer, for a long question; else "".
         searched: how many things were searched, by source.
     """
 
@@ -119,6 +123,7 @@ class Answer(msgspec.Struct, frozen=True):
     common_words: tuple[str, ...]
     tree: tuple[TreeHit, ...]
     why: str
+    doubt: str = ""
 
     @property
     def hits(self) -> tuple[Hit, ...]:
@@ -171,10 +176,15 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         filed=_filed_terms(nodes, query, postings.size),
     )
     ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
+    ranked, unlikely = _likely(pool, ranked, query, request, tuning)
     found = _hits(db, ranked, pool, signals, postings, paths, request)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = "" if any(found.values()) else _why(db, request, tuning, query, postings, searched)
-    return Answer(found, searched, query, postings.common, paths, why)
+    why = doubt = ""
+    if any(found.values()):
+        doubt = unlikely
+    else:
+        why = unlikely or _why(db, request, tuning, query, postings, searched)
+    return Answer(found, searched, query, postings.common, paths, why, doubt)
 
 
 def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
@@ -274,6 +284,26 @@ def _ranked(
     if request.preset is not None:
         return rank_as(pool, signals, request.preset, request.now, decay)
     return rank(pool, signals, request.weights, request.now, decay)
+
+
+def _likely(
+    pool: Pool, ranked: list[Ranked], query: Query, request: Request, tuning: Tuning
+) -> tuple[list[Ranked], str]:
+    """What is likely enough to answer, and why the answer is empty or in doubt, else "".
+
+    In a long question small talk hides what is asked, so that it is never left empty for it.
+    """
+    best = max((one.relevance / pool.entries[one.at].source.weight for one in ranked), default=0.0)
+    if request.min_relevance is not None:
+        kept = [one for one in ranked if one.relevance >= request.min_relevance]
+        least = request.min_relevance
+    elif request.mode == "tree" or request.preset is not None or best >= tuning.min_relevance:
+        return ranked, ""
+    else:
+        kept, least = (ranked if query.long else []), tuning.min_relevance
+    if not ranked or (kept and best >= least):
+        return kept, ""
+    return kept, f"nothing found is likely to answer: the best reaches {best:.2f} of {least:g}"
 
 
 def _hits(
@@ -383,5 +413,5 @@ def _why(
         if any(recall(db, free, tuning).found.values()):
             return "there are matches, but the filters leave none of them"
     if postings.words or postings.newest:
-        return "what has a word of the query has too little of it to be meant"
+        return "what has a word of the query was left out by the rest of it"
     return f"none of the words stands in a memory: {', '.join(query.words)}"
