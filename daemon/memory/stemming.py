@@ -34,6 +34,12 @@ def terms_of(text: str) -> list[str]:
     return [_term(word) for word in index_words(text)]
 
 
+@lru_cache(1_024)
+def path_terms(path: str) -> frozenset[str]:
+    """The terms of a category's path."""
+    return frozenset(terms_of(path))
+
+
 @lru_cache(8_192)
 def _term(word: str) -> str:
     folded = fold(word)

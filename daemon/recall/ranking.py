@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from heapq import nlargest
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import Candidate
+from .sources import SOURCES, Candidate
 from .tree_search import TreeHit
 
 # What is left of a memory's relevance once another has taken its place.
@@ -37,34 +38,47 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def rank(
-    pool: Pool, signals: Signals, weights: Weights, now: float, decay: float = FADING_PER_DAY
+    pool: Pool,
+    signals: Signals,
+    weights: Weights,
+    now: float,
+    decay: float = FADING_PER_DAY,
+    limit: int = 100,
 ) -> list[Ranked]:
-    """The candidates, the best first; of equals, the newer.
+    """The best `limit` candidates of each source, the best first; of equals, the newer.
 
     The order is that of the weighted sum of signals, recency and importance. A turn is a record of
     what was said then, and its age makes it no less true; a fact may have been overtaken by a
     newer one: recency counts for facts alone. The relevance of a candidate is an estimate of its
     own, on one scale for all questions, and need not fall in that order.
     """
+    entries = pool.entries
+    scores = [weights.match * score for score in signals.scores]
+    for at, entry in enumerate(entries):
+        if weights.importance:
+            scores[at] += weights.importance * entry.importance
+        if weights.recency and not entry.is_turn:
+            scores[at] += weights.recency * _recency(entry, now, decay)
+    least = _LEAST_SHARE * max(scores, default=0.0)
     best = max((0.0, *signals.scores)) or 1.0
-    ranked: list[tuple[float, Ranked]] = []
-    for at, entry in enumerate(pool.entries):
-        recency = _recency(entry, now, decay)
-        score = weights.match * signals.scores[at] + weights.importance * entry.importance
-        if not entry.is_turn:
-            score += weights.recency * recency
-        relevance = signals.relevance[at] * entry.source.weight
+
+    def key(at: int) -> tuple[float, float, int]:
+        return scores[at], entries[at].created_at, entries[at].key
+
+    found: list[int] = []
+    for source in SOURCES:
+        own = (at for at, entry in enumerate(entries) if source.has(entry.key))
+        found += nlargest(limit, (at for at in own if scores[at] >= least), key=key)
+    ranked: list[Ranked] = []
+    for at in found:
+        entry = entries[at]
+        relevance = signals.relevance(at) * entry.source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
         match = max(0.0, signals.scores[at] / best)
-        ranked.append((score, Ranked(at, relevance, match, recency, entry.importance)))
-    least = _LEAST_SHARE * max((score for score, _ in ranked), default=0.0)
-
-    def key(found: tuple[float, Ranked]) -> tuple[float, float, int]:
-        entry = pool.entries[found[1].at]
-        return -found[0], -entry.created_at, -entry.key
-
-    return [one for score, one in sorted(ranked, key=key) if score >= least]
+        recency = _recency(entry, now, decay)
+        ranked.append(Ranked(at, relevance, match, recency, entry.importance))
+    return ranked
 
 
 def rank_as(

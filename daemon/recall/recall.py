@@ -12,7 +12,7 @@ import msgspec
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import terms_of
+from ..memory.stemming import path_terms, terms_of
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
@@ -35,6 +35,7 @@ _AFTER_DAY: Final = 3 * DAY
 _YEARS: Final = 9
 _OF_A_DAY: Final = 60
 _OF_A_PERSON: Final = 100
+_OF_A_CATEGORY: Final = 20
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,7 +193,7 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
     asked = {"".join(terms_of(word)): query.shares.get(word, 1.0) for word in query.words}
     counts: dict[str, int] = {}
     for path, node in nodes.items():
-        for term in asked.keys() & set(terms_of(path)):
+        for term in asked.keys() & path_terms(path):
             counts[term] = counts.get(term, 0) + node.warm_count + node.cold_count
     return {
         term: weight_of(count, size) * asked[term]
@@ -222,7 +223,7 @@ def _pool(
         named += _of_days(db, query) + _of_person(db, query)
     reasoned = (found.path for found in request.reasoned)
     for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
-        named += _filed_under(db, path, request, max(request.limit, 50))
+        named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return gather(
@@ -283,7 +284,7 @@ def _ranked(
         return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
         return rank_as(pool, signals, request.preset, request.now, decay)
-    return rank(pool, signals, request.weights, request.now, decay)
+    return rank(pool, signals, request.weights, request.now, decay, request.limit)
 
 
 def _likely(
@@ -351,7 +352,7 @@ def _best(pool: Pool, source: Source, ranked: Sequence[Ranked], request: Request
     tokens = 0
     for one in ranked:
         entry = pool.entries[one.at]
-        if entry.source is not source:
+        if not source.has(entry.key):
             continue
         tokens += -(-entry.length // 4)
         if request.max_tokens is not None and tokens > request.max_tokens and best:

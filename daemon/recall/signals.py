@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from ..memory.scoring import DAY
-from ..memory.stemming import terms_of
+from ..memory.stemming import path_terms, terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import Span
 from .pool import Pool
@@ -56,9 +56,10 @@ _FADES_BEFORE: Final = 1.0
 _FIRST: Final = 12
 # Two words of the query within so many places are a pair.
 _WINDOW: Final = 4
-# The best facts of a question lend it so many of the terms that they share.
+# The best facts of a question lend so many of the terms that they share, to so many facts.
 _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
+_REPEATED: Final = 80
 # Of so many of the best facts it is looked whether a newer one says the same, by this share.
 _COMPARED: Final = 12
 _ALIKE: Final = 0.3
@@ -115,13 +116,13 @@ class Signals(msgspec.Struct, frozen=True):
     Attributes:
         columns: the numbers of all entries by the names of `WEIGHTS`.
         scores: the weighted sum of each entry.
-        relevance: how likely each answers, 0 to 1, whatever else was found.
+        relevance: tells of an entry how likely it answers, 0 to 1, whatever else was found.
         bm25: how well each entry's own words match, in parts of the best.
     """
 
     columns: Mapping[str, Sequence[float]]
     scores: tuple[float, ...]
-    relevance: tuple[float, ...]
+    relevance: Callable[[int], float]
     bm25: tuple[float, ...]
 
     def added(self, name: str, at: int) -> float:
@@ -183,7 +184,7 @@ def measure(
     return Signals(
         columns,
         tuple(_sums(columns, len(entries))),
-        tuple(_relevance(query, work, columns)),
+        _relevance(query, work, columns),
         tuple(shares_of_best(work.own)),
     )
 
@@ -197,25 +198,28 @@ def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
     return sums
 
 
-def _relevance(query: Query, work: _Work, columns: Mapping[str, Sequence[float]]) -> list[float]:
-    """How likely each entry answers."""
+def _relevance(
+    query: Query, work: _Work, columns: Mapping[str, Sequence[float]]
+) -> Callable[[int], float]:
+    """What tells how likely an entry answers."""
     constant, by_evidence, by_coverage, by_words = CALIBRATION
     constant += by_words * math.log1p(work.known)
     by_evidence /= math.log1p(work.size) or 1.0
-    made: list[float] = []
     # A category, a person or a day alone says something where there are no other words.
     worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
     if not query.topics:
         worths |= {"actor": 0.5, "day": 0.6, "date": 0.5}
     sure = [(worth, columns[name]) for name, worth in worths.items() if name in columns]
-    for at in range(len(work.own)):
-        less = 0.5 * work.kin[at] + 0.3 * work.path[at]
-        evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * work.kin[at] + 0.3 * work.path[at]
-        coverage = min(_MOST_COVERAGE, (work.weight[at] + less) / work.asked)
+
+    def relevance(at: int) -> float:
+        kin, path = work.kin[at], work.path[at]
+        evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * kin + 0.3 * path
+        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + 0.3 * path) / work.asked)
         power = constant + by_evidence * evidence + by_coverage * coverage
         found = 1 / (1 + math.exp(-max(-50.0, power)))
-        made.append(max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0))
-    return made
+        return max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0)
+
+    return relevance
 
 
 def _read(
@@ -325,10 +329,9 @@ class _Work:
                 if entry.key in posting.kin:
                     self.kin[at] += posting.kin_weight
         self.around = [max(0.0, best - own) for best, own in zip(lent, self.own, strict=True)]
-        weights = filed
         self.path = [
-            sum(weights.get(term, 0.0) for term in set(terms_of(entry.category)))
-            if weights and not entry.is_turn
+            sum(filed.get(term, 0.0) for term in path_terms(entry.category))
+            if filed and not entry.is_turn
             else 0.0
             for entry in entries
         ]
@@ -361,8 +364,9 @@ class _Work:
         As in RM3, but against the candidates instead of all texts, so that it costs no look-up.
         """
         made = [0.0] * len(self._entries)
-        lone = [at for at, entry in enumerate(self._entries) if not entry.is_turn]
-        best = nlargest(_TRUSTED, lone, key=self.own.__getitem__)
+        lone = [at for at, entry in enumerate(self._entries) if not entry.is_turn and self.own[at]]
+        lone = nlargest(_REPEATED, lone, key=self.own.__getitem__)
+        best = lone[:_TRUSTED]
         bags = {at: set(self.terms[at]) for at in lone}
         told = set().union(*(bags[at] for at in best)) - _LITTLE
         spread = Counter(chain.from_iterable(map(told.intersection, bags.values())))

@@ -110,6 +110,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         number = self.number
         return [row << _BITS | number for row in rows]
 
+    def has(self, key: int) -> bool:
+        """Whether a key is of one of its candidates."""
+        return key & _NUMBER == self.number
+
     def rows(self, keys: Iterable[int]) -> list[int]:
         """The rows of those candidates that are of this source."""
         number = self.number
