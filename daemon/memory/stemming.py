@@ -31,7 +31,7 @@ _STEP_4: Final = dict.fromkeys(
 
 def terms_of(text: str) -> list[str]:
     """The terms of `text` in their order."""
-    return [_term(word) for word in index_words(text)]
+    return [_term(word) for word in index_words(text.replace("_", " "))]
 
 
 @lru_cache(1_024)

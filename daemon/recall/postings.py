@@ -16,9 +16,9 @@ from .query import Phrase, Query, match_expression
 from .sources import MEMORIES, Source
 
 # A word may stand in so many things of a source before its share of them is asked for.
-_ALWAYS_RARE: Final = 1_000
+_ALWAYS_RARE: Final = 500
 # How many keys the words of a query name together, those of the rarest first.
-_BUDGET: Final = 3_000
+_BUDGET: Final = 2_000
 # So many keys of a word tell how many it has, if these are more.
 _SAMPLE: Final = 200
 # Kin are words that share so many first letters, or all of a shorter word's.

@@ -154,10 +154,11 @@ def match_expression(
 
 def _term(phrase: Phrase) -> str:
     quoted = f'"{" ".join(phrase)}"'
-    return f"{quoted}*" if _is_lone(phrase[-1]) else quoted
+    return f"{quoted}*" if is_lone(phrase[-1]) else quoted
 
 
-def _is_lone(word: str) -> bool:
+def is_lone(word: str) -> bool:
+    """Whether a word is one character of a script that is indexed in pairs."""
     return len(word) == 1 and ord(word) > 0x0E00
 
 

@@ -25,7 +25,7 @@ from .dates import Span
 from .pool import Pool
 from .postings import Posting, Postings, weight_of
 from .presets import shares_of_best
-from .query import Query
+from .query import Query, is_lone
 from .question import (
     Question,
     addresses,
@@ -274,8 +274,9 @@ def _older(work: _Work, entries: Sequence[Candidate]) -> list[float]:
                 and entries[other].category == entries[one].category
             ):
                 least = min(len(said[one]), len(said[other])) or 1
-                alike = len(said[one] & said[other]) / least
-                if alike > _ALIKE:
+                both = len(said[one] & said[other])
+                alike = both / least
+                if both > 1 and alike > _ALIKE:
                     column[one] = max(column[one], alike)
     return column
 
@@ -303,6 +304,11 @@ class _Work:
         self._entries = entries
         self.size = postings.size
         self.terms = [entry.terms.split() for entry in entries]
+        if lone := {posting.term for posting in postings.words if is_lone(posting.term)}:
+            # It stands for every pair that begins with it.
+            self.terms = [
+                [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
+            ]
         self._norm = [
             _norm(entry, len(terms) / postings.mean_length)
             for entry, terms in zip(entries, self.terms, strict=True)
