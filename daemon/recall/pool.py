@@ -101,6 +101,7 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
 def _by_weight(postings: Postings) -> list[int]:
     """What the words name, the heaviest first; of equals, the newer."""
     weights: dict[int, float] = dict.fromkeys(postings.phrased, math.inf)
+    weights |= dict.fromkeys(postings.naming, 0.0)
     for posting in postings.words:
         for key in posting.keys:
             weights[key] = weights.get(key, 0.0) + posting.weight

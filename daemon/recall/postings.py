@@ -58,7 +58,7 @@ class Postings(msgspec.Struct, frozen=True):
         unknown: those that stand nowhere, and what they would weigh together.
         newest: if no word names candidates, the newest keys with the most of the common ones.
         phrased: the keys with a phrase that is quoted beside other words.
-        naming: the keys whose text has the name of a person in question.
+        naming: the keys whose text has the name of a person, if nothing else is asked for.
         size: how many texts there are.
         mean_length: in terms, of one.
     """
@@ -136,7 +136,7 @@ def look_up(
         query = msgspec.structs.replace(query, phrases=())
         phrased = _all_keys(indexes, _within(query, quoted))
     naming: frozenset[int] = frozenset()
-    if query.name_words:
+    if query.name_words and not query.topics:
         naming = _all_keys(indexes, _demanded(query, query.name_words), latest=True)
     found = [_sampled(query, word, indexes) for word in _distinct(query)]
     words: list[Posting] = []
@@ -170,7 +170,7 @@ def look_up(
         latest = _latest(query, tuple(common), indexes, newest)
     return Postings(
         words=tuple(words),
-        common=tuple(common),
+        common=tuple(word for word in _distinct(query) if word in common),
         unknown=tuple(unknown),
         unmet=unmet,
         newest=latest,

@@ -31,7 +31,6 @@ _NUMBERS: Final = frozenset(
     }
 )  # fmt: skip
 _ASKS_WHEN: Final = frozenset({"when", "date", "month", "year", "wann", "quand", "cuándo", "когда"})
-_SINGULAR: Final = frozenset({"does", "has", "was", "is", "his", "its", "this", "us"})
 _TIMES: Final = frozenset(
     {
         "yesterday", "today", "tonight", "tomorrow", "ago", "last", "next", "week", "weekend",
@@ -49,7 +48,6 @@ class Question(msgspec.Struct, frozen=True):
     Attributes:
         asks_when: it asks for a time, so that a memory which names one may answer it.
         asks_name, asks_number: it asks for a place, a person or a title; or for how many.
-        asks_several: it asks for several things, which may stand in several conversations.
         one: the one person that it is about, or "".
         subject: of two people that it names, the one who acts, or "".
     """
@@ -57,7 +55,6 @@ class Question(msgspec.Struct, frozen=True):
     asks_when: bool
     asks_name: bool
     asks_number: bool
-    asks_several: bool
     one: str
     subject: str
 
@@ -70,7 +67,6 @@ def read(text: str, query: Query) -> Question:
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
         asks_number=not _ASKS_NUMBER.isdisjoint(words),
-        asks_several=_asks_several(words),
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )
@@ -109,20 +105,6 @@ def is_question(text: str) -> bool:
     """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
     asked = max(text.rfind("?"), text.rfind("？"))
     return asked >= 0 and asked > max(text.rfind(mark) for mark in ".!。！")
-
-
-def _asks_several(words: list[str]) -> bool:
-    if "both" in words or words[:2] == ["what", "has"] or {"how", "many"} <= set(words):
-        return True
-    return any(
-        word in {"what", "which"} and any(map(_is_plural, words[at + 1 : at + 4]))
-        for at, word in enumerate(words[:6])
-    )
-
-
-def _is_plural(word: str) -> bool:
-    ends = word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    return len(word) > 3 and ends and word not in _SINGULAR
 
 
 def _joined(text: str, people: tuple[str, ...]) -> bool:

@@ -38,7 +38,8 @@ def main() -> None:
     """Load, ask, and print each part as soon as it is known."""
     options = _options()
     if options.collection:
-        return _compare(options)
+        _compare(options)
+        return
     try:
         talks, known = _collections(options)
         if options.split is not None:
