@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ _SURROUNDED: Final = 25
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
+_WEIGHT_AND_KEY: Final = itemgetter(1, 0)
 _THESE: Final = "SELECT value FROM json_each(?)"
 
 
@@ -107,8 +109,8 @@ def _by_weight(postings: Postings) -> list[int]:
             weights[key] = weights.get(key, 0.0) + posting.weight
         for key in posting.kin:
             weights[key] = weights.get(key, 0.0) + posting.kin_weight
-    newest_first = sorted(weights, reverse=True)
-    return sorted(newest_first, key=weights.__getitem__, reverse=True) or [*postings.newest]
+    heaviest = sorted(weights.items(), key=_WEIGHT_AND_KEY, reverse=True)
+    return [key for key, _ in heaviest] or [*postings.newest]
 
 
 def _passing(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from heapq import nlargest
 from typing import Final
 
 import msgspec
@@ -65,14 +64,17 @@ def rank(
     def key(at: int) -> tuple[float, float, int]:
         return scores[at], entries[at].created_at, entries[at].key
 
-    found: list[int] = []
-    for source in SOURCES:
-        own = (at for at, entry in enumerate(entries) if source.has(entry.key))
-        found += nlargest(limit, (at for at in own if scores[at] >= least), key=key)
     ranked: list[Ranked] = []
-    for at in found:
+    left = [limit] * len(SOURCES)
+    for at in sorted(range(len(entries)), key=key, reverse=True):
         entry = entries[at]
-        relevance = signals.relevance(at) * entry.source.weight
+        if scores[at] < least or not any(left):
+            break
+        source = entry.source
+        if not left[source.number]:
+            continue
+        left[source.number] -= 1
+        relevance = signals.relevance(at) * source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
         match = max(0.0, signals.scores[at] / best)

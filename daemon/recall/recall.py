@@ -68,6 +68,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     explain: bool = False
 
 
+class Looked(msgspec.Struct, frozen=True):
+    """What a question found, before any order."""
+
+    query: Query
+    postings: Postings
+    pool: Pool
+    signals: Signals
+    paths: tuple[TreeHit, ...]
+
+
 class Hit(msgspec.Struct, frozen=True):
     """One thing of the answer, and why it stands where it does.
 
@@ -155,6 +165,23 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         request: what is asked.
         tuning: how wide to search, and how fast relevance fades.
     """
+    looked = look(db, request, tuning)
+    ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
+    ranked, unlikely = _likely(looked.pool, ranked, looked.query, request, tuning)
+    found = _hits(db, ranked, looked, request)
+    sources = _sources(request, looked.query)
+    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
+    why = doubt = ""
+    if any(found.values()):
+        doubt = unlikely
+    else:
+        why = unlikely or _why(db, request, tuning, looked.query, looked.postings, searched)
+    common = looked.postings.common
+    return Answer(found, searched, looked.query, common, looked.paths, why, doubt)
+
+
+def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
+    """The candidates and what was measured of them, before any order; arguments as in `recall`."""
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
@@ -176,16 +203,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         reasoned={found.path: found.relevance for found in request.reasoned},
         filed=_filed_terms(nodes, query, postings.size),
     )
-    ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
-    ranked, unlikely = _likely(pool, ranked, query, request, tuning)
-    found = _hits(db, ranked, pool, signals, postings, paths, request)
-    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = doubt = ""
-    if any(found.values()):
-        doubt = unlikely
-    else:
-        why = unlikely or _why(db, request, tuning, query, postings, searched)
-    return Answer(found, searched, query, postings.common, paths, why, doubt)
+    return Looked(query, postings, pool, signals, paths)
 
 
 def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
@@ -308,15 +326,10 @@ def _likely(
 
 
 def _hits(
-    db: sqlite3.Connection,
-    ranked: Sequence[Ranked],
-    pool: Pool,
-    signals: Signals,
-    postings: Postings,
-    paths: Sequence[TreeHit],
-    request: Request,
+    db: sqlite3.Connection, ranked: Sequence[Ranked], looked: Looked, request: Request
 ) -> dict[str, tuple[Hit, ...]]:
     """The hits of each source, with a look-up for each and not for each hit."""
+    pool, signals, postings, paths = looked.pool, looked.signals, looked.postings, looked.paths
     found: dict[str, tuple[Hit, ...]] = {}
     for source in SOURCES:
         best = _best(pool, source, ranked, request)

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, compress, count, pairwise
+from itertools import chain, compress, count
 from typing import Final
 
 import msgspec
@@ -31,7 +31,6 @@ from .question import (
     addresses,
     enumerates,
     is_question,
-    names_number,
     names_time,
     proper_names,
 )
@@ -54,19 +53,17 @@ _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
 # A long text says what it is about in its first terms.
 _FIRST: Final = 12
-# Two words of the query within so many places are a pair.
-_WINDOW: Final = 4
 # The best facts of a question lend so many of the terms that they share, to so many facts.
 _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
-_REPEATED: Final = 80
+_REPEATED: Final = 60
 # Of so many of the best facts it is looked whether a newer one says the same, by this share.
 _COMPARED: Final = 12
 _ALIKE: Final = 0.3
 _LATER: Final = 60.0
 
-# What each is worth; fitted as `tests/benchmarks/README` describes, but for the first three, which
-# the collections do not have.
+# What each is worth, but for the first three, which no collection has: found by trial on those for
+# development. `tests/benchmarks/fit_signals.py` judges and changes them, conversations held out.
 WEIGHTS: Final = {
     "phrase": 6.0,
     "category": 1.0,
@@ -77,7 +74,6 @@ WEIGHTS: Final = {
     "context": 1.0,
     "kin": 2.8,
     "path": 3.5,
-    "pair": 1.0,
     "first": 0.8,
     "feedback": 0.6,
     "coverage": 0.8,
@@ -91,22 +87,18 @@ WEIGHTS: Final = {
     "date": 2.0,
     "when": 1.4,
     "answer": 1.2,
-    "asks": -0.1,
     "addresses": -0.3,
     "names": 0.3,
     "name": 1.2,
-    "number": 0.6,
     "details": 0.3,
     "opens": 0.6,
 }
 # Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
-_OF_TEXT: Final = (
-    "when", "answer", "asks", "addresses", "names", "name", "number", "details", "opens",
-)  # fmt: skip
+_OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
 # How likely an entry answers, as a logistic function of 1, its evidence over ln(1 + N), its
 # coverage of the query, and ln(1 + the number of words known).
-CALIBRATION: Final = (-5.78, 1.69, 8.40, 1.18)
+CALIBRATION: Final = (-6.3, 2.1, 7.6, 1.5)
 _MOST_COVERAGE: Final = 1.5
 
 
@@ -214,7 +206,7 @@ def _relevance(
     def relevance(at: int) -> float:
         kin, path = work.kin[at], work.path[at]
         evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * kin + 0.3 * path
-        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + 0.3 * path) / work.asked)
+        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + path) / work.asked)
         power = constant + by_evidence * evidence + by_coverage * coverage
         found = 1 / (1 + math.exp(-max(-50.0, power)))
         return max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0)
@@ -233,7 +225,7 @@ def _read(
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
     worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
     best = nlargest(_READ, range(len(pool.entries)), key=worth.__getitem__)
-    if not (question.asks_when or question.asks_name or question.asks_number):
+    if not (question.asks_when or question.asks_name):
         best = [at for at in best if pool.entries[at].is_turn]
     if not best:
         return columns
@@ -245,7 +237,6 @@ def _read(
         names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
-        columns["number"][at] = float(question.asks_number and names_number(text))
         if not entry.is_turn:
             # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue
@@ -254,7 +245,6 @@ def _read(
             columns["answer"][at] = work.own[asker] / work.total * (1 + _K1)
         if question.one and entry.actor == question.one:
             columns["addresses"][at] = addresses(text)
-        columns["asks"][at] = float(is_question(text))
         columns["names"][at] = names
         columns["details"][at] = enumerates(text)
         columns["opens"][at] = float(entry.position is not None and entry.position < 2)
@@ -318,7 +308,7 @@ class _Work:
         self._near: dict[int, list[tuple[int, int]]] = {}
         self.own, self.weight, self._roots = [0.0] * size, [0.0] * size, [0.0] * size
         self.kin, self._context = [0.0] * size, [0.0] * size
-        self._first, self._pairs = [0.0] * size, [0.0] * size
+        self._first = [0.0] * size
         self._group: dict[str, float] = {}
         self._category: dict[str, float] = {}
         words = [posting for posting in postings.words if posting.weight]
@@ -343,7 +333,7 @@ class _Work:
         ]
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
-        """How often each entry has each word; what stands early or in pairs is added on the way."""
+        """How often each entry has each word; what stands early is added on the way."""
         weights = {posting.term: posting.weight for posting in words}
         found: dict[str, dict[int, int]] = {term: {} for term in weights}
         for at, terms in enumerate(self.terms):
@@ -360,8 +350,6 @@ class _Work:
                     early += weights[term]
             if len(terms) > 2 * _FIRST:
                 self._first[at] = early
-            if len(places) > 1:
-                self._pairs[at] = _paired(terms, places, weights)
         return found
 
     def _of_best(self) -> list[float]:
@@ -455,7 +443,6 @@ class _Work:
             "context": self._context,
             "kin": self.kin,
             "path": self.path,
-            "pair": self._pairs,
             "first": self._first,
             "feedback": self._feedback,
         }
@@ -464,18 +451,6 @@ class _Work:
             most = max(column, default=0.0) or 1.0
             columns[name] = [value / most for value in column]
         return columns
-
-
-def _paired(terms: Sequence[str], places: Sequence[int], weights: Mapping[str, float]) -> float:
-    """What pairs of words of the query are worth that stand close to each other."""
-    near: dict[frozenset[str], float] = {}
-    for place, behind in pairwise(places):
-        term, other = terms[place], terms[behind]
-        if term != other and behind - place <= _WINDOW:
-            worth = min(weights[term], weights[other]) / (behind - place)
-            pair = frozenset((term, other))
-            near[pair] = max(worth, near.get(pair, 0.0))
-    return sum(near.values())
 
 
 def _norm(entry: Candidate, length: float) -> float:

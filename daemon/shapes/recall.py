@@ -36,8 +36,8 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     `recall.preset`. A preset ranks by a published formula in place of the weights. `now`, seconds
     or ISO 8601, is the time that "last week" is told from and by which memories have aged.
     `max_tokens` counts four characters of text as one. `min_relevance` drops every hit below it, in
-    place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false leaves no trace of the
-    question.
+    place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false
+    leaves no trace of the question.
     `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 

@@ -15,7 +15,7 @@ import datetime as dt
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,9 @@ from quality import Outcome, fact_figures, times
 from running import Wire
 
 from thermocline.daemon.config.settings import Tuning
+from thermocline.daemon.recall.query import LONG
 from thermocline.daemon.recall.recall import Request, recall
+from thermocline.daemon.store import selecting
 from thermocline.daemon.store.database import connect_reader
 from thermocline.daemon.store.selecting import Filters
 
@@ -114,6 +116,9 @@ class InProcess:
         state: its state folder.
         collection: what is loaded.
         limit: how many hits to ask for.
+
+    Attributes:
+        db: the daemon's database.
     """
 
     def __init__(self, wire: Wire, state: Path, collection: Collection, *, limit: int) -> None:
@@ -123,17 +128,17 @@ class InProcess:
         found = [*state.glob(f"**/{collection.agent}/**/*.db")]
         if len(found) != 1:
             raise SystemExit(f"cannot find the database of '{collection.agent}' in {state}")
-        self._db = connect_reader(found[0], 8_000)
+        self.db = connect_reader(found[0], 8_000)
 
     def close(self) -> None:
         """Close the database."""
-        self._db.close()
+        self.db.close()
 
     def ask(self, question: Question, tuning: Tuning | None = None) -> Outcome:
         """What recall answers, and how long it takes."""
         request = self.request(question)
         begun = time.perf_counter()
-        answer = recall(self._db, request, tuning or Tuning())
+        answer = recall(self.db, request, tuning or Tuning())
         milliseconds = (time.perf_counter() - begun) * 1000
         return Outcome(
             question=question,
@@ -141,6 +146,12 @@ class InProcess:
             top=answer.hits[0].relevance if answer.hits else 0.0,
             milliseconds=milliseconds,
         )
+
+    def keys_of(self, rows: Iterable[int]) -> list[str]:
+        """The collection's keys of the memories in these rows."""
+        wanted = list(rows)
+        found = selecting.at_rows(self.db, wanted)
+        return [self._keys[found[row].id] for row in wanted]
 
     def request(self, question: Question) -> Request:
         """The request for a question."""
@@ -153,6 +164,35 @@ class InProcess:
             now=self._now if before is None else before,
             local=dt.UTC,
         )
+
+
+def refusals(
+    wire: Wire, state: Path, collections: Sequence[Collection], unanswerable: Path
+) -> dict[str, float]:
+    """Which share of questions without an answer stays empty, and of the others is lost.
+
+    Of short questions, as the configuration has it; `found, lost` are those of the lost whose
+    answer would have been among the first five.
+    """
+    texts = json.loads(unanswerable.read_text(encoding="utf-8"))
+    empty: list[bool] = []
+    lost: list[tuple[bool, bool]] = []
+    for one in collections:
+        with closing(InProcess(wire, state, one, limit=5)) as ours:
+            for text in texts:
+                asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
+                empty.append(not ours.ask(asked).found)
+            short = (q for q in one.questions if q.right and len(q.text.split()) <= LONG)
+            for question in short:
+                whole = ours.ask(question, Tuning(min_relevance=0.0))
+                lost.append((not ours.ask(question).found, whole.any(5)))
+    return {
+        "unanswerable": len(empty),
+        "empty": fmean(empty),
+        "answerable": len(lost),
+        "lost": fmean(gone for gone, _ in lost),
+        "found, lost": fmean(gone for gone, found in lost if found),
+    }
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:

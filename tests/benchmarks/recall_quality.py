@@ -6,8 +6,9 @@ With neither `--data` nor `--facts` both of the project's own files are used. Lo
 part of the project: its file is named with `--data`.
 
 `--collection FILE` (any number of them; `comparing` has the formats) prints recall beside FTS5
-and beside FTS5 with Porter stemming and stop words, with all that is stored and with the text alone.
-The facts are asked plainly, with small talk around the questions and, with `--among`, beside turns.
+and beside FTS5 with Porter stemming and stop words, with all that is stored and with the text
+alone. Facts are asked plainly, with small talk around the questions, beside the turns of `--among`,
+and with short questions that nothing answers.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from report import table
 from running import Running, Wire
 
 _DATA = Path(__file__).with_name("data")
+_UNANSWERABLE = _DATA / "unanswerable.json"
 
 
 def main() -> None:
@@ -65,9 +67,16 @@ def _compare(options: argparse.Namespace) -> None:
                 Running(Path(folder)) as daemon,
                 closing(daemon.connect()) as wire,
             ):
-                made[name] = comparing.measure(wire, Path(folder), collections, limit=options.limit)
-            if not options.json:
-                table(name, made[name])
+                state = Path(folder)
+                made[name] = comparing.measure(wire, state, collections, limit=options.limit)
+                if collections[0].name.startswith(facts.NAME) and "small talk" not in name:
+                    made[f"{name}, unanswerable"] = {
+                        "thermocline": comparing.refusals(wire, state, collections, _UNANSWERABLE)
+                    }
+        if not options.json:
+            for title, rows in made.items():
+                table(title, rows)
+            made.clear()
     if options.json:
         print(json.dumps(made, indent=2))
 
