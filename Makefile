@@ -20,7 +20,7 @@ help:
 	@echo "make crash    kills, full disks and damaged files (minutes)"
 	@echo "make soak     a long run under load"
 	@echo "make fuzz     send the daemon whatever its own description allows"
-	@echo "make lock     resolve the locks anew (needs uv)"
+	@echo "make lock     resolve the locks again (needs uv)"
 
 install: $(READY)
 

@@ -53,8 +53,8 @@ from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents
 from .store.device import DeviceId
-from .store.engine import Surroundings
 from .store.lock import StateLock
+from .store.place import Surroundings
 from .thinking.advising import Advice
 from .thinking.parts import build_thinking
 from .upkeep.cron import LocalZone
@@ -74,10 +74,10 @@ def main(
 ) -> int:
     """Run the daemon until a signal ends it; return the exit code.
 
-    0 after a signal, 2 for a wrong configuration, 1 for anything else that keeps it from running.
+    0 after a signal, 2 for an invalid configuration, 1 for any other failure to run.
     """
     env = os.environ
-    # What agents remember is for their user's eyes; the socket has permissions of its own.
+    # Only the user may read what agents remember; the socket has its own permissions.
     os.umask(0o077)
     share_heap()
     config_file = Path(config).expanduser() if config else None
@@ -95,7 +95,7 @@ def main(
         )
         asyncio.run(run(start, LiveSettings(loaded, env, config_file, tuple(sets))))
     except ConfigInvalid as error:
-        print(f"thermocline: the configuration has faults:\n{error.message}", file=sys.stderr)
+        print(f"thermocline: the configuration has errors:\n{error.message}", file=sys.stderr)
         return 2
     except (ThermoclineError, OSError) as error:
         _say(error)
@@ -109,7 +109,7 @@ def _say(error: Exception) -> None:
 
 
 class _Base(msgspec.Struct, frozen=True):
-    """What the parts of the daemon have in common.
+    """What several parts of the daemon share.
 
     Attributes:
         readers, files: threads, for memories, and for replicas and other blocking files.

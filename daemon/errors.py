@@ -6,14 +6,14 @@
     ├── NotFound              what it names does not exist
     ├── Conflict              it contradicts what is there
     ├── Forbidden             the caller may not do it
-    ├── ConfigInvalid         the configuration is wrong: mend the file
+    ├── ConfigInvalid         the configuration is wrong: fix the file
     ├── Unavailable           not at the moment: try again later
     │   ├── DiskFull          the disk has no room, or fails
     │   ├── ModelUnavailable  no model answers usefully: do it by rules
     │   ├── ReadOnly          the disk takes no writes
     │   ├── ReplicaAway       the replica cannot be reached, or has no room
     │   └── ShuttingDown      the daemon is leaving
-    ├── ReplicaRefused        the replica will not, until a person mends it
+    ├── ReplicaRefused        the replica refuses, until a person fixes it
     ├── AlreadyRunning        another daemon holds the state folder
     └── StoreDamaged          a file on disk is not what was written
 
@@ -31,7 +31,7 @@ class ThermoclineError(Exception):
         code: a stable word for programs, part of the API.
         status: the HTTP status that carries it.
         field: the field of the request at fault, as a dotted path, where there is one.
-        hint: the way out, where the message alone does not show it.
+        hint: how to fix it, if the message does not say so.
     """
 
     code = "internal"
@@ -116,7 +116,7 @@ class ReadOnly(Unavailable):
 
 
 class ModelUnavailable(Unavailable):
-    """No model is configured, reachable, affordable or of use; whoever asked goes by rules."""
+    """No model is configured, reachable, affordable or usable; callers use the rules."""
 
     code = "model_unavailable"
 
@@ -145,7 +145,7 @@ class ShuttingDown(Unavailable):
 
 
 class ReplicaRefused(ThermoclineError):
-    """The replica will not do it until a person mends something; nothing is lost.
+    """The replica refuses until a person fixes something; nothing is lost.
 
     Args:
         word: the replica's own word for it, such as `unauthorized`; `replica_unauthorized` is

@@ -1,11 +1,11 @@
-"""Replication between devices: it knows rows, clocks and a remote, and nothing of their meaning."""
+"""Replication between devices: rows, clocks and a remote, without knowledge of their meaning."""
 
 from .clock import TOO_HIGH, HybridClock, stamp_at
 from .exchange import Exchange, Tally
-from .failures import QuotaSpent, Refused, SchemaMissing, SyncError, TooLarge, TryLater
+from .failures import QuotaSpent, Refused, RowTooLarge, SchemaMissing, SyncError, TryLater
 from .file_remote import FileRemote
 from .local import Applied, Link, Local, Pending, Received
-from .remote import Remote, Result, Statement, Value
+from .remote import Remote, Result, SqlStatement, Value
 from .replica import Device, Poll, Polls, Replica
 from .replicator import Replicator, State, Timing
 from .rows import (
@@ -25,49 +25,3 @@ from .rows import (
     version_of,
 )
 from .waiting import Waiting
-
-__all__ = [
-    "ABSENT",
-    "TOO_HIGH",
-    "Applied",
-    "Clocks",
-    "Device",
-    "Exchange",
-    "Fields",
-    "FileRemote",
-    "HybridClock",
-    "Link",
-    "Local",
-    "Pending",
-    "Poll",
-    "Polls",
-    "QuotaSpent",
-    "Received",
-    "Refused",
-    "Remote",
-    "Replica",
-    "Replicator",
-    "Result",
-    "Row",
-    "SchemaMissing",
-    "Stamp",
-    "State",
-    "Statement",
-    "SyncError",
-    "Tally",
-    "Timing",
-    "TooLarge",
-    "TryLater",
-    "Value",
-    "Waiting",
-    "changed",
-    "decode_row",
-    "deletion",
-    "lives",
-    "merge",
-    "outlived",
-    "patched",
-    "stamp_at",
-    "stamps",
-    "version_of",
-]

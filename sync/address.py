@@ -14,8 +14,8 @@ def address(url: str) -> SplitResult:
     """Where to send to: `libsql://` becomes `https://`, and a path is kept.
 
     Raises:
-        Refused: it is no URL of a remote ("bad_request"), or would show everything to others
-            ("tls"). The message holds nothing of it that may be secret.
+        Refused: it is not a URL of a remote ("bad_request"), or would show everything to others
+            ("tls"). The message contains no secret.
     """
     try:
         parts = urlsplit(url.strip())
@@ -23,7 +23,7 @@ def address(url: str) -> SplitResult:
     except ValueError:
         raise _unfit("it is not one") from None
     if parts.username is not None or parts.query or parts.fragment:
-        raise _unfit("it holds more than a place; a token belongs into a file of its own")
+        raise _unfit("it has more than a host; put the token into its own file")
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None or not host:
         raise _unfit("it must begin with libsql:// or https:// and a host")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 COUNTER_BITS: Final = 16
-# The year 2200. A stamp from there on is damage: it is refused, and never issued.
+# The year 2200. Later stamps are damage: they are refused, and never issued.
 TOO_HIGH: Final = 7_258_118_400_000 << COUNTER_BITS
 _DAY: Final = 86_400_000 << COUNTER_BITS
 
@@ -27,11 +27,8 @@ class HybridClock:
     A stamp is `milliseconds << 16 | counter`. A wall clock that is set back, by any amount, only
     stops the milliseconds from advancing; the counter goes on.
 
-    Args:
-        now: the wall clock, in seconds since the epoch.
-        last: the highest stamp issued or seen before, so that a restart goes on from it. One
-            that other devices refuse is not taken over.
-        issued: the highest stamp issued before.
+    `now` is the wall clock, in seconds since the epoch; `last` the highest stamp issued or seen
+    before, from which a restart goes on, and `issued` the highest issued.
     """
 
     def __init__(self, now: Callable[[], float], last: int = 0, issued: int = 0) -> None:
@@ -42,15 +39,15 @@ class HybridClock:
 
     @property
     def last(self) -> int:
-        """The highest stamp issued, or seen and taken over."""
+        """The highest stamp issued or accepted."""
         return self._last
 
     def tick(self, above: int = 0) -> int:
-        """A stamp above every other that this clock has issued or taken over.
+        """A stamp above all others that this clock has issued or accepted.
 
         Args:
-            above: the youngest stamp of what is changed, which may be one that `observe` did not
-                take over. It raises this stamp alone, and none of those that follow.
+            above: the youngest stamp of the changed row, even if `observe` did not accept it. It
+                raises only this stamp, not the following ones.
         """
         with self._lock:
             wall = stamp_at(self._now())
@@ -62,10 +59,10 @@ class HybridClock:
             return stamp
 
     def observe(self, stamp: int) -> bool:
-        """Take note of another device's stamp: all that follow here are above it.
+        """Accept another device's stamp: all following stamps here are above it.
 
         Returns:
-            False: it is more than a day ahead of the wall clock, and was not taken over.
+            False: it is more than a day ahead of the wall clock, and was not accepted.
         """
         with self._lock:
             if stamp > self._last and stamp - stamp_at(self._now()) > _DAY:

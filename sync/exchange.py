@@ -1,4 +1,4 @@
-"""One round of replication: receive what is new there, then send what is new here.
+"""One round of replication: receive new rows, then send new rows.
 
 An interruption at any point is repaired by the next round: the link moves with the rows that were
 applied, in one transaction, and a push that was applied without an answer comes back as received
@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from .failures import Refused, SchemaMissing, TooLarge, TryLater
+from .failures import Refused, RowTooLarge, SchemaMissing, TryLater
 from .local import Link, Local, Pending, Received
 from .replica import (
     MOST_BYTES,
@@ -30,7 +30,7 @@ from .replica import (
 PAGE_ROWS: Final = 2000
 _PAGES_AHEAD: Final = 4
 _LEAST_BYTES: Final = 20_000
-# Rows that change while they are sent do not keep a round from ending.
+# A round ends even if rows keep changing while they are sent.
 _MOST_SMALL_PUSHES: Final = 20
 _MOST_NOTES: Final = 10
 _DAY: Final = 86_400.0
@@ -40,15 +40,13 @@ class Tally(msgspec.Struct):
     """What one round did.
 
     Attributes:
-        sent: rows that the remote took.
-        received: received rows that said something new.
-        refused: received rows that make no sense, or are too large to be received.
-        conflicts: rows in which another device had changed a field that was changed here too.
+        sent, received: rows that the remote took, and received ones that said something new.
+        refused: received rows that are unreadable or too large.
         set_aside: rows that the remote cannot take.
         notes: the first of the refused and set aside rows, with the reason.
-        copied: whether this device's id is in use elsewhere too: its folder was copied.
-        signed: whether the remote knows how far this device is, if there is anything to know.
-        away: devices in use that were not there for 90 days; None: not asked for.
+        conflicts, copied: as in `Applied`.
+        signed: whether the remote knows the position of this device, if it has one.
+        away: devices in use that were not seen for 90 days; None: not asked for.
     """
 
     sent: int = 0
@@ -62,7 +60,7 @@ class Tally(msgspec.Struct):
     away: tuple[str, ...] | None = None
 
     def note(self, kind: str, key: str, reason: str) -> None:
-        """Name a row that was left out."""
+        """Record a row that was left out."""
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(f"{kind} {key[:100]}: {reason}")
 
@@ -95,13 +93,8 @@ class Exchange:
     ) -> Tally:
         """Receive everything, then send everything, or the urgent kinds alone.
 
-        Args:
-            urgent_only: send the urgent kinds alone.
-            sign: note on the remote that this device was there, whether or not there is more.
-            poll: where the order ended a moment ago; None: ask.
-
-        Raises:
-            SyncError: the remote cannot be reached, or refuses.
+        With `sign` the remote notes that this device was there, whether or not there is more.
+        `poll` tells where the order ended a moment ago; without it the remote is asked.
         """
         try:
             return await self._run(urgent_only, sign, poll)
@@ -155,7 +148,7 @@ class Exchange:
                 return poll, Link()
             poll = await self._replica.begin()
         if poll.epoch == link.epoch and poll.seq < link.seq:
-            # It was set back. Once it has grown again nobody else could tell by the number.
+            # It was set back. Once it has grown again the number would not show that.
             poll = await self._replica.renew(poll.epoch)
         link = await self._relink(poll, link)
         tally.signed, retired = await self._replica.sign(self._device, link.seq, self._now())
@@ -216,7 +209,7 @@ class Exchange:
                 page = await task
                 asked.popleft()
                 if page.until < end:
-                    # An answer could not carry all of it: the rest comes first.
+                    # The answer could not hold all rows: the rest comes first.
                     asked.appendleft((end, self._ask(page.until, end)))
                     self._width = max(1, page.until - link.seq)
                 else:
@@ -260,10 +253,10 @@ class Exchange:
         return fit
 
     async def _push(self, batch: Sequence[Pending], link: Link, tally: Tally) -> Poll:
-        """Send rows; what was not taken is merged with what stands there."""
+        """Send rows; rows that were not taken are merged with the remote's version."""
         try:
             pushed = await self._replica.push(batch, self._device, link.seq, self._now())
-        except TooLarge as error:
+        except RowTooLarge as error:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
                 return Poll(link.seq, link.epoch)
@@ -290,7 +283,7 @@ class Exchange:
     async def _settle(
         self, batch: Sequence[Pending], unsure: Sequence[Pending], link: Link, tally: Tally
     ) -> None:
-        """Note what was taken, and merge what was not."""
+        """Record the rows that were taken, and merge those that were not."""
         differing = await self._standing(unsure)
         left = {one.row.key for one, _ in differing}
         taken = [one for one in batch if one.row.key not in left]
@@ -298,11 +291,15 @@ class Exchange:
         tally.sent += len(taken)
         if received := tuple(found for _, found in differing if isinstance(found, Received)):
             await self._apply(Page(received, (), link.seq), link, tally)
-        if gone := [one for one, found in differing if found is None]:
-            await self._local.gone(gone)
+        over: list[Pending] = []
         for one, found in differing:
-            if isinstance(found, Unreadable):
-                await self._replace(one, found, link, tally)
+            if isinstance(found, Unreadable) and found.version in (None, one.seen):
+                reason = f"what the replica has cannot be merged: {found.reason}"
+                await self._set_aside(one, reason, tally)
+            elif not isinstance(found, Received):
+                version = None if found is None else found.version
+                over.append(msgspec.structs.replace(one, seen=version))
+        await self._local.over(over)
 
     async def _standing(
         self, batch: Sequence[Pending]
@@ -311,23 +308,11 @@ class Exchange:
             return []
         try:
             return await self._replica.standing(batch)
-        except TooLarge as error:
+        except RowTooLarge as error:
             if len(batch) == 1:
                 return [(batch[0], Unreadable(*batch[0].row.key, None, error.message))]
         middle = len(batch) // 2
         return await self._standing(batch[:middle]) + await self._standing(batch[middle:])
-
-    async def _replace(self, one: Pending, found: Unreadable, link: Link, tally: Tally) -> None:
-        """Write a row over one that makes no sense."""
-        over = msgspec.structs.replace(one, seen=found.version)
-        if found.version is None or over.seen == one.seen:
-            reason = f"what the replica has cannot be merged: {found.reason}"
-            await self._set_aside(one, reason, tally)
-            return
-        pushed = await self._replica.push([over], self._device, link.seq, self._now())
-        if pushed.complete and pushed.poll.epoch == link.epoch:
-            await self._local.taken([over], link)
-            tally.sent += 1
 
     async def _set_aside(self, one: Pending, reason: str, tally: Tally) -> None:
         await self._local.set_aside(one, reason)
@@ -335,7 +320,7 @@ class Exchange:
         tally.note(*one.row.key, reason)
 
     async def _tidy(self, tally: Tally) -> None:
-        """Once a day: prune old tombstones, and see who was not there for long."""
+        """Once a day: prune old tombstones, and find devices that were not seen for long."""
         if not 0 <= self._now() - self._pruned_at < _DAY:
             await self._replica.prune(self._now())
             tally.away = tuple(await self._replica.away(self._now()))

@@ -4,7 +4,7 @@
     ├── TryLater          passes by itself: the same batch may work later
     │   └── QuotaSpent    passes when the quota is renewed or raised: after a long pause
     ├── Refused           stays until a person removes the cause
-    ├── TooLarge          too much at once: ask for less, or send less
+    ├── RowTooLarge       too much at once: ask for less, or send less
     └── SchemaMissing     the tables are not there yet: make them, then go on
 
 `classify` and `from_answer` sort whatever a client, a server or a file says into this tree. They
@@ -29,7 +29,7 @@ class SyncError(Exception):
     Attributes:
         code: a stable word for programs.
         message: what could not be done and why; holds no secret.
-        hint: the way out.
+        hint: how to fix it.
     """
 
     def __init__(self, code: str, message: str = "", *, hint: str = "") -> None:
@@ -62,7 +62,7 @@ class Refused(SyncError):
     """It stays until a person removes the cause; nothing was changed."""
 
 
-class TooLarge(SyncError):
+class RowTooLarge(SyncError):
     """The question or the answer is beyond what one batch may carry; nothing was changed."""
 
 
@@ -70,25 +70,29 @@ class SchemaMissing(SyncError):
     """A table or a column is not there; nothing was changed."""
 
 
-# Each code: what its caller can do, what it means, and the way out where no better one is known.
+# Each code: what its caller can do, what it means, and a default hint.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
-    "offline": (TryLater, "cannot reach the remote", "nothing is lost; it goes on once it is back"),
+    "offline": (
+        TryLater,
+        "cannot reach the remote",
+        "nothing is lost; it continues when the remote answers",
+    ),
     "timeout": (
         TryLater,
         "cannot wait longer for the remote",
-        "nothing is lost; it is tried again",
+        "nothing is lost; it will be retried",
     ),
     "not_json": (
         TryLater,
         "cannot reach the remote: something else answers in its place",
         "if this network asks for a login, open any page in a browser",
     ),
-    "busy": (TryLater, "cannot write while another device does", "it is tried again"),
-    "throttled": (TryLater, "cannot ask the remote so often", "it goes on after a pause"),
-    "server": (TryLater, "cannot use the remote, which has a fault", "it is tried again"),
-    "disk_full": (TryLater, "cannot write to a full disk", "make room; it goes on by itself"),
-    "read_only": (TryLater, "cannot write to the disk", "make it writable; it goes on by itself"),
-    "disk_error": (TryLater, "cannot rely on the disk", "check the disk; it is tried again"),
+    "busy": (TryLater, "cannot write while another device does", "it will be retried"),
+    "throttled": (TryLater, "too many requests to the remote", "it continues after a pause"),
+    "server": (TryLater, "cannot use the remote, which has a fault", "it will be retried"),
+    "disk_full": (TryLater, "cannot write to a full disk", "make room; then it continues"),
+    "read_only": (TryLater, "cannot write to the disk", "make it writable; then it continues"),
+    "disk_error": (TryLater, "cannot rely on the disk", "check the disk; it will be retried"),
     "quota": (
         QuotaSpent,
         "cannot use the remote: its quota is spent",
@@ -102,12 +106,12 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
         "cannot trust the connection to the remote",
         "check the URL, this device's clock, and whether the network asks for a login",
     ),
-    "bad_request": (Refused, "cannot make the remote understand", "check the URL"),
-    "constraint": (Refused, "cannot store what contradicts the tables", "report it as a fault"),
-    "sql": (Refused, "cannot run a statement", "report it as a fault"),
+    "bad_request": (Refused, "cannot use the remote: it rejects the request", "check the URL"),
+    "constraint": (Refused, "cannot store what contradicts the tables", "report this bug"),
+    "sql": (Refused, "cannot run a statement", "report this bug"),
     "damaged": (Refused, "cannot read a damaged database", "restore it from a backup"),
-    "too_large": (TooLarge, "cannot move so much at once", "ask for less at a time"),
-    "schema_missing": (SchemaMissing, "cannot find the tables", "they are made on the next try"),
+    "too_large": (RowTooLarge, "the request or the answer is too large", "ask for less at a time"),
+    "schema_missing": (SchemaMissing, "the tables are missing", "the next attempt creates them"),
 }
 # By the words of an error with a code, or of a server's fault without one.
 _BY_WORDS: Final = {
@@ -115,7 +119,7 @@ _BY_WORDS: Final = {
     "no such column": "schema_missing",
     "has no column named": "schema_missing",
     "too big": "too_large",
-    # This is all that sqld says of a batch whose answer is beyond its limit.
+    # The only message of sqld about a batch whose answer exceeds its limit.
     "could not execute batch": "too_large",
     "invalid utf-8 sequence": "damaged",
 }
@@ -138,7 +142,7 @@ _BY_BODY_CODE: Final = {
     # The client's own word for an answer that does not hold together.
     "not_json": ("HRANA_PROTO_ERROR",),
 }
-# By status, or else by its hundreds. An answer that says neither yes nor no is no database's.
+# By status, or else by its hundreds. Other answers do not come from a database.
 _BY_STATUS: Final = {
     401: "unauthorized",
     403: "forbidden",
@@ -156,7 +160,7 @@ _BY_STATUS: Final = {
 }
 # By the class of an exception or of its ancestors; the first that fits.
 _BY_EXCEPTION: Final = (
-    # A connection that breaks while TLS is being agreed on is no question of trust.
+    # A connection that breaks during the TLS handshake is not a failure of trust.
     ("offline", {"SSLEOFError", "SSLZeroReturnError", "SSLSyscallError"}),
     ("tls", {"ClientSSLError", "ServerFingerprintMismatch", "SSLError"}),
     ("timeout", {"TimeoutError"}),
@@ -171,13 +175,10 @@ _BY_EXCEPTION: Final = (
 def from_answer(
     status: int, body_code: str, message: str, retry_after: float | None = None
 ) -> SyncError:
-    """What an answer that is an error means.
+    """The error that an answer means.
 
-    Args:
-        status: of HTTP; 200 where there is none.
-        body_code: the code in its body, or the name of SQLite's error; empty: it has none.
-        message: what it says; cut short and freed of control characters.
-        retry_after: the pause that it asks for, in seconds.
+    `status` is that of HTTP, 200 where there is none; `body_code` the code in its body, or the name
+    of SQLite's error. The message is cut short and freed of control characters.
     """
     code = _by_body(status, body_code, message.lower())
     code = code or _BY_STATUS.get(status) or _BY_STATUS.get(status // 100, "bad_request")
@@ -187,11 +188,9 @@ def from_answer(
 
 
 def classify(error: BaseException, secret: str = "") -> SyncError:
-    """What an exception of a client or of SQLite means; one of the tree is returned as it is.
+    """The error that an exception of a client or of SQLite means; an error of the tree is returned.
 
-    Args:
-        error: the exception.
-        secret: what a server may have repeated, and no message may hold.
+    No message holds `secret`, which a server may have repeated.
     """
     if isinstance(error, SyncError):
         return error
@@ -252,13 +251,13 @@ def _by_body(status: int, code: str, words: str) -> str | None:
 
 
 def _names(error: BaseException) -> set[str]:
-    """The classes of an error; of one that only wraps the system's, of that one too."""
+    """The classes of an error, and of the system's error that it wraps."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None)
     return {cls.__name__ for one in (error, inner) for cls in type(one).__mro__}
 
 
 def _tidied(text: str) -> str:
-    """One short line that does nothing to a terminal."""
+    """One short line without control characters."""
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST_MESSAGE])
     line = " ".join(line.split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"

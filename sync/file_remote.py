@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from .failures import Refused, SyncError, TryLater, classify, made
-from .remote import Result, Statement, Value, check, plain
+from .remote import Result, SqlStatement, Value, check, plain
 
 # The limits of a server, so that what works here works there: of one answer, and of one value.
 MOST_ANSWER_BYTES: Final = 10_000_000
@@ -52,13 +52,9 @@ class FileRemote:
     """A SQLite file as a remote, safe to share between processes.
 
     It is opened by the first batch, and made with its folder where it is missing; a file that is
-    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives
-    a power cut.
-
-    Args:
-        path: the file.
-        busy_seconds: how long a batch waits for another process that writes.
-        threads: where it runs, one batch at a time; None: on the event loop's own.
+    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives a
+    power cut. Batches run one at a time, on `threads` or else on the event loop's own; one waits
+    `busy_seconds` for another process that writes.
     """
 
     def __init__(
@@ -75,7 +71,7 @@ class FileRemote:
     def __repr__(self) -> str:
         return f"FileRemote({str(self._path)!r})"
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._closed:
@@ -114,7 +110,7 @@ class FileRemote:
             # Retrieved here, since the caller may be gone.
             running.exception()
 
-    def _batch(self, statements: Sequence[Statement], given_up: threading.Event) -> list[Result]:
+    def _batch(self, statements: Sequence[SqlStatement], given_up: threading.Event) -> list[Result]:
         try:
             return _run(self._ready(), statements, given_up)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
@@ -154,25 +150,25 @@ class FileRemote:
                 connection.close()
 
     def _told(self, error: Exception) -> SyncError:
-        """The error with the file's name, and the way out that a file has."""
+        """The error with the file's name, and a hint that fits a file."""
         found = _of_a_file(error) or classify(error)
         code, hint, name = found.code, found.hint, self._path.name
         if code in ("damaged", "disk_error"):
             self._disconnect()
         if code == "damaged":
-            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are made again"
+            hint = f"remove {self._path}, {name}-wal and {name}-shm: they are created again"
         elif code in ("forbidden", "not_found"):
             hint = f"let the user of this process read and write {self._path} and its folder"
         message = f"{found.message} ({self._path})"
         unreadable = code == "not_found" and isinstance(error, sqlite3.Error)
         if code == "forbidden" or (unreadable and self._path.is_file()):
-            # Nobody tells when a disk or a folder can be written to again.
+            # Nothing reports when a disk or a folder becomes writable again.
             return TryLater("read_only", message, hint=hint)
         return type(found)(code, message, hint=hint)
 
 
 def _run(
-    connection: sqlite3.Connection, statements: Sequence[Statement], given_up: threading.Event
+    connection: sqlite3.Connection, statements: Sequence[SqlStatement], given_up: threading.Event
 ) -> list[Result]:
     """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
     reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
@@ -192,7 +188,7 @@ def _run(
     return results
 
 
-def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Result]:
+def _execute(connection: sqlite3.Connection, statements: Sequence[SqlStatement]) -> list[Result]:
     results = []
     room = MOST_ANSWER_BYTES
     for statement in statements:
@@ -221,8 +217,8 @@ def _size(value: Value) -> int:
 def _create(path: Path) -> None:
     """Make the file, for its owner alone; SQLite gives those beside it the same mode.
 
-    One that is there is not opened: to close it again would take away the locks that this process
-    holds on it by another connection.
+    An existing file is not opened: closing it would drop the locks that this process holds on it
+    through another connection.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -236,7 +232,7 @@ def _refuse_irregular(path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Which file stands at the path; (0, 0): none."""
+    """The device and inode of the file at the path; (0, 0) if there is no file."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -245,7 +241,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _of_a_file(error: Exception) -> SyncError | None:
-    """What an error means when it comes from a disk and not from a network."""
+    """The meaning of an error that comes from a disk instead of a network."""
     if isinstance(error, OSError):
         return made(_BY_ERRNO.get(error.errno or 0, "disk_error"), error.strerror or "")
     if isinstance(error, sqlite3.Error) and not getattr(error, "sqlite_errorname", None):

@@ -1,41 +1,68 @@
-"""What EvoClaw has left in tables of its own, as plain values to import. Nothing is written.
+"""The content of EvoClaw's own tables, as plain values to import. Nothing is written.
 
 Its skill has `cold_memories` and `critical_state`, whose names our views have elsewhere; its
-service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`. Each
-function raises `SyncError` where the remote cannot be reached, or refuses.
+service had `cold_memory`, and its own synchronisation `warm_memory` and `core_memory`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
-from .failures import TooLarge
-from .remote import Remote, Statement, Value, whole
+from .failures import RowTooLarge
+from .remote import Remote, SqlStatement, Value
 
 # Its first release had no agents.
 NAMELESS: Final = "default"
 _MOST_ROWS: Final = 500
-# Later than any moment in seconds that these tables can hold: it is in milliseconds.
-_MILLISECONDS: Final = 100_000_000_000
 _CRITICAL: Final = "critical_state"
-
-# The columns of each table that is there.
-Tables: TypeAlias = Mapping[str, frozenset[str]]
-
-
-class _Table(msgspec.Struct, frozen=True):
-    """The columns that are read behind the id, and what they say."""
-
-    columns: tuple[str, ...]
-    fields: Callable[[Sequence[Value]], dict[str, Any]]
+_COMMON: Final = ("category", "importance", "created_at", "access_count")
+# The columns that are read of each table of memories.
+_TABLES: Final = {
+    "cold_memories": ("text", *_COMMON),
+    "cold_memory": ("content", "distilled_summary", *_COMMON),
+    "warm_memory": ("content", "event_type", "timestamp"),
+    "core_memory": ("content", "memory_type", "created_at"),
+}
 
 
-async def look(remote: Remote) -> Tables:
-    """Which of EvoClaw's tables are there; our views of these names are none."""
+class Foreign(msgspec.Struct, frozen=True):
+    """The content of the tables.
+
+    Attributes:
+        agents: all agents in them.
+        memories: of one agent: `table`, `id`, and the other columns.
+        critical: its hot state and tree, if it has any.
+    """
+
+    agents: list[str]
+    memories: list[dict[str, Value]]
+    critical: dict[str, Any] | None
+
+
+async def read(remote: Remote, agent: str) -> Foreign:
+    """Everything that EvoClaw's tables hold of an agent.
+
+    Raises:
+        SyncError: the remote cannot be reached, or refuses.
+    """
+    tables = await _tables(remote)
+    agents: set[str] = set()
+    memories: list[dict[str, Value]] = []
+    for table, columns in tables.items():
+        if "agent_id" in columns:
+            rows = await _rows(remote, f"SELECT DISTINCT agent_id FROM {table}")
+            agents.update(name for (name,) in rows if isinstance(name, str) and name)
+        else:
+            agents.add(NAMELESS)
+        if table != _CRITICAL and ("agent_id" in columns or agent == NAMELESS):
+            memories += await _memories(remote, table, columns, agent)
+    return Foreign(sorted(agents), memories, await _critical(remote, tables, agent))
+
+
+async def _tables(remote: Remote) -> dict[str, set[str]]:
+    """The columns of each existing table, without our views of these names."""
     names = ", ".join(f"'{name}'" for name in (*_TABLES, _CRITICAL))
     rows = await _rows(
         remote,
@@ -45,127 +72,51 @@ async def look(remote: Remote) -> Tables:
     found: dict[str, set[str]] = {}
     for table, column in rows:
         found.setdefault(str(table), set()).add(str(column))
-    return {
-        table: frozenset(columns)
-        for table, columns in found.items()
-        if "id" in columns or table == _CRITICAL
-    }
+    needed = {name: {"id"} for name in _TABLES} | {_CRITICAL: {"agent_id", "data"}}
+    return {name: found[name] for name in needed if needed[name] <= found.get(name, set())}
 
 
-async def agents(remote: Remote, tables: Tables) -> list[str]:
-    """The agents that EvoClaw's tables name."""
-    found: set[str] = set()
-    for table, columns in tables.items():
-        if "agent_id" not in columns:
-            found.add(NAMELESS)
+async def _memories(
+    remote: Remote, table: str, columns: set[str], agent: str
+) -> list[dict[str, Value]]:
+    wanted = [name for name in _TABLES[table] if name in columns]
+    own = "agent_id = ?1" if "agent_id" in columns else "?1 = ?1"
+    sql = (
+        f"SELECT {', '.join(('id', *wanted))} FROM {table} WHERE {own} AND id > ?2"
+        " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
+    )
+    found: list[dict[str, Value]] = []
+    after, limit = "", _MOST_ROWS
+    while True:
+        try:
+            rows = await _rows(remote, sql, agent, after, limit)
+        except RowTooLarge:
+            if limit == 1:
+                raise
+            limit //= 2
             continue
-        rows = await _rows(remote, f"SELECT DISTINCT agent_id FROM {table}")
-        found.update(name for (name,) in rows if isinstance(name, str) and name)
-    return sorted(found)
+        if not rows:
+            return found
+        after = str(rows[-1][0])
+        for row in rows:
+            record: dict[str, Value] = {"table": table}
+            record.update(zip(("id", *wanted), row, strict=True))
+            found.append(record)
 
 
-async def memories(
-    remote: Remote, tables: Tables, agent: str
-) -> AsyncIterator[list[dict[str, Any]]]:
-    """The memories of an agent, page by page.
-
-    Each has `id`, `text`, `category`, `importance`, `created_at` in seconds, `access_count`, and
-    `table`. Those without a text are left out; a column that is missing has its default.
-    """
-    for name, table in _TABLES.items():
-        columns = tables.get(name)
-        if columns is None or ("agent_id" not in columns and agent != NAMELESS):
-            continue
-        after, limit = "", _MOST_ROWS
-        while True:
-            chosen = ", ".join(c if c in columns else "NULL" for c in table.columns)
-            own = "agent_id = ?1" if "agent_id" in columns else "?1 = ?1"
-            sql = (
-                f"SELECT id, {chosen} FROM {name} WHERE {own} AND id > ?2"
-                " AND typeof(id) = 'text' ORDER BY id LIMIT ?3"
-            )
-            try:
-                rows = await _rows(remote, sql, agent, after, limit)
-            except TooLarge:
-                if limit == 1:
-                    raise
-                limit //= 2
-                continue
-            if not rows:
-                break
-            after = str(rows[-1][0])
-            found = [{"id": str(row[0]), "table": name} | table.fields(row[1:]) for row in rows]
-            yield [one for one in found if one["text"].strip()]
-
-
-async def critical(remote: Remote, tables: Tables, agent: str) -> dict[str, Any] | None:
-    """The hot state and the tree of an agent as EvoClaw stored them; None: it has none."""
-    if not {"agent_id", "data"} <= tables.get(_CRITICAL, frozenset()):
+async def _critical(
+    remote: Remote, tables: dict[str, set[str]], agent: str
+) -> dict[str, Any] | None:
+    if _CRITICAL not in tables:
         return None
     rows = await _rows(remote, f"SELECT data FROM {_CRITICAL} WHERE agent_id = ?1", agent)
-    found = _decoded(rows[0][0]) if rows else None
+    try:
+        found = msgspec.json.decode(str(rows[0][0])) if rows else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
     return found if isinstance(found, dict) else None
 
 
 async def _rows(remote: Remote, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-    [result] = await remote.batch([Statement(sql, args)])
+    [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows
-
-
-def _ours(values: Sequence[Value]) -> dict[str, Any]:
-    text, category, importance, created, accesses = values
-    return _memory(str(text or ""), category, importance, created, accesses)
-
-
-def _cold(values: Sequence[Value]) -> dict[str, Any]:
-    content, summary, category, importance, created, accesses = values
-    return _memory(_fact(content) or str(summary or ""), category, importance, created, accesses)
-
-
-def _warm(values: Sequence[Value]) -> dict[str, Any]:
-    content, event, moment = values
-    return _memory(_fact(content), event, 0.5, moment, 0)
-
-
-def _core(values: Sequence[Value]) -> dict[str, Any]:
-    content, kind, created = values
-    return _memory(_fact(content), f"core/{kind or 'general'}", 0.9, created, 0)
-
-
-def _memory(
-    text: str, category: Value, importance: Value, created: Value, accesses: Value
-) -> dict[str, Any]:
-    moment = whole(created)
-    return {
-        "text": text,
-        "category": str(category or "general"),
-        "importance": float(importance) if isinstance(importance, int | float) else 0.5,
-        "created_at": moment // 1000 if moment > _MILLISECONDS else moment,
-        "access_count": max(0, whole(accesses)),
-    }
-
-
-_COMMON: Final = ("category", "importance", "created_at", "access_count")
-_TABLES: Final = {
-    "cold_memories": _Table(("text", *_COMMON), _ours),
-    "cold_memory": _Table(("content", "distilled_summary", *_COMMON), _cold),
-    "warm_memory": _Table(("content", "event_type", "timestamp"), _warm),
-    "core_memory": _Table(("content", "memory_type", "created_at"), _core),
-}
-
-
-def _fact(content: Value) -> str:
-    """The statement in a content, which is JSON or just text."""
-    found = _decoded(content)
-    if isinstance(found, dict):
-        for name in ("fact", "text", "content", "summary"):
-            if isinstance(found.get(name), str) and found[name].strip():
-                return str(found[name])
-    return found if isinstance(found, str) else str(content or "")
-
-
-def _decoded(text: Value) -> Any:
-    try:
-        return json.loads(str(text or ""))
-    except (ValueError, RecursionError):
-        return None

@@ -1,4 +1,4 @@
-"""What a replicator asks of the rows on this device."""
+"""The port to the rows on this device, as a replicator uses them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rows import Row
 
 
 class Link(msgspec.Struct, frozen=True):
-    """How far this device has followed one agent's rows on a remote.
+    """The position up to which this device has received one agent's rows from a remote.
 
     Attributes:
         epoch: of the remote's order; empty before the first contact.
@@ -38,7 +38,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A row from the remote, with the digest of it that stands there."""
+    """A row from the remote, with its digest there."""
 
     row: Row
     version: str
@@ -48,11 +48,11 @@ class Applied(msgspec.Struct, frozen=True):
     """What applying rows did.
 
     Attributes:
-        changed: rows that said something new.
-        refused: rows that make no sense here and were left out.
+        changed: rows that were new or newer.
+        refused: rows that are unreadable here, and left out.
         conflicts: rows in which another device had changed a field that was changed here too.
-        copied: whether a row has a stamp of this device that this device never gave: its folder
-            was copied, and it has to take another id.
+        copied: whether a row has a stamp of this device that this device never issued: its folder
+            was copied, and it must take another id.
         ahead: devices whose clock is more than a day ahead of this one's.
     """
 
@@ -62,20 +62,30 @@ class Applied(msgspec.Struct, frozen=True):
     copied: bool = False
     ahead: tuple[str, ...] = ()
 
+    def __add__(self, other: Applied) -> Applied:
+        """The sum of both."""
+        return Applied(
+            self.changed + other.changed,
+            self.refused + other.refused,
+            self.conflicts + other.conflicts,
+            self.copied or other.copied,
+            tuple(sorted({*self.ahead, *other.ahead})),
+        )
+
 
 class Local(Protocol):
     """One agent's rows on this device. Each call is one durable transaction."""
 
     async def link(self) -> Link:
-        """How far the remote was followed."""
+        """The position up to which the remote was received."""
 
     async def pending(
         self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
-        """Rows that the remote does not have, the oldest change first; one at least, if any.
+        """Rows that the remote lacks, the oldest change first; at least one, if any.
 
         Args:
-            kinds: of these kinds alone; None: of all.
+            kinds: only these kinds; None: all.
             limit: maximum number of rows.
             max_bytes: of their JSON; a single row may be larger.
         """
@@ -84,16 +94,19 @@ class Local(Protocol):
         """The remote has these versions now. A row that has changed since stays pending."""
 
     async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
-        """Merge what the remote has, and note how far it was followed.
+        """Merge rows of the remote, and store the new position.
 
         A row whose merged version differs from the remote's becomes pending over that version.
         """
 
-    async def gone(self, rows: Sequence[Pending]) -> None:
-        """The remote no longer has these rows: they are pending as if it never had them."""
+    async def over(self, rows: Sequence[Pending]) -> None:
+        """The remote has the version `seen` in the place of these rows, or nothing.
+
+        That version is unreadable: the next push replaces it.
+        """
 
     async def set_aside(self, row: Pending, reason: str) -> None:
         """The remote cannot take this version: it is reported, and pending again once changed."""
 
     async def offer_all(self, link: Link) -> None:
-        """Another remote, or one that was set back: every row is pending, and `link` begins."""
+        """For another remote, or one that was set back: mark every row as pending, reset `link`."""

@@ -1,4 +1,4 @@
-"""The port to a remote: a place that runs SQL in transactions. Nothing here knows which."""
+"""The port to a remote: a database that runs SQL in transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
 
 
-class Statement(msgspec.Struct, frozen=True):
+class SqlStatement(msgspec.Struct, frozen=True):
     """One SQL statement. `args` fill its `?` in order, or its `?1`, `?2` … by number."""
 
     sql: str
@@ -23,7 +23,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What came of one statement: its rows, and how many rows it changed itself.
+    """The result of one statement: its rows, and the number of rows that it changed.
 
     `affected` is 0 for an upsert whose condition did not hold.
     """
@@ -40,7 +40,7 @@ class Remote(Protocol):
     where it is not UTF-8; an infinite number as None.
     """
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction: all of them or none.
 
         A batch that raised `TryLater` may have been applied all the same, since the answer may
@@ -59,11 +59,11 @@ class Remote(Protocol):
         """
 
     async def close(self) -> None:
-        """Give up the connection, after what is under way. May be called twice."""
+        """Close the connection after the running batch. May be called twice."""
 
 
-def check(statements: Sequence[Statement]) -> None:
-    """Refuse what no remote can take, before anything is sent.
+def check(statements: Sequence[SqlStatement]) -> None:
+    """Refuse values that no remote can store, before anything is sent.
 
     Raises:
         Refused: "bad_request", for an argument that SQLite cannot hold exactly.
@@ -80,7 +80,7 @@ def plain(row: Iterable[object]) -> tuple[Value, ...]:
 
 
 def whole(value: Value) -> int:
-    """A value as an integer; 0 where it is not a number of 64 bits, whoever has written it."""
+    """A value as an integer; 0 if it is not a number of 64 bits."""
     if not isinstance(value, int | float) or not _LOWEST <= value <= _HIGHEST:
         return 0
     return int(value)
@@ -91,7 +91,7 @@ def _fault(argument: object) -> str:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            return "half a surrogate pair"
+            return "a lone surrogate"
         return ""
     if isinstance(argument, int):
         return "" if _LOWEST <= argument <= _HIGHEST else "an integer beyond 64 bits"

@@ -1,7 +1,7 @@
 """One agent's rows on a remote: the SQL that writes, orders and reads them.
 
-Each row has a place of its own in the agent's order (`seq`), so that one integer says how far a
-device has followed it. A row is only written over the version that its writer has seen.
+Each row has a place in the agent's order (`seq`), so that one integer is the position of a device.
+A row is only replaced if the remote still has the version that its writer has seen.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 
 from . import schema
 from .clock import COUNTER_BITS, TOO_HIGH
-from .failures import SchemaMissing, TooLarge
+from .failures import RowTooLarge, SchemaMissing
 from .local import Pending, Received
-from .remote import Remote, Statement, Value, whole
+from .remote import Remote, SqlStatement, Value, whole
 from .rows import decode_row, digest
 
 # The most that one push carries, in rows and in bytes of JSON; one row alone may be larger.
-MOST_ROWS: Final = 500
+MOST_ROWS: Final = 1000
 MOST_BYTES: Final = 1_000_000
 TOMBSTONE_SECONDS: Final = 90 * 86_400
 
@@ -70,7 +70,7 @@ _PRUNE: Final = """
 
 
 class Device(msgspec.Struct, frozen=True):
-    """This device, as the others see it."""
+    """This device, as other devices see it."""
 
     id: str
     name: str
@@ -80,7 +80,7 @@ class DeviceRecord(msgspec.Struct, frozen=True):
     """One device of an agent. Times are seconds since the epoch.
 
     Attributes:
-        behind: how many rows of others it has not received; None: it was retired.
+        behind: number of rows of other devices that it lacks; None: it was retired.
     """
 
     id: str
@@ -92,17 +92,17 @@ class DeviceRecord(msgspec.Struct, frozen=True):
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """Where an agent's order ends. `epoch` is empty where the agent has no rows yet."""
+    """The end of an agent's order. `epoch` is empty if the agent has no rows yet."""
 
     seq: int = 0
     epoch: str = ""
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A row on the remote that makes no sense, or that no answer can carry.
+    """A row on the remote that is invalid, or too large for an answer.
 
     Attributes:
-        version: of what stands there; None: it is not known.
+        version: the version on the remote, if known.
         reason: what is wrong with it.
     """
 
@@ -121,7 +121,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """What came of a push.
+    """The result of a push.
 
     Attributes:
         poll: where the order ends after it.
@@ -137,10 +137,7 @@ class Pushed(msgspec.Struct, frozen=True):
 class Replica:
     """One agent's rows on a remote. Every method raises `SyncError`.
 
-    Args:
-        remote: the database.
-        agent: whose rows.
-        polls: what all agents of the database share; None: this one has its own.
+    Agents of one database share `polls`.
     """
 
     def __init__(self, remote: Remote, agent: str, polls: Polls | None = None) -> None:
@@ -153,7 +150,7 @@ class Replica:
         await schema.prepare(self.remote, now)
 
     async def poll(self) -> Poll:
-        """Where the order ends: one row read. A token that allows reading is enough."""
+        """The end of the order: one row read. A token that allows reading is enough."""
         rows = await self._ask(f"{_POLL} WHERE agent_id = ?1")
         return Poll(whole(rows[0][1]), str(rows[0][2])) if rows else Poll()
 
@@ -180,7 +177,7 @@ class Replica:
         while True:
             try:
                 found = await self._ask(_PAGE, after, until)
-            except TooLarge:
+            except RowTooLarge:
                 if until - after == 1:
                     return await self._without(until)
                 until = after + (until - after) // 2
@@ -192,21 +189,16 @@ class Replica:
     ) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
-        A push that is repeated changes nothing but the order's end.
-
-        Args:
-            rows: with distinct keys, which `size_of` accepts.
-            device: who writes.
-            cursor: up to where this device has followed the order.
-            now: seconds since the epoch.
+        A push that is repeated changes nothing but the order's end. The rows have distinct keys,
+        and `size_of` accepts them; `cursor` tells how far this device has followed the order.
         """
         listed = [
             (*one.row.key, one.seen, one.version, device.id, *one.row.encoded()) for one in rows
         ]
         advanced, written, signed = await self.remote.batch(
             [
-                Statement(_ADVANCE, (self.agent, len(rows))),
-                Statement(_WRITE, (self.agent, _json(listed), len(rows))),
+                SqlStatement(_ADVANCE, (self.agent, len(rows))),
+                SqlStatement(_WRITE, (self.agent, _json(listed), len(rows))),
                 self._signature(device, cursor, now),
             ]
         )
@@ -218,10 +210,10 @@ class Replica:
     async def standing(
         self, rows: Sequence[Pending]
     ) -> list[tuple[Pending, Received | Unreadable | None]]:
-        """What stands in the place of rows that were pushed and not taken; None: nothing.
+        """The remote's versions of rows that were pushed and not taken; None: it has none.
 
         Raises:
-            TooLarge: ask for fewer.
+            RowTooLarge: ask for fewer.
         """
         asked = _json([(*one.row.key, one.version) for one in rows])
         return [
@@ -230,16 +222,16 @@ class Replica:
         ]
 
     async def sign(self, device: Device, cursor: int, now: float) -> tuple[bool, bool]:
-        """Note that this device was here.
+        """Record the contact of this device.
 
         Returns:
-            Whether the remote still knows of it what it knew, and whether it was retired.
+            Whether the remote still has its earlier record, and whether it was retired.
         """
         [result] = await self.remote.batch([self._signature(device, cursor, now)])
         return bool(result.rows), any(row[0] is not None for row in result.rows)
 
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
-        """Every device that was ever here, the latest contact first.
+        """Every device that ever replicated, the latest contact first.
 
         Args:
             device: this one.
@@ -266,18 +258,18 @@ class Replica:
         return [str(name) for (name,) in rows]
 
     async def retire(self, device: str, now: float | None) -> bool:
-        """Count a device no longer, or, without a time, again; False: there is no such device.
+        """Retire a device, or, without a time, reinstate it; False: no such device.
 
         Every device notices with its next poll.
         """
         changed, _ = await self.remote.batch(
             [
-                Statement(
+                SqlStatement(
                     "UPDATE replica_devices SET retired_at = ?3"
                     " WHERE agent_id = ?1 AND device_id = ?2",
                     (self.agent, device, None if now is None else int(now)),
                 ),
-                Statement(_ADVANCE, (self.agent, 1)),
+                SqlStatement(_ADVANCE, (self.agent, 1)),
             ]
         )
         return changed.affected == 1
@@ -285,7 +277,7 @@ class Replica:
     async def prune(self, now: float) -> int:
         """Remove tombstones older than 90 days, by this clock and by the remote's; count them."""
         [result] = await self.remote.batch(
-            [Statement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
+            [SqlStatement(_PRUNE, (self.agent, int(now), TOMBSTONE_SECONDS, 1 << COUNTER_BITS))]
         )
         return result.affected
 
@@ -296,18 +288,18 @@ class Replica:
         )
         return {str(kind): whole(number) for kind, number in rows}
 
-    def _signature(self, device: Device, cursor: int, now: float) -> Statement:
-        return Statement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
+    def _signature(self, device: Device, cursor: int, now: float) -> SqlStatement:
+        return SqlStatement(_SIGN, (self.agent, device.id, device.name, int(now), cursor))
 
     async def _without(self, seq: int) -> Page:
-        """The page of one row that no answer can carry."""
+        """The page of one row that is too large for an answer."""
         sql = "SELECT kind, id, version FROM rows WHERE agent_id = ?1 AND seq = ?2"
         reason = "it is too large to be received"
         rows = await self._ask(sql, seq)
         return Page((), tuple(Unreadable(str(k), str(i), str(v), reason) for k, i, v in rows), seq)
 
     async def _ask(self, sql: str, *args: Value) -> tuple[tuple[Value, ...], ...]:
-        [result] = await self.remote.batch([Statement(sql, (self.agent, *args))])
+        [result] = await self.remote.batch([SqlStatement(sql, (self.agent, *args))])
         return result.rows
 
 
@@ -332,7 +324,7 @@ class Polls:
                 begun = clock()
                 rows: tuple[tuple[Value, ...], ...] = ()
                 with suppress(SchemaMissing):
-                    rows = (await self._remote.batch([Statement(_POLL)]))[0].rows
+                    rows = (await self._remote.batch([SqlStatement(_POLL)]))[0].rows
                 self._found = {str(name): Poll(whole(seq), str(ep)) for name, seq, ep in rows}
                 self._at = begun
             return self._found
@@ -369,7 +361,7 @@ def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
 def _received(line: Sequence[Value]) -> Received | Unreadable:
     """A row as it came: kind, id, version, data, clocks. Anybody may have written it."""
     kind, key, version, data, clocks = line
-    reason = "it holds other types than it has to"
+    reason = "it has columns of the wrong type"
     if (
         isinstance(kind, str)
         and isinstance(key, str)
@@ -380,13 +372,13 @@ def _received(line: Sequence[Value]) -> Received | Unreadable:
         try:
             row = decode_row(kind, key, data, clocks)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            reason = "its data or its clocks are not what they have to be"
+            reason = "its data or its clocks are invalid"
         else:
             seen = [row.clocks.at, *row.clocks.fields.values(), row.clocks.deleted or row.clocks.at]
             if not all(0 <= stamp < TOO_HIGH for stamp, _ in seen):
                 reason = "its clock is beyond the year 2200"
             elif version != digest(data, clocks):
-                reason = "it is not what was sent: its digest differs"
+                reason = "it is damaged: its digest differs"
             else:
                 return Received(row, version)
     return Unreadable(str(kind), str(key), None if version is None else str(version), reason)

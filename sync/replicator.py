@@ -17,11 +17,12 @@ from .waiting import Waiting, retrying
 
 Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
-# Between two notes that this device was there, while nothing happens.
+# Seconds between two records of this device's contact, while nothing happens.
 _SIGN_SECONDS: Final = 3600.0
-# A clock may have been wrong, which somebody or the network sets right.
+# The clock may have been wrong, and be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
 _COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
+_NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
 class Timing(Protocol):
@@ -40,20 +41,21 @@ class Timing(Protocol):
         """Between two polls for what other devices have sent."""
 
 
-class State(msgspec.Struct, frozen=True):
-    """How it goes. Times are seconds since the epoch; counts are since the start.
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of replication. Times are seconds since the epoch; counts are since the start.
 
     Attributes:
         phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
-            until somebody removes the cause, with a single try now and then.
-        error: the failure, where there is one: a code, what happened and the way out.
+            until a person removes the cause, with a single try now and then.
+        error, message, hint: of the failure, if any.
         next_try: when, while waiting.
-        sent, received, refused, conflicts, set_aside, copied, away: as in `Tally`.
-        notes: the last refused and set aside rows, with the reason.
+        sent, received, refused, conflicts, set_aside, notes, away: as in `Tally`.
     """
 
     phase: Phase = "idle"
-    error: tuple[str, str, str] | None = None
+    error: str = ""
+    message: str = ""
+    hint: str = ""
     since: float | None = None
     next_try: float | None = None
     last_success: float | None = None
@@ -63,25 +65,16 @@ class State(msgspec.Struct, frozen=True):
     conflicts: int = 0
     set_aside: int = 0
     notes: tuple[str, ...] = ()
-    copied: bool = False
     away: tuple[str, ...] = ()
 
 
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried for ever, less and less often. One that a person
-    has to remove stops the loop for an hour, or for minutes where a clock may have been wrong;
-    `sync` and `wake` end that pause. What is to be sent is noted with the rows, so that nothing
-    is lost.
-
-    Args:
-        local, replica: the rows on this device, and on the remote.
-        device: this one.
-        urgent: the kinds of rows that are sent at once.
-        timing, waiting: when to act, and when to try again.
-        now: seconds since the epoch.
-        told: called with every new state.
+    A failure that passes by itself is retried forever, less and less often. A failure that a
+    person must fix stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and
+    `wake` end that pause. Pending rows are stored with the rows, so that nothing is lost.
+    `urgent` kinds are sent at once; `told` is called with every new state.
     """
 
     def __init__(
@@ -112,14 +105,16 @@ class Replicator:
         self._poll_at = 0.0
         self._signed_at = float("-inf")
         self.state = State()
+        # Whether this device's id is in use elsewhere too.
+        self.copied = False
 
     @property
     def pending(self) -> bool:
-        """Whether something has changed here since it was sent last."""
+        """Whether this device has unsent changes."""
         return self._urgent_at is not None or self._change_at is not None
 
     def changed(self, *, urgent: bool) -> None:
-        """Something is to be sent: soon."""
+        """Send the change soon."""
         clock = asyncio.get_running_loop().time()
         if urgent and self._urgent_at is None:
             self._urgent_at = clock + self._timing.critical_seconds
@@ -129,7 +124,7 @@ class Replicator:
             self._stirred.set()
 
     def wake(self) -> None:
-        """Try at once: what kept it from going on may be over."""
+        """Try at once: the cause of the pause may be gone."""
         self._poll_at = 0.0
         self._stirred.set()
         self._asked.set()
@@ -141,16 +136,16 @@ class Replicator:
             try:
                 await self._until_done()
             except SyncError as error:
-                self._tell(phase="stopped", error=_shown(error), next_try=None)
-                # The cause may go where nothing tells this device: a clock, a plan, a login.
+                self._stop(error)
+                # The cause may disappear unnoticed: a clock, a plan, a login.
                 is_tls = error.code == "tls"
                 await self._pause(_STOPPED_TLS_SECONDS if is_tls else _STOPPED_SECONDS)
 
     async def sync(self, *, urgent_only: bool = False) -> Tally:
-        """Send and receive everything now, with the urgent kinds alone to send if so asked.
+        """Receive everything and send everything, or only the urgent kinds, now.
 
         Raises:
-            SyncError: it failed; the loop goes on as it would have.
+            SyncError: it failed; the loop continues as before.
         """
         stopped = self.state.phase == "stopped"
         try:
@@ -162,7 +157,7 @@ class Replicator:
                 self._asked.set()
             raise
         except SyncError as error:
-            self._tell(phase="stopped", error=_shown(error), next_try=None)
+            self._stop(error)
             raise
         self._asked.set()
         return tally
@@ -209,15 +204,13 @@ class Replicator:
             return tally
 
     def _succeeded(self, tally: Tally) -> None:
-        state = self.state
+        self.copied, state = tally.copied, self.state
         counts = {name: getattr(state, name) + getattr(tally, name) for name in _COUNTS}
         self._tell(
             phase="idle",
-            error=None,
-            next_try=None,
+            **_NO_ERROR,
             last_success=self._now(),
             notes=tuple(tally.notes) or state.notes,
-            copied=tally.copied,
             away=state.away if tally.away is None else tally.away,
             **counts,
         )
@@ -228,7 +221,10 @@ class Replicator:
         return planned if planned > 0 else max(0.0, due)
 
     def _wait(self, error: TryLater, seconds: float) -> None:
-        self._tell(phase="waiting", error=_shown(error), next_try=self._now() + seconds)
+        self._tell(phase="waiting", **_shown(error), next_try=self._now() + seconds)
+
+    def _stop(self, error: SyncError) -> None:
+        self._tell(phase="stopped", **_shown(error), next_try=None)
 
     async def _pause(self, seconds: float | None) -> None:
         await _wait_for(self._asked, seconds)
@@ -250,5 +246,5 @@ async def _wait_for(event: asyncio.Event, seconds: float | None) -> None:
         return
 
 
-def _shown(error: SyncError) -> tuple[str, str, str]:
-    return error.code, error.message, error.hint or ""
+def _shown(error: SyncError) -> dict[str, str]:
+    return {"error": error.code, "message": error.message, "hint": error.hint}

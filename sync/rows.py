@@ -1,4 +1,4 @@
-"""Rows whose fields carry the clock of their last change, and the one merge of two versions.
+"""Rows whose fields carry the clock of their last change, and the merge of two versions.
 
 A row is a set of cells: one for each field, and one for each element of a field that is a set.
 A cell is a value, or its absence, with the stamp of its last change. Deleting a row is a stamp
@@ -17,7 +17,7 @@ import msgspec
 
 # When a cell was changed, and where: a hybrid logical clock and the id of a device.
 Stamp: TypeAlias = tuple[int, str]
-# What the fields of a row say; a field that is not there was never set, or was removed.
+# The fields of a row; a missing field was never set, or was removed.
 Fields: TypeAlias = dict[str, Any]
 NO_SETS: Final[frozenset[str]] = frozenset()
 
@@ -56,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.kind, self.id
 
     def encoded(self) -> tuple[str | None, str]:
-        """Data and clocks as JSON. Data is None where no cell is left: the row was deleted."""
+        """Data and clocks as JSON. Data is None if the row was deleted and has no cells."""
         data = _encoder.encode(self.data).decode() if self.data else None
         return data, _encoder.encode(self.clocks).decode()
 
@@ -89,10 +89,7 @@ def digest(data: str | None, clocks: str) -> str:
 def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
     """The version that holds the younger of each cell of two versions of one row.
 
-    Args:
-        ours: a version of the row.
-        theirs: another, with the same kind and id.
-        sets: the fields whose lists are sets, which join element by element.
+    The lists in the fields `sets` join element by element.
     """
     if ours == theirs:
         return ours
@@ -111,15 +108,14 @@ def merge(ours: Row, theirs: Row, sets: frozenset[str] = NO_SETS) -> Row:
 def changed(
     row: Row | None, key: tuple[str, str], data: Fields, stamp: Stamp, sets: frozenset[str]
 ) -> Row:
-    """The version of a row that says `data`, its changed cells at `stamp`.
+    """The version of a row with exactly this `data`, its changed cells at `stamp`.
 
-    Args:
-        row: the version that is replaced; None: there was none.
-        key: kind and id.
-        data: everything that the row says from now on.
-        stamp: younger than every stamp of the row.
-        sets: as for `merge`.
+    `row` is the version that is replaced, if there was one; the stamp is younger than all of it.
     """
+    if row is None and data and not any(name in data for name in sets):
+        # Every new memory comes this way.
+        kind, id_ = key
+        return Row(kind=kind, id=id_, data=dict(sorted(data.items())), clocks=Clocks(at=stamp))
     cells = stamps(row, sets) if row is not None else {}
     target = _spread(data, sets)
     for name, value in target.items():
@@ -134,7 +130,7 @@ def changed(
 
 
 def deletion(key: tuple[str, str], stamp: Stamp) -> Row:
-    """The version of a row that was deleted at `stamp`: nothing of what it said is left."""
+    """The version of a row that was deleted at `stamp`, without any data."""
     kind, id_ = key
     return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=stamp, deleted=stamp))
 
@@ -150,10 +146,10 @@ def lives(row: Row | None, vital: Iterable[str] = ()) -> bool:
 
 
 def outlived(merged: Row, *versions: Row) -> Fields:
-    """What a row that outlived its deletion said before, and no longer says.
+    """The fields that a row lost although it outlived its deletion.
 
-    Who merges such a row writes these fields again, under a fresh stamp: they belong to the value
-    that was changed after the deletion.
+    The merging device writes these fields again, under a fresh stamp: they belong to the value that
+    was changed after the deletion.
     """
     if merged.clocks.deleted is None:
         return {}
@@ -165,7 +161,7 @@ def outlived(merged: Row, *versions: Row) -> Fields:
 
 
 def stamps(row: Row, sets: frozenset[str] = NO_SETS) -> dict[str, _Cell]:
-    """Stamp and value of each cell by its name; `ABSENT` for one that was removed."""
+    """Stamp and value of each cell by its name; `ABSENT` for a removed cell."""
     clocks = row.clocks
     spread = _spread(row.data, sets)
     cells = {name: (clocks.fields.get(name, clocks.at), value) for name, value in spread.items()}
@@ -196,7 +192,7 @@ _BETWEEN: Final = ":"
 
 
 def _spread(data: Fields, sets: frozenset[str]) -> Fields:
-    """Data with a cell for each element of a set. Only a list of strings is one."""
+    """Data with a cell for each element of a set, which is a list of strings."""
     if not any(name in data for name in sets):
         return data
     spread: Fields = {}
@@ -211,7 +207,7 @@ def _spread(data: Fields, sets: frozenset[str]) -> Fields:
 def _row(
     kind: str, id_: str, cells: Mapping[str, _Cell], deleted: Stamp | None, sets: frozenset[str]
 ) -> Row:
-    """The one way to write cells down, so that equal rows have equal digests."""
+    """Encode cells in a normal form, so that equal rows have equal digests."""
     if not cells:
         at = deleted or (0, "")
         return Row(kind=kind, id=id_, data={}, clocks=Clocks(at=at, deleted=deleted))

@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from .failures import Refused, SchemaMissing
-from .remote import Remote, Statement, whole
+from .remote import Remote, SqlStatement, whole
 
 VERSION: Final = 1
+# The memories of all agents, with the columns that EvoClaw gives them.
+MEMORIES: Final = """
+    SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
+        coalesce(data->>'importance', 0.5) AS importance,
+        CAST(data->>'created_at' AS INTEGER) AS created_at,
+        coalesce(data->>'access_count', 0) AS access_count
+    FROM rows WHERE kind = 'memory' AND json_valid(data)
+"""
 
 
 def _hot(section: str, aggregate: str) -> str:
@@ -84,14 +92,7 @@ _SCHEMA: Final = (
         retired_at INTEGER, PRIMARY KEY (agent_id, device_id)
     ) STRICT, WITHOUT ROWID
     """,
-    """
-    CREATE VIEW IF NOT EXISTS cold_memories AS
-    SELECT id, agent_id, data->>'text' AS text, coalesce(data->>'category', 'general') AS category,
-        coalesce(data->>'importance', 0.5) AS importance,
-        CAST(data->>'created_at' AS INTEGER) AS created_at,
-        coalesce(data->>'access_count', 0) AS access_count
-    FROM rows WHERE kind = 'memory' AND json_valid(data)
-    """,
+    f"CREATE VIEW IF NOT EXISTS cold_memories AS {MEMORIES}",
     f"""
     CREATE VIEW IF NOT EXISTS critical_state AS
     SELECT c.agent_id AS agent_id, json_object(
@@ -131,14 +132,14 @@ async def prepare(remote: Remote, now: float) -> None:
         )
     if found == VERSION:
         return
-    made = Statement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
-    await remote.batch([*map(Statement, _SCHEMA), made])
+    made = SqlStatement("INSERT OR IGNORE INTO schema_version VALUES (?1, ?2)", (VERSION, int(now)))
+    await remote.batch([*map(SqlStatement, _SCHEMA), made])
 
 
 async def version(remote: Remote) -> int:
     """The version of the remote's tables; 0: it has none."""
     try:
-        [result] = await remote.batch([Statement("SELECT max(version) FROM schema_version")])
+        [result] = await remote.batch([SqlStatement("SELECT max(version) FROM schema_version")])
     except SchemaMissing:
         return 0
     return whole(result.rows[0][0])

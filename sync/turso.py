@@ -1,10 +1,11 @@
 """A remote at Turso, or at any server that speaks libSQL over HTTP.
 
-This module alone knows the client library. It is slow to load, and imported only by who connects.
+Only this module uses the client library, which is slow to load; import it only to connect.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from libsql_client.result import ResultSet
 
 from .address import address
 from .failures import Refused, SyncError, classify, made, pause
-from .remote import Result, Statement, check, plain
+from .remote import Result, SqlStatement, check, plain
 
 # JSON has no infinite numbers: the server writes null for one, which the library cannot read.
 _INFINITE: Final = b'{"type":"float","value":null}'
@@ -56,7 +57,7 @@ class TursoRemote:
     def __repr__(self) -> str:
         return f"TursoRemote({self._host!r})"
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction; as for `Remote`."""
         check(statements)
         if self._client.closed:
@@ -69,14 +70,14 @@ class TursoRemote:
                 Result(tuple(plain(r.astuple()) for r in a.rows), a.rows_affected) for a in answers
             ]
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
-            # The cause may quote the server, which may quote the token: it stays here.
+            # The cause may quote the server, and so the token: it is dropped.
             raise _told(error, self._token) from None
 
     async def close(self) -> None:
         """Close the connections. May be called twice."""
         await self._client.close()
 
-    async def _ask(self, statements: Sequence[Statement]) -> list[ResultSet]:
+    async def _ask(self, statements: Sequence[SqlStatement]) -> list[ResultSet]:
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
             # One is a transaction by itself; and sqld says clearly when its answer is too long.
@@ -87,12 +88,7 @@ class TursoRemote:
 async def connect(
     url: str, token: str | None = None, *, limits: Limits | None = None
 ) -> TursoRemote:
-    """A remote at `url`; nothing is sent yet.
-
-    Args:
-        url: `libsql://` and `https://` are the same; `http://` only for this machine.
-        token: what the database asks for; None: nothing.
-        limits: other than the usual ones.
+    """A remote at `url`; nothing is sent yet. `libsql://` and `https://` are the same.
 
     Raises:
         Refused: the URL or the token cannot be used as it is; neither is in the message.
@@ -100,13 +96,13 @@ async def connect(
     place = address(url)
     token = (token or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise Refused("unauthorized", "cannot use the token: it holds characters that none has")
+        raise Refused("unauthorized", "cannot use the token: it has invalid characters")
     client = _Client(place.geturl(), token, limits or Limits())
     return TursoRemote(client, place.hostname or "", token)
 
 
 class _Answer(LibsqlError):
-    """An answer that is an error, with all that decides what comes of it."""
+    """An answer that is an error, with everything that `from_answer` needs."""
 
     def __init__(self, message: str, code: str, response: aiohttp.ClientResponse) -> None:
         super().__init__(message, code)
@@ -116,7 +112,7 @@ class _Answer(LibsqlError):
 
 
 class _Client(HttpClient):
-    """The library's client, with time-outs, a bounded answer, and errors that say what they are.
+    """The library's client, with time-outs, a bounded answer, and classified errors.
 
     The URL keeps its path; without a token no header is sent.
     """
@@ -127,14 +123,16 @@ class _Client(HttpClient):
         self._base = url.rstrip("/")
         self._limits = limits
         self._session = aiohttp.ClientSession(
-            # Brotli, which aiohttp offers where it is installed, takes the server a second a page.
+            # Brotli, which aiohttp offers where it is installed, takes the server a second a page;
+            # and aiohttp unpacks each of an answer's thousands of pieces by itself.
             headers={"Accept-Encoding": "deflate"}
             | ({"Authorization": f"Bearer {token}"} if token else {}),
+            auto_decompress=False,
             timeout=aiohttp.ClientTimeout(
                 total=limits.total, connect=_CONNECT_SECONDS, sock_read=limits.read
             ),
             connector=aiohttp.TCPConnector(keepalive_timeout=_IDLE_SECONDS),
-            # Whatever stands in the remote's place on a foreign network leaves nothing behind.
+            # A captive portal in the remote's place must not set cookies.
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[tracing],
         )
@@ -148,8 +146,8 @@ class _Client(HttpClient):
             except TimeoutError:
                 raise
             except aiohttp.ClientConnectionError:
-                # The server was started anew since the connection's last use: it is gone from
-                # among those that are kept, and the next one is asked, or a new one.
+                # The server was restarted since the connection's last use: the connection is
+                # dropped, and the next or a new one is used.
                 if not call.kept:
                     raise
 
@@ -160,19 +158,30 @@ class _Client(HttpClient):
             # Sent in pieces: a long body would hold up the event loop.
             data=BytesIO(body),
             headers={"Content-Type": "application/json"},
-            # The token goes nowhere else.
+            # A redirect would send the token elsewhere.
             allow_redirects=False,
             trace_request_ctx=call,
         ) as response:
             return _said(response, await self._read(response))
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        content = bytearray()
+        content, most = bytearray(), self._limits.answer_bytes
         async for part in response.content.iter_any():
             content += part
-            if len(content) > (most := self._limits.answer_bytes):
+            if len(content) > most:
                 raise made("too_large", f"the answer is beyond {most} bytes")
-        return bytes(content)
+        if response.headers.get("Content-Encoding", "identity") == "identity":
+            return bytes(content)
+        # With a header, zlib's or gzip's, or without one: servers differ in what deflate means.
+        bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
+        unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+        try:
+            unpacked = unpacking.decompress(content, most)
+        except zlib.error:
+            raise made("not_json", "the answer does not come from a database") from None
+        if unpacking.unconsumed_tail:
+            raise made("too_large", f"the answer is beyond {most} bytes")
+        return unpacked
 
 
 async def _note_kept(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
@@ -183,7 +192,7 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
     """The answer.
 
     Raises:
-        _Answer: it is an error, or no database's.
+        _Answer: it is an error, or does not come from a database.
     """
     try:
         answer = msgspec.json.decode(content.replace(_INFINITE, _NULL))
@@ -196,7 +205,7 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
         raise _Answer(message, str(answer.get("code") or ""), response)
     message = content[:2000].decode(errors="replace")
     if 300 <= response.status < 400:
-        message = f"HTTP status {response.status}, which leads elsewhere"
+        message = f"HTTP status {response.status}, a redirect"
     elif response.status < 400 or response.content_type != "text/plain":
         # The content may be a whole page.
         message = f"HTTP status {response.status} with {response.content_type}"
@@ -207,5 +216,5 @@ def _told(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
         # The library stumbles over an answer in JSON that no database gave.
-        return made("not_json", "the answer is no database's")
+        return made("not_json", "the answer does not come from a database")
     return classify(error, token)

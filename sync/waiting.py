@@ -1,4 +1,4 @@
-"""How long to wait between tries."""
+"""The waits between tries."""
 
 from __future__ import annotations
 
@@ -51,13 +51,8 @@ def retrying(
     """Runs a call until it succeeds. `TryLater` is retried without end; all else is raised.
 
     Use it as `await retrying(…)(call)`, or as `async for attempt in retrying(…): with attempt:`.
-    The waits grow over the life of what is returned: make a new one after each success.
-
-    Args:
-        waiting: the limits.
-        sleep: waits for seconds; it may return early, to try at once.
-        before_wait: called with the failure and the seconds until the next try.
-        random: the source of the jitter.
+    The waits grow over the life of what is returned: make a new one after each success. `sleep` may
+    return early, to try at once; `before_wait` is told the failure and the seconds.
     """
     return tenacity.AsyncRetrying(
         sleep=sleep,

@@ -1,4 +1,4 @@
-"""What happened, for whoever listens: a short history, and a queue for each listener."""
+"""Events for listeners: a short history, and a queue for each listener."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEHIND_AT_MOST: Final = 1000
 
 
 class Published(msgspec.Struct, frozen=True):
-    """One event as it was told: numbered, timed, and of one agent (or of the daemon: "")."""
+    """One event, with its number and time, of one agent (or of the daemon: "")."""
 
     id: int
     agent: str
@@ -39,7 +39,7 @@ class Bus:
         self._listeners: set[asyncio.Queue[Published]] = set()
 
     def publish(self, agent: str, event: Event) -> None:
-        """Tell everybody, at once and without waiting for anybody."""
+        """Queue the event for all listeners, without waiting."""
         told = Published(self._next, agent, event.type, time.time(), event.data)
         self._next += 1
         self._history.append(told)

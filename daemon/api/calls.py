@@ -19,7 +19,7 @@ from ..operations.operation import Operation
 from ..operations.scope import Daemon
 from . import json_body
 from .bus import Bus
-from .connections import ArrivedLate, Connection
+from .connections import ArrivedLate, PeerConnection
 
 _CHUNK: Final = 16_384
 # Beyond this a body needs one of the few places for large ones.
@@ -57,10 +57,10 @@ class Call(msgspec.Struct, frozen=True):
     agent_named: bool
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> PeerConnection:
         """The connection that it came over."""
         protocol = self.request.protocol
-        assert isinstance(protocol, Connection)
+        assert isinstance(protocol, PeerConnection)
         return protocol
 
 
@@ -68,7 +68,7 @@ def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
     """The agent that a request names, or `default`; and whether it names one.
 
     Raises:
-        InvalidInput: it names several, or what it names is no id.
+        InvalidInput: it names several agents, or an invalid id.
     """
     given = [*request.query.getall("agent", ()), *request.headers.getall("X-Agent", ())]
     if len(set(given)) > 1:
@@ -86,7 +86,7 @@ def query_of(request: web.BaseRequest, kind: type[Any]) -> Any:
     """The parameters of the URL as a `kind`; lists come from repetition or commas.
 
     Raises:
-        InvalidInput: one is unknown or no value of its field.
+        InvalidInput: a parameter is unknown, or its value does not fit.
     """
     lists = {
         field.encode_name
@@ -113,7 +113,7 @@ async def body_of(call: Call, kind: Any) -> Any:
     """The JSON of the body as a `kind`.
 
     Raises:
-        InvalidInput: it is missing, is no JSON, or does not fit.
+        InvalidInput: it is missing, is not JSON, or does not fit.
         TooLarge: it is beyond the limit.
     """
     raw = await _read(call)
@@ -141,7 +141,7 @@ async def _read(call: Call) -> bytes:
 
 
 async def _read_unless_ended(call: Call, limit: int) -> bytes:
-    """The body; its rest is not waited for once the caller or the daemon leaves."""
+    """The body; reading stops when the caller or the daemon leaves."""
     if call.request.content.is_eof():
         return await _read_within(call, limit)
     reading = asyncio.ensure_future(_read_within(call, limit))

@@ -29,7 +29,7 @@ _LARGE_BODIES: Final = 16
 
 
 class Complaints:
-    """What callers do wrong: at most one line a minute and kind, without what was sent."""
+    """Logs callers' mistakes: at most one line per minute and kind, without what was sent."""
 
     def __init__(self) -> None:
         self._last: dict[str, float] = {}
@@ -53,18 +53,18 @@ class ArrivedLate(InvalidInput):
 
 
 class NotHttp(InvalidInput):
-    """What arrived cannot be read as a request."""
+    """The received bytes are not a request."""
 
     def __init__(self) -> None:
         super().__init__("cannot read the request: it is not HTTP/1.1")
 
 
-class Connection(RequestHandler):
+class PeerConnection(RequestHandler):
     """One caller's connection.
 
-    aiohttp closes one that is idle; this one also ends a request whose head trickles in and a
-    caller that does not read its answers, and answers in JSON what aiohttp itself refuses.
-    A caller that has closed its own side alone gets the answers that it asked for.
+    aiohttp closes idle connections; this class also ends a request whose head arrives too slowly,
+    disconnects a caller that does not read its answers, and refuses malformed requests in JSON.
+    A caller that has closed only its own side still gets its answers.
 
     Attributes:
         gone: set when the caller has left.
@@ -104,7 +104,7 @@ class Connection(RequestHandler):
         self.gone = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read little at a time: what one caller sends in a go, the others wait for."""
+        """Read little at a time: other callers wait while one chunk is processed."""
         # asyncio's transports have this attribute, though its documentation does not say so.
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined]
         self.peer = peer_of(transport.get_extra_info("socket"))
@@ -118,7 +118,7 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Give a caller that does not read a time to begin in."""
+        """Set a deadline for a caller that does not read."""
         super().pause_writing()
         transport = self.transport
         if self._unread is None and transport is not None:
@@ -136,7 +136,7 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Give a request that begins a time to arrive in."""
-        # Whoever sends is not idle: a head that is on its way has a deadline of its own.
+        # A sending caller is not idle: the head of a request has its own deadline.
         self._next_keepalive_close_time = self._loop.time() + self._socket.idle_timeout_seconds
         if self._deadline is None and self._current_request is None:
             self._deadline = self._loop.call_later(
@@ -147,7 +147,7 @@ class Connection(RequestHandler):
             self._newest = self._messages[-1][1]
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the way back open for answers that are still due; True: it stays open."""
+        """Keep the connection open for answers that are still due; True: it stays open."""
         waiting = self._waiter is not None and not self._waiter.done()
         if waiting or self._newest is None or not self._newest.is_eof() or self._has_left():
             return False
@@ -157,7 +157,7 @@ class Connection(RequestHandler):
         return True
 
     def _has_left(self) -> bool:
-        """Whether the caller closed both directions: nobody is left to read an answer."""
+        """Whether the caller closed both directions, so that no answer can be read."""
         transport = self.transport
         if transport is None:
             return True
@@ -168,7 +168,7 @@ class Connection(RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send the answer; the last one to a caller that asks no more ends the connection."""
+        """Send the answer; after the last answer to a half-closed caller, close the connection."""
         if self._ended and not self._messages:
             self.close()
         return await super().finish_response(request, resp, start_time)
@@ -202,7 +202,7 @@ class Connection(RequestHandler):
         """The answer to what is not even a request, as JSON."""
         self.arrived()
         if isinstance(exc, ConnectionError):
-            raise exc  # The caller left: there is nobody to answer.
+            raise exc  # The caller has left.
         if exc is not None and not isinstance(exc, HttpProcessingError):
             self.log_exception(exc_info=exc)
         if request.writer.output_size > 0:
@@ -220,7 +220,7 @@ class Connection(RequestHandler):
         return answer
 
     def log_exception(self, *_args: Any, **kw: Any) -> None:
-        """Log what aiohttp met, without its words: they may quote what was sent."""
+        """Log an error of aiohttp without its message, which may quote what was sent."""
         kind = type(kw.get("exc_info")).__name__
         self._complaints.note("connection_failed", f"a connection failed with {kind}")
 
@@ -237,7 +237,7 @@ class Connection(RequestHandler):
         self.force_close()
 
     def refuse_malformed(self) -> None:
-        """Refuse a request that was read, though it is not one."""
+        """Refuse a malformed request that aiohttp accepted."""
         self._complaints.note("malformed_request", "refused a malformed request")
         self.refuse(NotHttp())
 
@@ -277,7 +277,7 @@ class Server(web.Server):
             self.complaints.note("connection_refused", "turned connections away: too many")
             return TurnedAway(settings.max_connections)
         self._arriving += 1
-        return Connection(self, self._loop, settings)
+        return PeerConnection(self, self._loop, settings)
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         """Count it among those that are open."""
@@ -299,7 +299,7 @@ class Server(web.Server):
 
 def error_body(error: ThermoclineError) -> bytes:
     """`{"error": …}` as bytes, whatever the message quotes."""
-    # A head may hold bytes that are no UTF-8, which Python keeps as lone surrogates.
+    # Bytes of a head that are not UTF-8 are lone surrogates in Python.
     fields = {
         name: value.encode(errors="backslashreplace").decode()
         for name, value in error.as_dict().items()

@@ -1,4 +1,4 @@
-"""From a request to an operation, and from its answer, or its error, to a response."""
+"""Dispatches requests to operations, and turns answers and errors into responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..operations.scope import Scope
 from ..runtime.problems import unforeseen
 from ..store.transaction import acting
 from .calls import Call, NoParameters, Services, agent_of, body_of, query_of
-from .connections import Connection, error_response
+from .connections import PeerConnection, error_response
 from .streaming import streamed
 
 _log = logging.getLogger(__name__)
@@ -58,9 +58,9 @@ class Dispatcher:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; whatever goes wrong becomes an answer too."""
+        """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
-        assert isinstance(protocol, Connection)
+        assert isinstance(protocol, PeerConnection)
         protocol.arrived()
         if request.version not in {HttpVersion10, HttpVersion11}:
             protocol.refuse_malformed()
@@ -83,7 +83,9 @@ class Dispatcher:
             _log.error(text, kind, where, extra={"action": "request_failed"})
             return _closing(error_response(ThermoclineError(_FAULT, hint=_FAULT_HINT)), request)
 
-    async def _answer(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.BaseRequest, connection: PeerConnection
+    ) -> web.StreamResponse:
         services = self._services
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
@@ -111,7 +113,7 @@ class Dispatcher:
             others.add(operation.method)
         if others:
             raise MethodNotAllowed(path, method, others)
-        raise NotFound(f"there is nothing at {path[:200]}", hint="see GET /api/openapi.json")
+        raise NotFound(f"no such path: {path[:200]}", hint="see GET /api/openapi.json")
 
 
 async def _run(call: Call) -> web.StreamResponse:
@@ -149,7 +151,9 @@ def _text(part: str) -> str:
     try:
         return unquote(part, errors="strict")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read '{part[:64]}' in the path: it is no UTF-8") from error
+        raise InvalidInput(
+            f"cannot read '{part[:64]}' in the path: it is not valid UTF-8"
+        ) from error
 
 
 def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:

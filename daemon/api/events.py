@@ -20,11 +20,11 @@ _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
 async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
-    """Tell what happens, as server-sent events, until one side leaves.
+    """Send server-sent events until one side leaves.
 
-    A call that names no agent hears of every agent that the caller may read.
+    A call without an agent receives the events of every agent that the caller may read.
 
-    With the header `Last-Event-ID`, what was told since comes first, as far as it is still known.
+    With the header `Last-Event-ID`, missed events come first, as far as they are still known.
     """
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
@@ -76,7 +76,7 @@ def _last_id(call: Call) -> int | None:
     if given is None:
         return None
     if not (given.isascii() and given.isdigit()) or len(given) > 18:
-        raise InvalidInput(f"cannot go on from event {shown(given)}: it is no number")
+        raise InvalidInput(f"cannot go on from event {shown(given)}: it is not a number")
     return int(given)
 
 

@@ -1,4 +1,4 @@
-"""Reading JSON strictly: what a careless sender gets wrong is refused, not guessed."""
+"""Strict JSON: mistakes are refused, not guessed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def decode(body: bytes) -> Any:
     """The JSON value in `body`.
 
     Raises:
-        InvalidInput: it is no UTF-8 or no JSON, names a key twice, holds NaN or an infinity
+        InvalidInput: it is not valid UTF-8 or JSON, names a key twice, holds NaN or an infinity
             or half of a surrogate pair, or is nested too deeply.
     """
     try:
@@ -27,7 +27,9 @@ def decode(body: bytes) -> Any:
             body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant
         )
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read the body: it is no UTF-8 ({error.reason})") from error
+        raise InvalidInput(
+            f"cannot read the body: it is not valid UTF-8 ({error.reason})"
+        ) from error
     except RecursionError as error:
         raise InvalidInput("cannot read the body: it is nested too deeply") from error
     except json.JSONDecodeError as error:
@@ -62,7 +64,7 @@ def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
 
 
 def _refuse_halves(value: Any) -> None:
-    """Refuse text that is no Unicode, wherever it stands: nothing could store or show it."""
+    """Refuse lone surrogates anywhere in the body: no such text can be stored or shown."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         path, found = waiting.pop()
@@ -82,7 +84,7 @@ def _refuse_half(path: str, text: str) -> None:
     except UnicodeEncodeError as error:
         whose = f"'{path}'" if path else "the body"
         raise InvalidInput(
-            f"mend {whose}: half of a surrogate pair stands at position {error.start}",
+            f"fix {whose}: lone surrogate at position {error.start}",
             field=path or None,
             hint="the text must be valid Unicode",
         ) from error

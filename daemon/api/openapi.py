@@ -99,7 +99,7 @@ def _parameters(query: type[Any]) -> Iterable[dict[str, Any]]:
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
-    """What is not given is left out of a URL: there is no null."""
+    """A schema for a URL's parameter, which can be left out but not be null."""
     kinds = [kind for kind in field.get("anyOf", ()) if kind != _NULL]
     if _NULL not in field.get("anyOf", ()):
         return field

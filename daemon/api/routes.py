@@ -1,4 +1,4 @@
-"""Everything that can be asked of the daemon."""
+"""All routes of the daemon."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ _AT_ONCE: Final = 4
 def bind(path: Path, mode: int, group: str | None) -> socket.socket:
     """Bind the socket, with its permissions in force from the first moment.
 
-    A socket that a daemon which was killed left behind is replaced; one that answers, and
-    anything that is no socket, is not.
+    A socket left behind by a killed daemon is replaced; a socket that answers, or a file that is
+    not a socket, is not.
 
     Raises:
         AlreadyRunning: somebody listens there.
-        Conflict: something that is no socket stands there.
+        Conflict: another file exists there.
     """
     if not path.parent.exists():
         path.parent.mkdir(parents=True)
-        # The umask is for what agents remember; whoever is granted a role must reach the socket.
+        # The umask protects the memories; callers with a role must reach the socket.
         path.parent.chmod(0o755)
     _clear(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -52,8 +52,8 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 async def listen(server: Server, bound: socket.socket) -> asyncio.Server:
     """Serve what connects to `bound`."""
     loop = asyncio.get_running_loop()
-    # asyncio accepts as many connections in one go as its backlog says, and nobody is served
-    # meanwhile; the kernel's queue may be longer.
+    # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
+    # be longer.
     listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
     bound.listen(_BACKLOG)
     return listening
@@ -65,7 +65,7 @@ def _clear(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(kind):
-        raise Conflict(f"cannot listen on {path}: a file that is no socket is there")
+        raise Conflict(f"cannot listen on {path}: it exists and is not a socket")
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         probe.settimeout(2.0)

@@ -50,7 +50,7 @@ async def serve(
     signals: Signals,
     tasks: Mapping[str, Endless],
 ) -> None:
-    """Serve until a signal says that it is enough, then leave everything complete on the disk.
+    """Serve until a signal ends the daemon, then leave everything complete on the disk.
 
     Args:
         start: how the daemon was asked to start.
@@ -58,7 +58,7 @@ async def serve(
         services: what the calls are answered with.
         edge: answers them.
         signals: tells when to leave.
-        tasks: what goes on beside, by name.
+        tasks: background tasks by name.
 
     Raises:
         AlreadyRunning: another daemon holds the socket.
@@ -90,7 +90,7 @@ async def serve(
 async def _open_usual(services: Services, agent: str) -> None:
     """Open the agent that most callers mean, before the first of them comes.
 
-    One that cannot be opened is told of, and keeps nobody from the others.
+    A failure to open it is reported; other agents still start.
     """
     try:
         async with services.agents.use(agent, create=True):
@@ -104,7 +104,7 @@ async def _open_usual(services: Services, agent: str) -> None:
 async def _leave(
     settings: Settings, services: Services, edge: Server, background: Background
 ) -> None:
-    """Let running requests finish, send what is left, and close everything, in five seconds."""
+    """Finish running requests, send queued changes, and close everything within five seconds."""
     until = time.monotonic() + _LEAVE_SECONDS
     # A question that is still with a model goes by the rules now.
     answered = asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
@@ -121,7 +121,7 @@ async def _leave(
 
 
 async def _within(until: float, what: str, step: Awaitable[object]) -> None:
-    """Take a step of the way out, and leave it behind at its deadline."""
+    """Run a step of the shutdown, and abandon it at its deadline."""
     try:
         async with asyncio.timeout(max(until - time.monotonic(), _LEAST_STEP_SECONDS)):
             await step

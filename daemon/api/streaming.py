@@ -28,7 +28,7 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
     if stream.name:
         response.headers["Content-Disposition"] = f'attachment; filename="{stream.name}"'
     if call.request.method == "HEAD":
-        async with scope.store():
+        async with scope.store(exists=True):
             await response.prepare(call.request)
         return response
     pieces = stream.pieces
@@ -38,7 +38,7 @@ async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.S
             piece = await _next(call, pieces, left)
             await response.prepare(call.request)
         except ConnectionError:
-            return response  # There is nobody left to tell.
+            return response  # The caller has left.
         try:
             while piece is not None:
                 if piece:

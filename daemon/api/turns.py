@@ -13,7 +13,7 @@ class Turns:
     """Lets few requests begin in each pass of the event loop, from each process in rotation.
 
     A request takes several passes, and each pass lasts as long as all that runs in it: a hundred
-    requests that begin together would answer nobody before the last is nearly done.
+    requests that begin together would all be answered only when the last is nearly done.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

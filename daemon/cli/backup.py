@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..client import Client
 from .arguments import say
+from .memories import names_of
 from .saving import add_file, pass_on, refuse_terminal, save
 from .terminal import show_json, size, visible
 
@@ -19,13 +20,6 @@ if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..restore.archive import Archive
 
 _NAMED: Final = 10
-_KINDS: Final = {
-    "memory": "memories",
-    "hot": "hot entries",
-    "category": "categories",
-    "pair": "key-value pairs",
-    "note": "notes",
-}
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:
@@ -81,13 +75,8 @@ def _show(file: Path, found: Archive) -> None:
 
 def counted(counts: dict[str, int]) -> str:
     """The number of rows of each kind that there is."""
-    words = [f"{kind_of(name)}: {count:,}" for name, count in counts.items() if count]
+    words = [f"{names_of(name)[1]}: {count:,}" for name, count in counts.items() if count]
     return ", ".join(words) or "nothing stored yet"
-
-
-def kind_of(name: str) -> str:
-    """The name of a kind for people."""
-    return _KINDS.get(name, name)
 
 
 def _warn(skipped: Sequence[Skipped]) -> None:

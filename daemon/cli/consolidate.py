@@ -41,7 +41,7 @@ def add_consolidate(parser: argparse.ArgumentParser) -> None:
         "quick    update scores, archive faded memories, write the hot state and MEMORY.md\n"
         "daily    store facts from the daily notes, then quick; prune the tree, merge duplicates\n"
         "monthly  daily; rebuild the tree, clean the archive\n"
-        "full     monthly, and a report to read\n\n"
+        "full     the same, by EvoClaw's name\n\n"
         "The daemon runs all of it on a schedule: see thermocline upkeep. An interrupted run\n"
         "starts again the next time. thermocline tree --undo undoes a rebuild of the tree."
     )
@@ -76,8 +76,6 @@ def _show_done(done: shapes.upkeep.Consolidated) -> None:
     how = "dry run, nothing changed," if done.dry_run else "done"
     hot = f"; {done.promoted:,} memories in the hot state" if done.promoted is not UNSET else ""
     print(f"{done.mode}: {how} in {done.took_ms / 1000:.1f} s{hot}")
-    if done.report:
-        print("report:", visible(done.report))
 
 
 def add_ingest_daily(parser: argparse.ArgumentParser) -> None:
@@ -143,17 +141,17 @@ def add_upkeep(parser: argparse.ArgumentParser) -> None:
 
 def run_upkeep(args: argparse.Namespace, client: Client) -> None:
     """Show the schedule."""
-    standing = client.upkeep()
+    status = client.upkeep()
     if args.json:
         show_answer(client.answered)
         return
     now = time.time()
-    if standing.schedules:
-        head = ("run", f"times ({standing.zone})", "last", "next", "")
-        show_rows([head, *(_row(schedule, now) for schedule in standing.schedules)])
+    if status.schedules:
+        head = ("run", f"times ({status.zone})", "last", "next", "")
+        show_rows([head, *(_row(schedule, now) for schedule in status.schedules)])
     else:
         print("nothing is scheduled: see upkeep.* in the configuration")
-    if running := standing.running:
+    if running := status.running:
         done = f", {running.step} done" if running.step else ""
         print(f"running: {running.mode}, started {ago(running.since, now)}{visible(done)}")
 

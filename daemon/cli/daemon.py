@@ -1,4 +1,4 @@
-"""`thermocline daemon`: the verb that is the daemon, where all others call it."""
+"""`thermocline daemon`: run the daemon."""
 
 from __future__ import annotations
 

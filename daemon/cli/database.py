@@ -1,4 +1,4 @@
-"""EvoClaw's options that name a database for one call, and what is done with it."""
+"""EvoClaw's options that name a database for one call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def database_of(args: argparse.Namespace) -> dict[str, str]:
-    """The database that was named, as the API takes it; an empty value names none.
+    """The database of the options, as the API takes it; an empty value counts as left out.
 
     Raises:
         WrongUsage: a token without a database, or two tokens.
@@ -35,7 +35,7 @@ def database_of(args: argparse.Namespace) -> dict[str, str]:
 
 
 def token_of(args: argparse.Namespace) -> str | None:
-    """The token that was given; an empty value is none.
+    """The token of the options; an empty value counts as left out.
 
     Raises:
         WrongUsage: it was given twice, or the file holds something else.

@@ -17,14 +17,14 @@ _FOREVER: Final = 253_402_300_800.0
 
 
 def show_explained(found: shapes.recall.HitView) -> None:
-    """Print what speaks for a memory, a line for each kind of reason."""
+    """Print the reasons for a memory's rank, one line for each kind of reason."""
     if parts := found.parts:
         _print(f"{_INDENT}{_sum(found.relevance, parts)}")
         _show(_reasons(found, parts), _INDENT)
 
 
 def show_understood(understood: shapes.recall.Understood) -> None:
-    """Print what was read in the question, without what it has none of."""
+    """Print how the question was understood, without empty parts."""
     print("understood")
     _show(_understood(understood), "  ")
 

@@ -44,7 +44,7 @@ def run_list(args: argparse.Namespace, client: Client) -> None:
 
 
 def tell_rest(shown: int, total: int, offset: int) -> None:
-    """Say on standard error how many more there are, or that there are none."""
+    """Say on standard error how many more results exist, or that nothing was found."""
     if not shown:
         say("nothing found" if not offset else f"nothing beyond {total}")
     elif offset + shown < total:

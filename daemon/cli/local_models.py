@@ -1,4 +1,4 @@
-"""A model's server on this device, for whoever asks for a model where none is configured."""
+"""A model's server on this device, used if a model is requested and none is configured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PORTS_VARIABLE: Final = "THERMOCLINE_MODEL_PORTS"
 # Where llama.cpp, Ollama and LM Studio listen; EvoClaw's tools look there as well.
 _USUAL_PORTS: Final = (8080, 11434, 1234)
 _HOST: Final = "127.0.0.1"
-# A port where nobody listens says so at once; a server may be busy with another question.
+# A closed port refuses at once; a server may be busy with another question.
 _SECONDS: Final = 3.0
 _LONGEST_LIST: Final = 1 << 20
 _SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -30,7 +30,7 @@ def with_stand_in(
 ) -> T:
     """What `ask` answers with the options of `stand_in`.
 
-    Where the caller may not have the daemon call others, it is asked without them, and says so.
+    A caller who may not let the daemon call other servers is answered without them, with a note.
     """
     options = stand_in(client, env)
     try:
@@ -45,8 +45,7 @@ def with_stand_in(
 def stand_in(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The `llm_endpoint` of a server on this device, if no model is configured; and say so.
 
-    To be called only for somebody who has asked for a model in so many words: what is asked
-    of it goes to whatever listens there.
+    Only for an explicit request for a model: the question goes to whatever program listens there.
     """
     if client.status().llm.state != "off":
         return {}
@@ -62,7 +61,7 @@ def stand_in(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, s
 
 
 def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
-    """The ports to look at: those in `$THERMOCLINE_MODEL_PORTS`, which may be none."""
+    """The ports to try: those in `$THERMOCLINE_MODEL_PORTS`, which may be empty."""
     named = env.get(PORTS_VARIABLE)
     if named is None:
         return _USUAL_PORTS
@@ -76,8 +75,7 @@ def ports_of(env: Mapping[str, str]) -> tuple[int, ...]:
 def has_model(port: int, tables: Sequence[str] = _SOCKETS) -> bool:
     """Whether a server at this port of the loopback lists models, in OpenAI's protocol.
 
-    One that another user of the device has started is left alone: it would be told what is
-    remembered.
+    Servers of other users of the device are not used: they would see the memories.
     """
     return not any(map(_is_anothers, _owners(port, tables))) and _lists_models(port)
 

@@ -65,7 +65,7 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
         raise WrongUsage(_unknown(verb))
     module, name = import_module(module_of(verb), __package__), verb.replace("-", "_")
     parser = Parser(f"thermocline {verb}", f"{sentence(VERBS[verb])}.")
-    getattr(module, f"add_{name}")(parser)
+    getattr(module, f"add_{name}", _no_options)(parser)
     add_common(parser)
     try:
         args = parser.parse(rest)
@@ -74,6 +74,10 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
     args.json = as_json
     with Client(args.socket, args.agent) as client:
         return getattr(module, f"run_{name}")(args, client) or DONE
+
+
+def _no_options(_: Parser) -> None:
+    """Add no options."""
 
 
 def sentence(text: str) -> str:

@@ -46,7 +46,7 @@ def run_validate(args: argparse.Namespace, client: Client) -> int:
 
 
 def _missing(file: str | None) -> dict[str, Any]:
-    """EvoClaw's answer where there is no note."""
+    """EvoClaw's answer if the note does not exist."""
     return {
         "status": "warning",
         "warnings_count": 1,

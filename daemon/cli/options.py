@@ -13,6 +13,7 @@ from typing import Any, Final
 from .arguments import WrongUsage, json_of, number, text_of, whole
 
 TYPES: Final = ("semantic", "episodic", "procedural")
+ORDERS: Final = ("newest", "oldest", "score", "importance")
 TIERS: Final = ("hot", "warm", "cold", "frozen")
 WEIGHTS: Final = ("match", "recency", "importance")
 # Several values, each given by the option once more.
@@ -62,28 +63,40 @@ FIELDS: Final[Table] = {
 FILTERS: Final[Table] = {
     "limit": _row("--limit", type=whole, metavar="N", help="maximum number of results"),
     "offset": _row("--offset", type=whole, metavar="N", help="number of results to skip"),
-    "min_relevance": _row("--min-relevance", type=number, metavar="0-1"),
-    "max_tokens": _row("--max-tokens", type=whole, metavar="N", help="of 4 characters each"),
-    "order": _row("--order", choices=("newest", "oldest", "score", "importance")),
+    "min_relevance": _row(
+        "--min-relevance", type=number, metavar="0-1", help="only results at least so likely right"
+    ),
+    "max_tokens": _row(
+        "--max-tokens",
+        type=whole,
+        metavar="N",
+        help="maximum length of all texts (4 characters each)",
+    ),
+    "order": _row("--order", choices=ORDERS, help="default newest"),
     **dict.fromkeys(
-        ("types", "type"), _row("--type", choices=TYPES, help="may be repeated", **_REPEATED)
+        ("types", "type"),
+        _row("--type", choices=TYPES, help="one of these types; may be repeated", **_REPEATED),
     ),
     **dict.fromkeys(
-        ("events", "event"), _row("--event", metavar="NAME", help="may be repeated", **_REPEATED)
+        ("events", "event"),
+        _row("--event", metavar="NAME", help="one of these events; may be repeated", **_REPEATED),
     ),
     **dict.fromkeys(
-        ("tags", "tag"), _row("--tag", metavar="TAG", help="repeated: all of them", **_REPEATED)
+        ("tags", "tag"),
+        _row("--tag", metavar="TAG", help="all of these tags; may be repeated", **_REPEATED),
     ),
     "category": _row("--category", metavar="PATH", help="this category and those below it"),
     "url": _row("--url", metavar="PART", help="part of a URL that it mentions"),
-    "tier": _row("--tier", choices=TIERS),
+    "tier": _row("--tier", choices=TIERS, help="its temperature, which its score decides"),
     "archived": _row("--archived", choices=("true", "false"), help="in the archive, or not"),
     "source": _row("--source", metavar="TEXT", help="where it comes from"),
     "actor": _row("--actor", metavar="TEXT", help="who said it"),
     "group": _row("--group", metavar="TEXT", help="its conversation"),
     "since": _row("--since", metavar="TIME", help="stored at or after this ISO 8601 or epoch time"),
-    "until": _row("--until", metavar="TIME", help="stored before this time"),
-    "min_importance": _row("--min-importance", type=number, metavar="0-1"),
+    "until": _row("--until", metavar="TIME", help="stored at or before this time"),
+    "min_importance": _row(
+        "--min-importance", type=number, metavar="0-1", help="at least this important"
+    ),
     "include": _row(
         "--include",
         choices=("merged", "expired"),

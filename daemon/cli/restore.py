@@ -14,8 +14,8 @@ from .. import shapes
 from ..client import Client
 from ..runtime.places import default_state_dir
 from .arguments import number, say
-from .backup import kind_of
 from .database import token_of
+from .memories import names_of
 from .options import DATABASE, add_options, refuse
 from .terminal import moment, number_of, show_answer, show_json, show_rows, size, span, visible
 
@@ -225,7 +225,7 @@ def _rows_of_file(restored: Restored) -> Iterator[tuple[str, str]]:
     made = moment(archived.made_at, time.time())
     yield "backed up", f"{made}, agent {archived.agent}, device {archived.device}"
     for name, count in archived.counts.items():
-        yield kind_of(name), f"{count:,}"
+        yield names_of(name)[1], f"{count:,}"
     if restored.refused:
         yield "NOT RESTORED", f"{restored.refused:,} rows that this release cannot read"
     yield "files", f"{restored.files:,}, {size(restored.size_bytes)}"

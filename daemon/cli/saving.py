@@ -1,37 +1,34 @@
-"""What comes in pieces, into a file that is there whole or not at all, or to standard output."""
+"""Writes pieces into a file, all or nothing, or to standard output."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import errno
 import fcntl
 import os
 import sys
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
+from typing import Final, TypeVar
 
 from ..errors import Conflict, DiskFull, ThermoclineError
 from .arguments import WrongUsage
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable
-    from typing import Final, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _READABLE_BY_OWNER: Final = 0o600
 
 
 def add_file(parser: argparse.ArgumentParser, *, default: str | None) -> None:
-    """Add the FILE that is written, and how to replace one."""
+    """Add the FILE to write, and --force."""
     parser.add_argument(
         "file",
         metavar="FILE",
         nargs="?" if default else None,
         default=default,
-        help="where to; - is standard output" + (" (as is leaving it out)" if default else ""),
+        help=f"the file to write; -{' (default)' if default else ''} is standard output",
     )
     parser.add_argument("--force", action="store_true", help="replace a FILE that is there")
 
@@ -40,7 +37,7 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
     """Write `pieces` into a file, for its owner alone.
 
     They go into `FILE.part`, which takes its place once it is complete, checked and on the disk.
-    Whatever goes wrong, a file that was there stays as it was.
+    If anything fails, an existing file is unchanged.
 
     Args:
         pieces: the content; an error while they come ends it.
@@ -49,7 +46,7 @@ def save(pieces: Iterable[bytes], file: Path, *, force: bool, check: Callable[[P
         check: looks at the complete `FILE.part`, and may refuse it; gives what is returned.
 
     Raises:
-        Conflict: the file is there already, or is none that can be replaced, or another command
+        Conflict: the file is there already, or not a regular file, or another command
             is writing it.
         ThermoclineError: the disk refuses.
     """
@@ -77,7 +74,7 @@ def pass_on(pieces: Iterable[bytes]) -> int:
     """Write `pieces` to standard output as they come; return how many bytes they were.
 
     Raises:
-        ThermoclineError: whoever reads it has left, or the disk refuses.
+        ThermoclineError: its reader has left, or the disk refuses.
     """
     pieces = _begun(pieces)
     sys.stdout.flush()
@@ -91,17 +88,17 @@ def refuse_terminal(file: str) -> None:
         WrongUsage: `file` is standard output, and that is a terminal.
     """
     if file == "-" and sys.stdout.isatty():
-        raise WrongUsage("an archive is nothing for a terminal; name a FILE, or use a pipe")
+        raise WrongUsage("cannot print an archive on a terminal: name a FILE, or use a pipe")
 
 
 def _begun(pieces: Iterable[bytes]) -> Iterable[bytes]:
-    """The same, once the first is there: what is refused leaves no trace."""
+    """The same pieces once the first has come: a refused call creates no file."""
     coming = iter(pieces)
     return chain([next(coming, b"")], coming)
 
 
 class _Busy(Conflict):
-    """Another command writes the same file; it is that one's to clear up."""
+    """Another command writes the same file, and will remove it."""
 
 
 def _refuse_taken(file: Path, *, force: bool) -> None:
@@ -126,13 +123,13 @@ def _open(part: Path) -> int:
 def _lock(handle: int, part: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever held it a moment ago may have given it its final name.
+        # The command that held it may have renamed it by now.
         mine = os.path.samestat(os.fstat(handle), os.stat(part))  # noqa: PTH116
     except (BlockingIOError, FileNotFoundError):
         mine = False
     if not mine:
         raise _Busy(f"cannot write {part}: another command is writing it", hint="let it finish")
-    # One that an earlier run left may be open to others, and is longer than nothing.
+    # A file that an earlier run left may be readable by others, and is not empty.
     os.fchmod(handle, _READABLE_BY_OWNER)
     os.ftruncate(handle, 0)
 
@@ -160,7 +157,7 @@ def _refused(error: OSError, name: str) -> ThermoclineError:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Some file systems, such as those of sticks, know no sync of a folder.
+    # Some file systems, such as those of USB sticks, cannot sync a folder.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

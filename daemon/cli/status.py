@@ -1,4 +1,4 @@
-"""`thermocline status` and `agents`: the state of the daemon, and whose memories it has."""
+"""`thermocline status` and `agents`: the state of the daemon, and its agents."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "sync",
     "upkeep", "",
 )  # fmt: skip
-
-
-def add_status(_: argparse.ArgumentParser) -> None:
-    """It has no options of its own."""
 
 
 def run_status(args: argparse.Namespace, client: Client) -> None:
@@ -123,10 +119,6 @@ def _upkeep(brief: shapes.upkeep.UpkeepBrief, now: float) -> str:
 
 def _share(used: float, limit: float) -> str:
     return f"{used / limit:.0%} full" if limit else size(used)
-
-
-def add_agents(_: argparse.ArgumentParser) -> None:
-    """It has no options of its own."""
 
 
 def run_agents(args: argparse.Namespace, client: Client) -> None:

@@ -73,7 +73,7 @@ def run_update(args: argparse.Namespace, client: Client) -> None:
     """Change the fields that were given.
 
     Raises:
-        WrongUsage: there are none.
+        WrongUsage: no field was given.
     """
     stdin_once(args.text, args.data)
     changes = fields_of(args)

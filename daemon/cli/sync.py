@@ -1,27 +1,18 @@
-"""`thermocline sync`, `sync-critical` and `devices`: replication, and who takes part in it."""
+"""`thermocline sync`, `sync-critical` and `devices`: replication and its devices."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from .. import shapes
 from ..client import ApiError, Client
 from .arguments import WrongUsage, say
 from .database import PATIENCE_SECONDS, add_database, database_of
+from .memories import names_of
 from .terminal import ago, moment, number_of, show_answer, show_json, show_rows, visible
-
-_KINDS: Final = {
-    "memory": ("memory", "memories"),
-    "hot": ("hot entry", "hot entries"),
-    "category": ("category", "categories"),
-    "pair": ("pair", "pairs"),
-    "uses": ("count of uses", "counts of uses"),
-    "metrics": ("set of counters", "sets of counters"),
-    "note": ("note", "notes"),
-}
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -41,19 +32,19 @@ def run_sync(args: argparse.Namespace, client: Client) -> None:
         show_rows(_rows(answer, time.time()))
 
 
-def phase_of(standing: shapes.sync.ReplicationStatus, now: float) -> str:
+def phase_of(status: shapes.sync.ReplicationStatus, now: float) -> str:
     """What replication is doing, in a few words; capital letters where a person must act."""
-    if standing.replica == "none":
+    if status.replica == "none":
         return "off"
-    if standing.phase == "waiting":
-        return f"waiting, next try {ago(max(standing.next_try or now, now), now)}"
-    if standing.phase == "stopped":
+    if status.phase == "waiting":
+        return f"waiting, next try {ago(max(status.next_try or now, now), now)}"
+    if status.phase == "stopped":
         return "STOPPED until it is fixed"
-    if standing.phase == "working":
+    if status.phase == "working":
         return "running"
-    if standing.last_success is None:
+    if status.last_success is None:
         return "not started"
-    return "changes to send" if standing.queued else "up to date"
+    return "changes to send" if status.queued else "up to date"
 
 
 def _told(synced: shapes.sync.Synced) -> str:
@@ -66,42 +57,42 @@ def _told(synced: shapes.sync.Synced) -> str:
     return f"{text}: nothing to do" if nothing else text
 
 
-def _rows(standing: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
-    yield "replica", _place(standing)
-    yield "state", phase_of(standing, now)
-    if standing.message:
-        yield "", standing.message
-    if standing.hint:
-        yield "remedy", standing.hint
-    yield "to send", _queued(standing.outbox)
-    if standing.lost_values:
-        lost = number_of(standing.lost_values, "value", "values")
+def _rows(status: shapes.sync.SyncStatus, now: float) -> Iterator[tuple[str, str]]:
+    yield "replica", _place(status)
+    yield "state", phase_of(status, now)
+    if status.message:
+        yield "", status.message
+    if status.hint:
+        yield "remedy", status.hint
+    yield "to send", _queued(status.outbox)
+    if status.lost_values:
+        lost = number_of(status.lost_values, "value", "values")
         yield (
             "conflicts",
             f"{lost} lost to a later change elsewhere: thermocline history --conflicts",
         )
-    for note in standing.notes:
+    for note in status.notes:
         yield "left out", note
-    if standing.away:
-        yield "away", f"not seen for 90 days: {', '.join(standing.away)}"
-    if standing.replica != "none":
-        yield "last success", _succeeded(standing.last_success, now)
-        yield "since start", _counted(standing)
-        yield "restore", _verified(standing.verification, now)
-    yield "device", f"{standing.device.name} ({standing.device.id})"
+    if status.away:
+        yield "away", f"not seen for 90 days: {', '.join(status.away)}"
+    if status.replica != "none":
+        yield "last success", _succeeded(status.last_success, now)
+        yield "since start", _counted(status)
+        yield "restore", _verified(status.verification, now)
+    yield "device", f"{status.device.name} ({status.device.id})"
 
 
-def _place(standing: shapes.sync.ReplicationStatus) -> str:
-    if standing.replica == "none":
+def _place(status: shapes.sync.ReplicationStatus) -> str:
+    if status.replica == "none":
         return "none: set sync.url to replicate"
-    if standing.replica == "unknown":
+    if status.replica == "unknown":
         unusable = "the configured database cannot be used"
-        return unusable if standing.message else "not checked yet"
-    return f"{standing.url} ({standing.configured_by})"
+        return unusable if status.message else "not checked yet"
+    return f"{status.url} ({status.configured_by})"
 
 
 def _queued(kinds: Mapping[str, int]) -> str:
-    named = (number_of(number, *_KINDS.get(kind, (kind, kind))) for kind, number in kinds.items())
+    named = (number_of(number, *names_of(kind)) for kind, number in kinds.items())
     return ", ".join(named) or "nothing"
 
 
@@ -119,10 +110,10 @@ def _verified(last: shapes.restore.Verification | None, now: float) -> str:
     return f"FAILED {when}: {'; '.join(last.faults)}"
 
 
-def _counted(standing: shapes.sync.ReplicationStatus) -> str:
-    text = f"sent {standing.sent:,}, received {standing.received:,}"
-    if standing.refused:
-        text += f", skipped {standing.refused:,} that this release cannot read"
+def _counted(status: shapes.sync.ReplicationStatus) -> str:
+    text = f"sent {status.sent:,}, received {status.received:,}"
+    if status.refused:
+        text += f", skipped {status.refused:,} that this release cannot read"
     return text
 
 

@@ -41,7 +41,7 @@ VERBS: Final = {
     "config": "show the effective configuration, or check it",
     "events": "print events as they happen, until Ctrl-C",
 }
-# Verbs that share a module; every other has one of its own name.
+# Verbs that share a module; every other verb has a module of its name.
 _MODULES: Final = {
     "agents": "status",
     "devices": "sync",
@@ -62,5 +62,5 @@ _MODULES: Final = {
 
 
 def module_of(verb: str) -> str:
-    """The module of a verb, relative to this package; it holds `add_VERB` and `run_VERB`."""
+    """The module with a verb's `run_VERB` and, if it has options, `add_VERB`."""
     return "." + _MODULES.get(verb, verb.replace("-", "_"))

@@ -11,7 +11,7 @@ import msgspec
 
 from ..runtime.places import socket_places
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
-from .wire import Answer, BadAnswer, Broken, Connection, events_of, quoted, request_of
+from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
 Json: TypeAlias = Any
 Query: TypeAlias = Mapping[str, Any]
@@ -26,14 +26,14 @@ _PREPARING_SECONDS: Final = 600.0
 def default_socket(env: Mapping[str, str]) -> str:
     """The daemon's socket for a program with the environment `env`.
 
-    `$THERMOCLINE_SOCKET` where it is set; else the first that exists of the places where a
-    daemon creates it; else the one that a daemon of this user would create.
+    `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
+    creates it; else the path that a daemon of this user would create.
     """
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
     root = os.getuid() == 0
     places = socket_places(env, root=root)
-    # A program that is a service itself has a run-time folder of its own; the daemon's is another.
+    # A program that is a service has its own run-time folder, which is not the daemon's.
     usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
     return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
@@ -48,9 +48,9 @@ def place(collection: str, name: str) -> str:
 class Caller:
     """A connection to the daemon, kept alive between calls and reopened when necessary.
 
-    A call is sent a second time only when that can do nothing twice: when the daemon had not
-    received all of it, or when it only reads. One client serves one thread, and a forked
-    process needs its own. Calls raise `ApiError` and `DaemonUnreachable`.
+    A call is repeated only when that is safe: when the daemon had not received all of it, or when
+    it only reads. Use one client per thread and per process. Calls raise `ApiError` and
+    `DaemonUnreachable`.
 
     Args:
         socket_path: the daemon's socket; default: `default_socket`.
@@ -138,7 +138,7 @@ class Caller:
         yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
 
     def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The bytes of an answer of any length, in pieces, over a connection of its own.
+        """The bytes of an answer of any length, in pieces, over a separate connection.
 
         Raises:
             AnswerLost: it broke off or fell silent.
@@ -148,7 +148,7 @@ class Caller:
 
     def _call(
         self, method: str, path: str, query: Query | None = None, body: Json = None
-    ) -> Answer:
+    ) -> Response:
         request = request_of(method, path, self._query(query), {}, body)
         try:
             return self._once(request)
@@ -163,7 +163,7 @@ class Caller:
     def _query(self, query: Query | None) -> Query:
         return {**(query or {}), "agent": self._agent}
 
-    def _parsed(self, answer: Answer) -> Json:
+    def _parsed(self, answer: Response) -> Json:
         """The JSON of an answer, or its text where it is text."""
         if answer.media_type != "application/json":
             return answer.body.decode("utf-8", "replace")
@@ -184,7 +184,7 @@ class Caller:
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
-                whole = Answer(status, answered, connection.body(status, answered))
+                whole = Response(status, answered, connection.body(status, answered))
                 raise refusal(status, self._parsed(whole))
             yield from connection.chunks(answered)
         except BadAnswer as error:
@@ -196,7 +196,7 @@ class Caller:
         finally:
             connection.close()
 
-    def _once(self, request: bytes) -> Answer:
+    def _once(self, request: bytes) -> Response:
         if self._connection is not None and self._connection.stale():
             self.close()
         connection = self._connection = self._connection or self._open(self._timeout)

@@ -39,7 +39,7 @@ class Client(Caller):
         return self.ask(shapes.memory.Stored, "POST", "/api/memory/batch", body=body).results
 
     def get(self, memory_id: str) -> shapes.memory.MemoryView:
-        """The memory with this id, or the only one whose id begins so (4 characters or more)."""
+        """The memory with this id, or a unique prefix of it (4 characters or more)."""
         return self.ask(shapes.memory.MemoryView, "GET", place("/api/memory", memory_id))
 
     def list(self, **filters: Json) -> shapes.memory.MemoryPage:
@@ -108,7 +108,7 @@ class Client(Caller):
         return self.ask(shapes.history.VersionList, "GET", "/api/history", wanted)
 
     def undo(self, **which: Json) -> shapes.history.Undone:
-        """Put back an earlier version, or undo what a writer changed; options of `UndoBody`."""
+        """Restore an earlier version, or undo a writer's changes; options of `UndoBody`."""
         return self.ask(shapes.history.Undone, "POST", "/api/undo", body=which)
 
     # Tiers
@@ -329,7 +329,7 @@ class Client(Caller):
     def backup(self) -> Iterator[bytes]:
         """All of the agent's memory as one archive (a `.tar.gz`), in pieces as they come.
 
-        Uses a connection of its own. The archive is of one moment, however long it takes.
+        Uses a separate connection. The archive is a snapshot.
 
         Raises:
             AnswerLost: it broke off; the archive is incomplete.
@@ -343,7 +343,7 @@ class Client(Caller):
     def events(
         self, types: Sequence[str] = (), last_id: str | None = None
     ) -> Iterator[tuple[str, str, Any]]:
-        """Events from now on, as (id, type, data), over a connection of its own.
+        """Events from now on, as (id, type, data), over a separate connection.
 
         Ends when the daemon stops.
 

@@ -1,4 +1,4 @@
-"""What a call to the daemon can fail with.
+"""The errors of a call to the daemon.
 
 ClientError
 ├── ApiError                   the daemon refused the call, and changed nothing
@@ -23,7 +23,7 @@ class ApiError(ClientError):
         code: a stable word, such as `not_found`.
         message: one sentence for people.
         field: the field at fault, where there is one.
-        hint: the way out, where the message alone does not show it.
+        hint: how to fix it, if the message does not say so.
         status: the HTTP status.
     """
 

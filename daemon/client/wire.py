@@ -33,10 +33,10 @@ class Broken(Exception):
 
 
 class BadAnswer(Exception):
-    """What came back is not HTTP as the daemon speaks it."""
+    """The answer is not HTTP as the daemon speaks it."""
 
 
-class Answer:
+class Response:
     """One whole answer; header names are in lower case."""
 
     __slots__ = ("body", "headers", "status")
@@ -76,11 +76,11 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """Close it; more than once does no harm."""
+        """Close it; repeated calls are safe."""
         self._socket.close()
 
     def stale(self) -> bool:
-        """Whether the daemon closed it, or sent what nobody asked for, while it was idle."""
+        """Whether the daemon closed it, or sent unrequested data, while it was idle."""
         if self._buffer:
             return True
         try:
@@ -93,7 +93,7 @@ class Connection:
             return True
         return True
 
-    def converse(self, request: bytes) -> Answer:
+    def converse(self, request: bytes) -> Response:
         """Send one request and wait for its whole answer.
 
         Raises:
@@ -105,7 +105,7 @@ class Connection:
         failed = self._send(request)
         try:
             status, headers = self.head()
-            return Answer(status, headers, self.body(status, headers))
+            return Response(status, headers, self.body(status, headers))
         except Broken as broken:
             # A refusal may well come before the body was sent: only without one was it lost.
             broken.unsent = failed is not None and not broken.begun
@@ -210,7 +210,7 @@ def _chunk_size(line: bytes) -> int:
     try:
         return int(line.partition(b";")[0], 16)
     except ValueError:
-        raise BadAnswer("the size of a chunk is no number") from None
+        raise BadAnswer("the size of a chunk is not a number") from None
 
 
 def quoted(text: str) -> str:

@@ -74,7 +74,7 @@ def convert(value: Json, kind: Any) -> Json:
 
 
 def allowed(kind: Any) -> str:
-    """What a value of a type has to be, in words."""
+    """The allowed values of a type, in words."""
     if kind is Grant:
         roles = ", ".join(f'"{role}"' for role in ROLES)
         return f'{roles} or {{"role": …, "agents": […]}}'

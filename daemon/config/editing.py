@@ -50,10 +50,10 @@ def keys(loaded: Loaded) -> list[ConfigKey]:
 
 
 def change_of(sets: Sequence[str], unset: Sequence[str]) -> ConfigChange:
-    """The change that `key.path=value` and key texts stand for.
+    """Parse `key.path=value` texts and keys into a change.
 
     Raises:
-        ConfigInvalid: one is not of that form.
+        ConfigInvalid: a text has another form.
     """
     values: dict[str, Json] = {}
     faults = []
@@ -89,7 +89,7 @@ def edit(
         The file, and the configuration that the layers have with it.
 
     Raises:
-        ConfigInvalid: anything has a fault, in the wish or in a layer; nothing was written.
+        ConfigInvalid: the change or a layer has an error; nothing was written.
         OSError: the disk refused; nothing was written.
     """
     file = user_file(env, config_file, system_file)
@@ -110,7 +110,7 @@ def edit(
     )
     if faults:
         raise ConfigInvalid("\n".join(map(str, faults)))
-    # A link to a file elsewhere, as of people who keep all their settings in one place, stays.
+    # A link is kept: some people keep all their settings in one folder.
     place = file.resolve()
     mode = place.stat().st_mode & 0o777 if place.exists() else _DEFAULT_MODE
     atomic.make_folder(place.parent)
@@ -119,7 +119,7 @@ def edit(
 
 
 def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
-    """The layer with the changes, and what is wrong with the wish."""
+    """The layer with the changes, and the errors of the change."""
     faults: list[Fault] = []
     document = layer.document
     for key, value in wish.set.items():
@@ -191,7 +191,7 @@ def _dropped(pairs: Json, path: KeyPath) -> Json:
 
 
 def _written(value: Json, indent: str = "") -> str:
-    """JSON with each key of an object on a line of its own."""
+    """JSON with each key of an object on its own line."""
     if not isinstance(value, Pairs) or not value:
         text = json.dumps(_plain(value), ensure_ascii=False)
         # A lone surrogate has no UTF-8.

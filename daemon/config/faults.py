@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words that name the place and what is expected."""
+"""Errors of a configuration, with their place and the expected value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECRET = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One thing that is wrong; `str` of it is its line for people.
+    """One error; its `str` is a line for people.
 
     Attributes:
         source: the file, or `--set`.
@@ -70,7 +70,7 @@ def found(value: Json) -> str:
 
 
 def expected(kind: inspect.Type) -> str:
-    """What a value of this type has to be."""
+    """The allowed values of this type, in words."""
     match kind:
         case inspect.Metadata(type=inner, extra_json_schema=schema):
             text = str(schema["description"]) if schema else expected(inner)

@@ -1,4 +1,4 @@
-"""The types of single values: what each may be, and how a fault describes it."""
+"""The types of single values: their constraints, and how errors describe them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _text(pattern: str, description: str) -> Meta:
     return Meta(pattern=pattern, description=description)
 
 
-# Control characters and lone surrogates can be neither shown nor opened.
+# Paths with control characters or lone surrogates can be neither shown nor opened.
 _SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
 _SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
 # No user, no query: a secret has no place in a configuration.

@@ -1,4 +1,4 @@
-"""The layers of the configuration: where they are, and what is written in them."""
+"""The layers of the configuration: their places and their content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def layer_files(
 
 
 def read(file: Path, *, required: bool) -> Layer | Fault | None:
-    """The layer in `file`, what is wrong with the file, or None if it is not there.
+    """The layer in `file`, the error in the file, or None if it does not exist.
 
     Never waits: a pipe or a device is a fault.
     """
@@ -125,7 +125,7 @@ def parse(text: str) -> Json:
 
 
 def split(text: str) -> tuple[KeyPath, str | None]:
-    """A dotted key's names, and the text behind the first `=` that ends it; () if it is none."""
+    """A dotted key's names, and the text behind the first `=` that ends it; () if invalid."""
     path: list[str] = []
     at = 0
     while part := _KEY.match(text, at):
@@ -157,5 +157,5 @@ def _text(file: Path) -> str:
 
 
 def _integer(digits: str) -> float:
-    """An integer; one that no setting could hold as a float, for Python caps the digits."""
+    """An integer; a float if it is too long for Python's limit of digits."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)

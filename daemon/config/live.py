@@ -67,14 +67,14 @@ class LiveSettings:
                 self.reload(problems)
 
     def reload(self, problems: Problems) -> None:
-        """Take over what can change while running; keep everything if the new has a fault."""
+        """Apply what can change while running; keep everything if the new one has an error."""
         try:
             loaded = load(self._env, self._config_file, self._sets)
         except ConfigInvalid as error:
             problems.report(
                 "config_invalid",
                 "/configuration",
-                f"the changed configuration has faults and was not taken over: {error.message}",
+                f"the changed configuration has errors and was not applied: {error.message}",
                 "fix the file; the previous values stay in force",
             )
             return
@@ -141,7 +141,7 @@ def changed(old: Settings, new: Settings) -> Changes:
 
 
 def running(old: Settings, new: Settings) -> Settings:
-    """What holds from now on: `new`, except that what needs a restart is as in `old`.
+    """The settings from now on: `new`, with the values of `old` for keys that need a restart.
 
     Compare the next reload with the result, and what waits for a restart is named again.
     """

@@ -1,4 +1,4 @@
-"""From the layers to the settings: merge, check what involves several keys, and keep origins."""
+"""Makes settings of the layers: merges, checks combinations of keys, and keeps origins."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _merge(lower: Values, upper: Values) -> None:
 def _settle(
     values: Values, origins: Mapping[str, str], home: str, known: set[str]
 ) -> Iterator[Fault]:
-    """Make paths absolute, in place, and find what no single type can say.
+    """Make paths absolute, in place, and check combinations of keys.
 
     A fault is held back while one of its keys is itself at fault (`known`): the value that
     it would speak of is not the one that was meant.
@@ -150,7 +150,7 @@ def _paths(values: Values, home: str) -> Iterator[Finding]:
 
 
 def _crons(values: Values) -> Iterator[Finding]:
-    """The cron expressions that name no time."""
+    """The cron expressions that never match."""
     for name, text in values["upkeep"].items():
         if isinstance(text, str) and (fault := _cron_fault(text)):
             yield (f"upkeep.{name}",), f"{fault}, got {found(text)}"

@@ -56,8 +56,8 @@ AT_START: Final = {
     "store": ("readers_per_agent", "cache_kb"),
     "sync": ("device_name",),
 }
-# Whoever changes these could have the daemon read or write any file of its user, send keys and
-# memories to another server, or let others in. Left to root and the daemon's own user.
+# With these keys a caller could let the daemon read or write any file of its user, send keys and
+# memories to another server, or grant access. Only root and the daemon's own user may change them.
 OWNERS: Final = {
     "access": None,
     "agents": None,
@@ -241,7 +241,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
         return self.model or next((name for names in self.models.values() for name in names), None)
 
     def models_for(self, purpose: str) -> tuple[str, ...]:
-        """The models to ask, in order; none: it goes by rules."""
+        """The models to ask, in order; without any, the rules are used."""
         alone = (self.model,) if self.model is not None else ()
         return next((names for one, names in self.models.items() if one == purpose), alone)
 

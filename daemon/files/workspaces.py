@@ -25,7 +25,7 @@ from ..runtime.problems import Problems, unforeseen
 from ..store import notes
 from ..store.agent_store import AgentStore
 from ..store.database import translate_os
-from ..store.notes import NOWHERE, Found, Stand, Waiting
+from ..store.notes import NOWHERE, FoundNote, Stand, WaitingNote
 from . import walker
 from .walker import Identity, Open, Skipped
 
@@ -66,7 +66,7 @@ class Look(msgspec.Struct):
         more: whether there may be more, since enough was found for once.
     """
 
-    found: list[Found] = []
+    found: list[FoundNote] = []
     vanished: list[str] = []
     left: list[Left] = []
     unfinished: list[str] = []
@@ -230,7 +230,7 @@ def _look_at(
         if len(content) != stand.size or _stand_of(os.fstat(file.handle)) != stand:
             continue  # It is being written: the next look finds it whole.
         try:
-            result.found.append(Found(file.path, stand, content.decode()))
+            result.found.append(FoundNote(file.path, stand, content.decode()))
         except UnicodeDecodeError:
             result.left.append(Left(file.path, stand, "it is not valid UTF-8"))
         room -= len(content)
@@ -240,7 +240,9 @@ def _look_at(
     return skipped
 
 
-def place(top: Path, files: Iterable[Waiting]) -> tuple[list[tuple[Waiting, Stand]], list[Skipped]]:
+def place(
+    top: Path, files: Iterable[WaitingNote]
+) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
     """Write or remove files, durably, unless they were written since. Blocking.
 
     Args:
@@ -254,7 +256,7 @@ def place(top: Path, files: Iterable[Waiting]) -> tuple[list[tuple[Waiting, Stan
     Raises:
         OSError: the disk refuses.
     """
-    done: list[tuple[Waiting, Stand]] = []
+    done: list[tuple[WaitingNote, Stand]] = []
     barred: list[Skipped] = []
     for file in files:
         try:

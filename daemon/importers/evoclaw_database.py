@@ -1,4 +1,4 @@
-"""A database that EvoClaw filled: what its tables hold, as memories and critical state.
+"""A database that EvoClaw filled: its tables as memories and critical state.
 
 Its tables are only read. Ids are EvoClaw's, so that an import can be repeated.
 """
@@ -6,42 +6,40 @@ Its tables are only read. Ids are EvoClaw's, so that an import can be repeated.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..memory.records import Json, Memory
 from . import hot_file, tree_file, warm_file
-from .intake import Intake, Report
-from .values import moment
+from .intake import ImportReport, Intake
+from .values import count, moment
 
-_TABLES: Final = ("cold_memories", "cold_memory", "warm_memory", "core_memory")
 _KNOWN: Final = frozenset(("hot_state", "tree_nodes", "timestamp"))
 
 
-def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) -> list[Memory]:
-    """The memories in the rows of EvoClaw's tables.
+def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportReport) -> list[Memory]:
+    """The memories in the rows of EvoClaw's tables; `now` is the time of what has none.
 
-    Args:
-        found: each with `table`, `id`, `text`, `category`, `importance`, `created_at` and
-            `access_count`.
-        now: the time of what has none.
-        report: where what is read, and left out, is noted.
+    Each row has its `table`, its `id`, and what the other columns hold. What is read, and left out,
+    is noted in the report.
     """
-    by_table: dict[str, list[dict[str, Any]]] = {}
-    for fields in found:
-        by_table.setdefault(str(fields["table"]), []).append(dict(fields))
+    by_table: dict[str, list[dict[str, Json]]] = {}
     texts: dict[str, str] = {}
+    for row in found:
+        record = _record(row)
+        if not record["text"].strip():
+            continue
+        if texts.setdefault(record["id"], record["text"]) != record["text"]:
+            # Ids are unique within one table only.
+            digest = hashlib.sha256(f"{record['id']}\0{record['text']}".encode())
+            record["id"] = digest.hexdigest()[:16]
+        by_table.setdefault(row["table"], []).append(record)
     read: list[Memory] = []
-    for table in sorted(by_table, key=_rank):
-        for fields in by_table[table]:
-            del fields["table"]
-            if texts.setdefault(fields["id"], fields["text"]) != fields["text"]:
-                # Ids are unique within one table only.
-                digest = hashlib.sha256(f"{fields['id']}\0{fields['text']}".encode())
-                fields["id"] = digest.hexdigest()[:16]
-        parsed = warm_file.parse(by_table[table], now)
-        read += parsed.memories
-        report.read.append({"table": table, "entries": len(parsed.memories)})
+    for table, records in by_table.items():
+        parsed = warm_file.parse(records, now)
+        read += parsed.found
+        report.read.append({"table": table, "entries": len(parsed.found)})
         report.note(table, *parsed.faults)
     return read
 
@@ -49,16 +47,16 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: Report) ->
 def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     """Take the hot state and the tree that EvoClaw stored as an agent's critical state."""
     entries = 0
-    # What has no time gets the same one each time.
+    # Entries without a time get the same one at each import.
     at = moment(critical.get("timestamp")) or 0.0
     if (given := critical.get("tree_nodes")) is not None:
         tree = tree_file.parse(given, at)
-        intake.categories(tree.tree)
+        intake.categories(tree.found)
         intake.report.note("critical_state.tree_nodes", *tree.faults)
-        entries += len(tree.tree)
+        entries += len(tree.found)
     if (given := critical.get("hot_state")) is not None:
         state = hot_file.parse(given, at)
-        intake.hot(state.state)
+        intake.hot(state.found)
         intake.report.note("critical_state.hot_state", *state.faults)
         entries += 1
     unknown = sorted(critical.keys() - _KNOWN)
@@ -66,5 +64,32 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     intake.report.read.append({"table": "critical_state", "entries": entries})
 
 
-def _rank(table: str) -> tuple[int, str]:
-    return (_TABLES.index(table) if table in _TABLES else len(_TABLES), table)
+def _record(row: Mapping[str, Json]) -> dict[str, Any]:
+    """A row as a record of the warm file."""
+    category, importance = row.get("category") or row.get("event_type"), row.get("importance")
+    if row["table"] == "core_memory":
+        category, importance = f"core/{row.get('memory_type') or 'general'}", 0.9
+    return {
+        "id": row["id"],
+        "text": str(
+            row.get("text") or _fact(row.get("content")) or row.get("distilled_summary") or ""
+        ),
+        "category": category,
+        "importance": importance if isinstance(importance, int | float) else None,
+        "created_at": row.get("created_at") or row.get("timestamp"),
+        "access_count": count(row.get("access_count")) or 0,
+    }
+
+
+def _fact(content: Json) -> str:
+    """The statement in a content, which is JSON or just text."""
+    text = str(content or "")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(found, dict):
+        for name in ("fact", "text", "content", "summary"):
+            if isinstance(found.get(name), str) and found[name].strip():
+                return str(found[name])
+    return found if isinstance(found, str) else text

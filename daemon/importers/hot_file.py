@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-import msgspec
-
 from ..memory.hot.document import CONTEXT_KEYS, TOP_KEYS
 from ..memory.hot.state import (
     DEFAULT_LESSON_CATEGORY,
@@ -17,7 +15,7 @@ from ..memory.hot.state import (
 )
 from ..memory.hot.values import Cleaning
 from ..memory.records import Json
-from .values import Fields, moment, says_nothing, unexpected
+from .values import Fields, Parsed, moment, says_nothing, unexpected
 
 _CONTEXT: Final = "active_context"
 # Where each part may stand, the older name first: what comes later wins over the same before.
@@ -40,14 +38,7 @@ _TIME_KEYS: Final = ("timestamp", "learned_at", "date", "created_at")
 _Pairs: TypeAlias = Iterator[tuple[str, Json]]
 
 
-class ParsedHot(msgspec.Struct, frozen=True):
-    """What a file says, and a line for each thing in it that could not be read."""
-
-    state: HotState
-    faults: tuple[str, ...]
-
-
-def parse(document: Json, now: float) -> ParsedHot:
+def parse(document: Json, now: float) -> Parsed[HotState]:
     """The normalised state that `document` holds, in whichever variant.
 
     Takes any JSON value and never raises: what cannot be read is left out and named. `now`, or
@@ -60,7 +51,7 @@ def parse(document: Json, now: float) -> ParsedHot:
     reader = _Reader(clean if isinstance(clean, dict) else {}, now, cleaning.faults)
     if not isinstance(clean, dict):
         reader.fault("document", "an object", clean)
-    return ParsedHot(reader.state(), tuple(reader.faults))
+    return Parsed(reader.state(), tuple(reader.faults))
 
 
 class _Reader:

@@ -1,7 +1,7 @@
-"""What was read from elsewhere, on its way into a memory: as rows, through `apply`.
+"""Applies imported memories, entries and rows to a memory, through `apply`.
 
-A second run adds nothing: what is found has its own id, or one that follows from what it says,
-and a stamp that follows from its own times. What the memory has forgotten stays so.
+A second run adds nothing: everything has its own id, or an id derived from its content, and a
+stamp derived from its own times. What was forgotten stays forgotten.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ STALE: Final = "an earlier version of what is there"
 LATER: Final = "changed here later"
 _LINES: Final = 200
 _AT_ONCE: Final = 500
-# Stands in the stamps of what has no device, so that each device stamps it alike.
+# The device in stamps of imported content, so that each device makes the same stamps.
 _NOBODY: Final = "import"
-# What a person can mean to change in the record of a memory: the rest follows, or is damage.
+# The fields of a memory that people edit; other differences are derived, or damage.
 EDITABLE: Final = frozenset(
     (
         *("text", "category", "importance", "metadata", "type", "event", "subject", "outcome"),
@@ -40,14 +40,14 @@ EDITABLE: Final = frozenset(
 )
 
 
-class Report(msgspec.Struct):
+class ImportReport(msgspec.Struct):
     """What an import did.
 
     Attributes:
-        read: each file or table, and how much it held.
-        stored: rows that said something new, by kind.
-        skipped: how many did not, by reason.
-        left_out: what could not be used, a line each.
+        read: each file or table, and its number of entries.
+        stored: the number of new rows, by kind.
+        skipped: the number of rows that were not new, by reason.
+        left_out: what could not be used, one line each.
     """
 
     read: list[dict[str, Any]] = []
@@ -55,7 +55,7 @@ class Report(msgspec.Struct):
     skipped: dict[str, int] = {}
     left_out: list[str] = []
 
-    def add(self, other: Report) -> None:
+    def add(self, other: ImportReport) -> None:
         """Add what a further part of the same import did."""
         self.read += other.read
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
@@ -64,11 +64,11 @@ class Report(msgspec.Struct):
         self.left_out = list(dict.fromkeys([*self.left_out, *other.left_out]))[:_LINES]
 
     def note(self, name: str, *lines: str) -> None:
-        """Note what of a file or table was left out."""
+        """Record what was left out of a file or table."""
         room = _LINES - len(self.left_out)
         self.left_out += [f"{name}: {line}" for line in lines[: max(0, room)]]
         if len(lines) > room >= 0:
-            self.left_out.append("and more, which this report has no room for")
+            self.left_out.append("and more, beyond the limit of this report")
 
 
 class Intake:
@@ -86,7 +86,7 @@ class Intake:
         self, tx: Transaction, *, edited_at: float | None = None, writer: str | None = None
     ) -> None:
         self.tx = tx
-        self.report = Report()
+        self.report = ImportReport()
         self._edited_at = edited_at
         self._writer = writer
 
@@ -131,7 +131,7 @@ class Intake:
         for path, node in sorted(tree.items()):
             at = None
             if path in known and known[path].desc == title(path) != node.desc:
-                # Nobody has described it yet.
+                # It has no description yet.
                 at = self.tx.stamp()
             data = {"desc": node.desc}
             offered.append(self._offer(tree_rows.KIND, path, data, frozenset(data), at=at))
@@ -141,7 +141,7 @@ class Intake:
             self.tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (last, path))
 
     def counters(self, values: Mapping[str, float]) -> None:
-        """Take counters over where nothing has been counted yet."""
+        """Import counters that have no value here."""
         kept = {name: value for name, value in values.items() if not name.endswith("_today")}
         if metrics.totals(self.tx.db, self.tx.now):
             self.skip(THERE, len(kept))
@@ -150,7 +150,7 @@ class Intake:
             _count(self.report.stored, metrics.KIND.name, len(kept))
 
     def _memory(self, memory: Memory, ids: set[str], editable: frozenset[str]) -> Row | None:
-        """The row that says what a memory says, and how often it was used elsewhere."""
+        """The row of a memory, and the number of its uses elsewhere."""
         writer = self._writer or memory.writer or _NOBODY
         memory = msgspec.structs.replace(
             memory,
@@ -179,7 +179,7 @@ class Intake:
         return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at)
 
     def _link(self, target: str | None, ids: set[str]) -> str | None:
-        """A link to another memory, if that is there: what points to nothing stays hidden."""
+        """A link to another memory, if that exists: a dangling link would hide this one."""
         if target is None or target in ids or memory_rows.fetch(self.tx.db, target):
             return target
         return None
@@ -206,15 +206,10 @@ class Intake:
     ) -> Row | None:
         """The version of a row to apply; None: there is nothing in it for the memory.
 
-        Args:
-            kind: of the row.
-            key: its id.
-            data: what was found.
-            editable: the fields in which a difference counts as an edit.
-            unedited: the stamp of what was found, but for edits.
-            at: the stamp of the edits.
+        What was found has the stamp `unedited`. A difference in one of the fields `editable` counts
+        as an edit, which has the stamp `at`.
         """
-        ours = kind.table.load(self.tx.db, kind.name, key)
+        ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):
             self.skip(FORGOTTEN)
             return None
@@ -255,10 +250,10 @@ class Intake:
         unchanged = len(offered) - done.changed - done.refused
         self.skip(THERE if self._edited_at is None else LATER, unchanged)
         if done.refused:
-            self.report.note(kind, f"{done.refused} that make no sense")
+            self.report.note(kind, f"{done.refused} invalid rows")
 
     def skip(self, reason: str, number: int = 1) -> None:
-        """Count what says nothing new."""
+        """Count rows that are not new."""
         _count(self.report.skipped, reason, number)
 
 

@@ -35,7 +35,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     faults: list[str] = []
     for number, category, statement in _statements(_COMMENT.sub("", outside_section(text))):
         if _GENERATED.fullmatch(statement):
-            faults.append(f"line {number}: what a tool says of the page")
+            faults.append(f"line {number}: a generated note about the page")
             continue
         try:
             check_text(statement)
@@ -92,7 +92,7 @@ def _statements(page: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _category(headings: list[tuple[int, str]]) -> str:
-    """A path of the headings; the page's title is none of them."""
+    """A path of the headings, without the page's title."""
     below = (text for level, text in headings if level > 1)
     names = [re.sub(r"\W+", "_", text)[:_SEGMENT].strip("_").lower() for text in below]
     path = "/".join([name for name in names if name][:_LEVELS])

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import msgspec
-
 from ..memory.checks import shown
 from ..memory.records import Json
 from ..memory.scoring import DAY
 from ..store.documents import STORED_METRICS
-from .values import number, unexpected, unknown_keys
+from .values import Parsed, number, unexpected, unknown_keys
 
 _LAST_CONSOLIDATION: Final = "last_consolidation"
-# Computed anew whenever the file is written, so never read.
+# Computed whenever the file is written, so never read.
 _COMPUTED: Final = frozenset(
     (
         *("tree_index_size_bytes", "tree_node_count", "hot_memory_size_bytes"),
@@ -24,15 +22,8 @@ _COMPUTED: Final = frozenset(
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-class ParsedMetrics(msgspec.Struct, frozen=True):
-    """The counters, `last_consolidation` in seconds since the epoch, and a line for each fault."""
-
-    values: dict[str, float]
-    faults: tuple[str, ...] = ()
-
-
-def parse(document: Json, now: float) -> ParsedMetrics:
-    """The counters of a metrics file: numbers that are finite and not negative.
+def parse(document: Json, now: float) -> Parsed[dict[str, float]]:
+    """The counters of a metrics file, finite and not negative; moments in seconds.
 
     Counters that EvoClaw does not know are read too; what else the file says is passed over.
 
@@ -40,7 +31,7 @@ def parse(document: Json, now: float) -> ParsedMetrics:
     lies in the future is such a sum of times, and is left out. Never raises.
     """
     if not isinstance(document, dict):
-        return ParsedMetrics({}, (unexpected("an object", document),))
+        return Parsed({}, (unexpected("an object", document),))
     values: dict[str, float] = {}
     faults: list[str] = []
     unknown: list[str] = []
@@ -56,5 +47,5 @@ def parse(document: Json, now: float) -> ParsedMetrics:
         elif name != _LAST_CONSOLIDATION or 0 < value <= now + DAY:
             values[name] = value
         elif value:
-            faults.append(f"{name}: {shown(given)} lies in the future, so it is no time")
-    return ParsedMetrics(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))
+            faults.append(f"{name}: {shown(given)} lies in the future")
+    return Parsed(values, (*faults, *unknown_keys(dict.fromkeys(unknown, 1))))

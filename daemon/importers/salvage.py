@@ -1,4 +1,4 @@
-"""Reading what can still be read of a damaged database."""
+"""Reads the intact parts of a damaged database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _SMALLEST_ROW: Final = 40
 # More failures in a row than damaged pages of single rows can cause.
 _FAILURES_AT_MOST: Final = 20_000
-# So many bytes of an id tell where it stands among the others.
+# Number of bytes of an id by which ids are ordered.
 _PREFIX: Final = 24
 _LAST: Final = (1 << 8 * _PREFIX) - 1
 _DAMAGE: Final = (sqlite3.Error, UnicodeDecodeError)
@@ -136,7 +136,7 @@ def _memories(
 def _halved(
     fetch: Callable[[int, int], list[tuple[Any, ...]]], low: int, high: int
 ) -> Iterator[tuple[Any, ...]]:
-    """Everything in a range: one that fails is halved until only the bad rows are left out."""
+    """All rows of a range: a failing range is halved until only the bad rows are left out."""
     ranges = [(low, high)]
     failures = 0
     # Where nothing can be reached, the root of the table is gone, and so is all below it.
@@ -177,7 +177,7 @@ def _highest(db: sqlite3.Connection, path: Path) -> int:
 
 
 def _note_clock(db: sqlite3.Connection, intake: Intake) -> None:
-    """Go on from the last stamp that this device gave, or its own rows look like another's."""
+    """Continue after the device's last stamp; otherwise its own rows look like another device's."""
     for (value,) in _table(db, "SELECT value FROM meta WHERE key = 'clock'", str):
         with contextlib.suppress(ValueError):
             highest, issued = map(int, value.split())
@@ -187,7 +187,7 @@ def _note_clock(db: sqlite3.Connection, intake: Intake) -> None:
 
 
 def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
-    """What is of this device alone: when categories were used, and turns of conversations."""
+    """Read the data of this device alone: uses of categories, and turns of conversations."""
     intake.tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
         _table(db, "SELECT last_access, path FROM tree", float, str),

@@ -1,7 +1,7 @@
-"""One file of a memory: what it is, and reading it into an `Intake`.
+"""Detects the format of one file of a memory, and reads it into an `Intake`.
 
-Whoever can write to a workspace may put anything there: a link is not followed, a pipe is not
-waited for, and a file is measured before it is read.
+Anything may be in a workspace: links are not followed, pipes are not waited for, and the size of a
+file is checked before it is read.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from ..memory.hot.document import TOP_KEYS
 from ..store import atomic, row_lines
 from ..store.documents import HOT_FILE, METRICS_FILE, STORED_METRICS, TREE_FILE, WARM_FILE
 from ..store.duplicates import find_same
+from ..store.memory_table import index_new
 from ..store.opening import LARGEST
 from . import hot_file, memory_md, metrics_file, tree_file, warm_file
-from .intake import THERE, Intake, Report
+from .intake import THERE, ImportReport, Intake
 from .values import unexpected
 
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
@@ -44,14 +45,8 @@ def read_file(
 ) -> bool:
     """Read a file into a memory, and note in the report what was left out. Blocking.
 
-    Args:
-        path: the file.
-        intake: of the memory.
-        given: what it is; None: that is told from its name, else from its content.
-        below: the folder from which on no link is followed.
-
-    Returns:
-        Whether it is there and could be read.
+    What it is is `given`, or told from its name or its content. From the folder `below` on no link
+    is followed. False: it is not there, or could not be read.
     """
     try:
         content, stood = atomic.read(path, LARGEST, below=below)
@@ -82,16 +77,11 @@ def take(
 ) -> None:
     """Take the content of a file into a memory.
 
-    Args:
-        content: of the file.
-        name: its name, by which it is known; one that was set aside begins with the first one.
-        intake: of the memory.
-        given: what it is, if that is known.
-        written_at: when it was changed last, which is the time of what has none.
-        shown: what the report calls it; None: its name.
+    One that was set aside has a `name` that begins with its first one. `written_at` is when it was
+    changed last, which is the time of what has none. The report calls it `shown`, else by its name.
 
     Raises:
-        InvalidInput: it is none of these, or cannot be read at all.
+        InvalidInput: it has an unknown format, or cannot be read at all.
     """
     tx = intake.tx
     format_ = format_of(content, name, given)
@@ -101,6 +91,7 @@ def take(
         entries = intake.rows(rows_in(io.BytesIO(content), shown, intake.report))
     elif format_ == "memory-md":
         memories, faults = memory_md.parse(_text(content), written_at)
+        index_new(tx)
         new = [one for one in memories if find_same(tx.db, one.text, tx.now) is None]
         intake.skip(THERE, len(memories) - len(new))
         intake.memories(new, editable=frozenset())
@@ -112,10 +103,10 @@ def take(
 
 
 def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
-    """What a file is: as it is given, or by its name, else by its content.
+    """The format of a file: as given, or by its name, else by its content.
 
     Raises:
-        InvalidInput: nothing tells.
+        InvalidInput: the format cannot be detected.
     """
     return given or _by_name(name) or _by_content(content)
 
@@ -128,7 +119,7 @@ def are_rows(head: bytes, *, whole: bool) -> bool:
     return bool(lines) and all(row_lines.row_of(line) is not None for line in lines[:2])
 
 
-def rows_in(lines: BinaryIO, name: str, report: Report) -> Iterator[Row]:
+def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
     """The rows in lines of JSON, as a backup and an export have them; others are reported."""
     bad = 0
     for row in row_lines.rows_in(lines):
@@ -202,24 +193,24 @@ def _entries(document: Any, format_: Format, intake: Intake, name: str, written_
     if format_ == "warm":
         _expect(document, list, dict)
         warm = warm_file.parse(document, written_at, max_depth=intake.tx.rules.tree.max_depth)
-        intake.memories(warm.memories)
+        intake.memories(warm.found)
         note(*warm.faults)
-        return len(warm.memories)
+        return len(warm.found)
     _expect(document, dict)
     if format_ == "hot":
         hot = hot_file.parse(document, written_at)
-        intake.hot(hot.state)
+        intake.hot(hot.found)
         note(*hot.faults)
         return 1
     if format_ == "tree":
         tree = tree_file.parse(document, written_at)
-        intake.categories(tree.tree)
+        intake.categories(tree.found)
         note(*tree.faults)
-        return len(tree.tree)
+        return len(tree.found)
     metrics = metrics_file.parse(document, written_at)
-    intake.counters(metrics.values)
+    intake.counters(metrics.found)
     note(*metrics.faults)
-    return len(metrics.values)
+    return len(metrics.found)
 
 
 def _expect(document: Any, *types: type) -> None:

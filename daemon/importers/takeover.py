@@ -1,4 +1,4 @@
-"""Finding what other tools, earlier runs or a damaged database have left, and taking it over."""
+"""Finds and imports what other tools, earlier runs or a damaged database have left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import msgspec
 from ..errors import InvalidInput
 from ..memory.checks import check_agent
 from ..store import memory_rows
-from ..store.opening import LARGEST, TOO_LARGE, Place
+from ..store.opening import LARGEST, TOO_LARGE
+from ..store.place import Place
 from ..store.settling import archive_faded
 from ..store.transaction import Transaction
 from . import state_files
@@ -75,9 +76,6 @@ class TakeOver:
 
 def take_folder(root: Root, intake: Intake) -> None:
     """Take the state files of one folder."""
-    if any(part.is_symlink() for part in _way_to(root)):
-        intake.report.note(str(root.folder), "links are not followed")
-        return
     for name in state_files.FILES:
         state_files.read_file(root.folder / name, intake, below=root.below)
 
@@ -120,16 +118,8 @@ def _roots(place: Place) -> list[Root]:
     return found
 
 
-def _way_to(root: Root) -> Iterator[Path]:
-    """The folders between the one that is trusted and the one that is read."""
-    folder = root.folder
-    while folder != root.below:
-        yield folder
-        folder = folder.parent
-
-
 def _free_hidden(tx: Transaction) -> None:
-    """Bring back what is merged into a memory that was lost: it would stay hidden for ever."""
+    """Restore memories whose merge target was lost: they would stay hidden forever."""
     hidden = tx.db.execute(
         "SELECT id FROM memories WHERE merged_into IS NOT NULL"
         " AND merged_into NOT IN (SELECT id FROM memories)"

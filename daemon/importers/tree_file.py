@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-import msgspec
-
 from ..errors import InvalidInput
 from ..memory.checks import check_category, shown
 from ..memory.records import Json
 from ..memory.tree_nodes import ROOT, Node, one_line, title, with_parents
-from .values import Fields, unexpected, unknown_keys
+from .values import Fields, Parsed, unexpected, unknown_keys
 
 # Deeper paths are read as they are; fitting the tree merges them.
 _DEEPEST: Final = 100
@@ -25,32 +23,19 @@ _KNOWN: Final = frozenset(
 _Found: TypeAlias = tuple[str, Json]
 
 
-class ParsedTree(msgspec.Struct, frozen=True):
-    """What a tree file holds.
-
-    Attributes:
-        tree: path -> node, without the root and without counts, which are taken anew; no node
-            lacks a parent. It may exceed the limits.
-        faults: what could not be read, and keys that have no meaning here, a line each.
-    """
-
-    tree: dict[str, Node]
-    faults: tuple[str, ...] = ()
-
-
-def parse(document: Json, now: float) -> ParsedTree:
-    """The categories of a tree file of any generation.
+def parse(document: Json, now: float) -> Parsed[dict[str, Node]]:
+    """The categories of a tree file of any generation, by path, without the root and counts.
 
     A node may be an object or just its description. Paths that are the same once cleaned are
-    one category. Never raises: what cannot be read is in the faults.
+    one category; no node lacks a parent, and the limits may be exceeded. Never raises.
     """
     if not isinstance(document, dict):
-        return ParsedTree({}, (unexpected("an object", document),))
+        return Parsed({}, (unexpected("an object", document),))
     reader = _Reader(now)
     for path, value in _nested(document, reader) if _is_nested(document) else _flat(document):
         reader.read(path, value)
     faults = (*reader.faults, *unknown_keys(reader.unknown))
-    return ParsedTree(with_parents(reader.nodes), faults)
+    return Parsed(with_parents(reader.nodes), faults)
 
 
 def _is_nested(document: dict[str, Json]) -> bool:

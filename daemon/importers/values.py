@@ -1,4 +1,4 @@
-"""Single values of old files, read with patience: what cannot be read is a fault, a line each.
+"""Tolerant parsing of single values of old files: each unreadable value is a line of a report.
 
 Nothing here raises, whatever JSON it is given, and no fault quotes what was remembered.
 """
@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import TIME_END, check_time, shown
 from ..memory.records import Json
 
+T = TypeVar("T")
 LARGEST_INT: Final = 2**63 - 1
 _KEYS_NAMED: Final = 20
 _GO_ZERO_TIME: Final = "0001-01-01T"
 _KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+class Parsed(msgspec.Struct, Generic[T], frozen=True):
+    """What a file holds, and a line for each thing in it that could not be read."""
+
+    found: T
+    faults: tuple[str, ...] = ()
 
 
 class Fields:
@@ -72,7 +82,7 @@ class Fields:
 
 
 def number(value: Json) -> float | None:
-    """A finite number; booleans are none."""
+    """A finite number, not a boolean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -128,7 +138,7 @@ def is_storable(value: Json) -> bool:
 
 
 def unexpected(wanted: str, value: Json) -> str:
-    """What was wanted and what was found: a number, or else only what sort of JSON it is."""
+    """The expected and the found value; of anything but a number only its JSON type is named."""
     if number(value) is not None:
         return f"expected {wanted}, got {shown(value)}"
     kind = "true or false" if isinstance(value, bool) else _KINDS.get(type(value), "null")

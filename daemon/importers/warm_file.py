@@ -15,7 +15,7 @@ from ..memory.checks import check_category, check_tags, check_text, shown
 from ..memory.metadata import extract
 from ..memory.records import DEFAULT_CATEGORY, DEFAULT_EVENT, TYPES, Json, Memory, Metadata, Type
 from ..memory.scoring import DEFAULT_IMPORTANCE
-from .values import Fields, count, is_storable, unexpected, unknown_keys
+from .values import Fields, Parsed, count, is_storable, unexpected, unknown_keys
 
 _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 _DEEPEST: Final = 100
@@ -23,7 +23,7 @@ _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_cate
 
 # What the Go service keeps of a fact beside its text and outcome.
 _GO_DETAILS: Final = ("emotion", "people", "topics", "date", "actions")
-# Read, or derived anew: everything else in a record is left out.
+# Read or derived; everything else in a record is left out.
 _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
     *("timestamp", "event_type", "content", "fact", "last_accessed"),
     *("score", "tier", "search_method", "tree_relevance", "relevance"),
@@ -33,29 +33,14 @@ _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
 _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 
 
-class ParsedWarm(msgspec.Struct, frozen=True):
-    """What a warm file holds.
+def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Memory, ...]]:
+    """The memories of a warm file of any generation, in its order, every id once.
 
-    Attributes:
-        memories: in the order of the file, every id once, none of them archived.
-        faults: what could not be read, and keys that have no meaning here, a line each.
-    """
-
-    memories: tuple[Memory, ...]
-    faults: tuple[str, ...] = ()
-
-
-def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
-    """The memories of a warm file of any generation.
-
-    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its
-    creation `timestamp`, else `now`. A category that is too deep is cut to `max_depth` levels
-    and noted in `original_category`. A missing id is derived from text and creation, so that
-    reading the file again gives the same. Of two records with one id and one text the more
-    used stays; with different texts the later gets an id of its own.
-
-    Reading what `warm.record` wrote gives the same memories. Never raises: what cannot be read
-    is in the faults, and the caller should then keep the file.
+    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its creation
+    `timestamp`, else `now`. A category that is too deep is cut, and noted in `original_category`. A
+    missing id is derived from text and creation, so that reading the file again gives the same. Of
+    two records with one id and one text the more used stays; with different texts the later gets an
+    id of its own. Reading what `warm.record` wrote gives the same memories. Never raises.
     """
     faults: list[str] = []
     unknown: Counter[str] = Counter()
@@ -69,7 +54,7 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> ParsedWarm:
             faults.append(f"{where}: {error.message}")
             continue
         _collect(found, _identified(memory, record, key), record)
-    return ParsedWarm(tuple(found.values()), (*faults, *unknown_keys(unknown)))
+    return Parsed(tuple(found.values()), (*faults, *unknown_keys(unknown)))
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
@@ -102,7 +87,7 @@ def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
     if isinstance(given, str) and _ID.fullmatch(given):
         return msgspec.structs.replace(memory, id=given)
     if given is not None:
-        record.fault("id", "cannot be used as an id; it got one of its own")
+        record.fault("id", "cannot be used as an id; it got a new one")
     created = repr(memory.created_at) if record.has_time else ""
     return msgspec.structs.replace(memory, id=_derived(memory.text, created))
 
@@ -115,11 +100,11 @@ def _collect(found: dict[str, Memory], memory: Memory, record: _Record) -> None:
         fresh = _derived(memory.text, f"{wanted}\0{attempt}")
         memory = msgspec.structs.replace(memory, id=fresh)
     if attempt:
-        record.fault("id", "is already that of another text; it got one of its own")
+        record.fault("id", "is already used by another text; it got a new one")
     if other is None:
         found[memory.id] = memory
         return
-    record.fault("id", "stands in the file twice with the same text; the more used one stays")
+    record.fault("id", "is in the file twice with the same text; the more used one stays")
     if (memory.access_count, memory.updated_at) > (other.access_count, other.updated_at):
         found[memory.id] = memory
 
@@ -148,7 +133,7 @@ class _Record(Fields):
         """The memory, its id still empty.
 
         Raises:
-            InvalidInput: it has no text, or one that cannot be kept; nothing else is fatal.
+            InvalidInput: it has no text, or an invalid text; nothing else is fatal.
         """
         text = self._body()
         created_at = self.time("created_at", "timestamp")

@@ -1,1 +1,1 @@
-"""The language model: asked through one port, called by a process of its own."""
+"""The language model: one port for callers, and a separate process that makes the calls."""

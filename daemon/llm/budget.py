@@ -17,7 +17,7 @@ from ..shapes.status import DayLimits, PurposeUsage, Spent
 FILE: Final = "llm-usage.json"
 _MOST_DAYS: Final = 31
 _LATEST: Final = 256
-_UNDER_WAY: Final = ", and what is under way may cost the rest"
+_UNDER_WAY: Final = ", and running requests may need the rest"
 
 Write = Callable[[Path, bytes], object]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from .model import Question
+from .model import ModelQuestion
 
 _LONGEST_ANSWER: Final = 65_536
 
@@ -56,6 +56,6 @@ class Cache:
             self._answers.popitem(last=False)
 
 
-def key_of(models: Sequence[str], question: Question, schema: str) -> bytes:
+def key_of(models: Sequence[str], question: ModelQuestion, schema: str) -> bytes:
     """The digest of a question: the models, every word, and the form of the reply."""
     return hashlib.sha256(msgspec.json.encode((models, question, schema))).digest()

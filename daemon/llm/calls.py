@@ -94,7 +94,7 @@ class MeteredCalls:
             ask: the request.
 
         Raises:
-            CallFailed: there is no reply, or no room for it in the budget.
+            CallFailed: the model did not reply, or the budget is spent.
         """
         guess = tokens_of(ask.messages)
         free = setup is None
@@ -119,12 +119,12 @@ class MeteredCalls:
         return answered
 
     async def save(self) -> None:
-        """Write down what was spent. A failure is reported; counting goes on in memory."""
+        """Save what was spent. A failure is reported; counting continues in memory."""
         async with self._saving:
             try:
                 await asyncio.to_thread(self.budget.save)
             except (OSError, ThermoclineError) as error:
-                text = f"cannot write down what models cost: {error}"
+                text = f"cannot record the cost of models: {error}"
                 self._problems.report("model_budget_unsaved", "/llm", text, lasting=False)
             else:
                 self._problems.clear("model_budget_unsaved", "/llm")
@@ -202,7 +202,7 @@ class Failover:
         left = pause.until - self.clock() if pause else 0.0
         if pause is None or left <= 0:
             return None
-        text = f"{model} is left alone for {math.ceil(left)} s after it failed ({pause.code})"
+        text = f"{model} is not asked for {math.ceil(left)} s after it failed ({pause.code})"
         return CallFailed("resting", text, left, because=pause.code)
 
     def forget(self) -> None:
@@ -215,7 +215,7 @@ class Failover:
         for number in range(_MOST_TRIES):
             seconds = (until - self.clock()) * _SHARE / models_left
             if seconds <= 0:
-                raise CallFailed("timeout", f"there is no time left to ask {model}")
+                raise CallFailed("timeout", f"no time is left to ask {model}")
             try:
                 return await call(msgspec.structs.replace(ask, model=model, seconds=seconds))
             except CallFailed as error:

@@ -179,7 +179,7 @@ class Child:
         within `grace` seconds hangs, and is killed.
 
         Raises:
-            CallFailed: there is no reply.
+            CallFailed: the model did not reply.
         """
         if self.ended:
             raise self._gone()

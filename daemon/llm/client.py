@@ -23,7 +23,7 @@ from .cache import Cache, Cached, key_of
 from .calls import Cost, Failover, MeteredCalls
 from .failures import CallFailed
 from .keys import Keys, is_open, key_file, read_keys
-from .model import PURPOSES, ModelReply, Question
+from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
 from .supervisor import Patience, Supervisor
@@ -46,7 +46,7 @@ _PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
 class _Request(msgspec.Struct, frozen=True):
     """A question under way: who is asked, how the reply looks, in which time, at whose expense."""
 
-    question: Question
+    question: ModelQuestion
     form: ReplyForm
     models: tuple[str, ...]
     endpoint: str | None
@@ -101,7 +101,7 @@ class ModelClient:
 
     async def ask(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         *,
         deadline: float | None = None,
@@ -156,7 +156,7 @@ class ModelClient:
         await self._calls.supervisor.close()
 
     def _clear_outdated(self, settings: Llm) -> None:
-        """Clear problems of another day or another configuration; nobody may ask for long."""
+        """Clear problems of another day or another configuration."""
         if self._calls.budget.why_spent() is None:
             self._problems.clear("model_budget_spent", "/llm")
         if self._reported is not None and self._reported != settings:
@@ -175,7 +175,7 @@ class ModelClient:
 
     async def _reply(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         deadline: float | None,
         endpoint: str | None,
@@ -284,7 +284,7 @@ class ModelClient:
             self._problems.clear("model_failing", "/llm")
         return answer
 
-    def _cleared(self, question: Question) -> tuple[Question, dict[str, int]]:
+    def _cleared(self, question: ModelQuestion) -> tuple[ModelQuestion, dict[str, int]]:
         """The question without secrets, and how many there were."""
         counts: dict[str, int] = {}
         parts = []
@@ -350,7 +350,7 @@ def _load(budget: Budget, path: Path, problems: Problems) -> None:
         if aside is None:
             return
         why = f"{path} was damaged; it was set aside as {aside.name}"
-    text = f"{why}; what models cost today is counted from here on"
+    text = f"{why}; today's cost of models is counted from now on"
     problems.report("model_usage_lost", "/llm", text, lasting=False)
 
 
@@ -362,7 +362,7 @@ def _explained(error: Exception, seconds: float) -> tuple[str, ModelUnavailable]
         case UnreadableReply(refused=True):
             return "refused", ModelUnavailable("the model refuses to answer")
         case UnreadableReply():
-            why = f"the model's reply cannot be used, at the second attempt either: {error}"
+            why = f"the model's reply cannot be used, even after a second attempt: {error}"
             return "unreadable", ModelUnavailable(why)
     return "timeout", ModelUnavailable(f"no model answered within {seconds:.1f} s")
 

@@ -34,7 +34,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
         form: what goes before the schema of the reply.
 
     Raises:
-        CallFailed: there is no reply.
+        CallFailed: the endpoint did not reply.
     """
     assert ask.endpoint is not None
     url = target_of(ask.endpoint)
@@ -54,7 +54,7 @@ async def ask_endpoint(ask: Ask, form: str) -> Answered:
             raise CallFailed("address", str(error.__cause__)) from None
         raise CallFailed("offline", f"cannot reach the endpoint {url}") from None
     except aiohttp.ClientError:
-        raise CallFailed("nonsense", f"the endpoint {url} breaks its answer off") from None
+        raise CallFailed("nonsense", f"the endpoint {url} broke off its answer") from None
 
 
 async def _asked(session: aiohttp.ClientSession, url: str, ask: Ask, body: Json) -> Answered:
@@ -98,7 +98,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         content += piece
         if len(content) > _LONGEST_BODY:
             url = response.url
-            raise CallFailed("too_large", f"the endpoint {url} answers without an end")
+            raise CallFailed("too_large", f"the endpoint {url} sends an answer that is too long")
     return bytes(content)
 
 
@@ -112,7 +112,9 @@ async def _answer(ask: Ask, response: aiohttp.ClientResponse) -> Answered:
     try:
         return _whole(ask.number, msgspec.json.decode(content))
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
-        raise CallFailed("nonsense", f"the endpoint {url} answers with something else") from None
+        raise CallFailed(
+            "nonsense", f"the endpoint {url} does not answer in the expected format"
+        ) from None
 
 
 def _body(ask: Ask, form: str) -> Json:

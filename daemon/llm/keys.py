@@ -25,13 +25,13 @@ def key_file(named: str | None, env: Mapping[str, str]) -> Path | None:
     A home folder in the name is filled in.
 
     Raises:
-        ConfigInvalid: there is no such home folder, or the credential's folder cannot be read.
+        ConfigInvalid: the home folder does not exist, or the credential's folder cannot be read.
     """
     if named is not None:
         try:
             return Path(named).expanduser()
         except RuntimeError as error:
-            raise ConfigInvalid(f"cannot find {named}: nobody has this home folder") from error
+            raise ConfigInvalid(f"cannot find {named}: no user has this home folder") from error
     if directory := env.get("CREDENTIALS_DIRECTORY"):
         path = Path(directory) / CREDENTIAL
         try:

@@ -63,7 +63,7 @@ class LiteLlm:
         """One question to one model: with a schema, or in words if its server refuses schemas.
 
         Raises:
-            CallFailed: there is no reply.
+            CallFailed: the model did not reply.
         """
         place = self._place(ask.model)
         at = (ask.model, place.base)
@@ -147,7 +147,7 @@ class LiteLlm:
         heard = getattr(error, "litellm_response_headers", None)
         status = getattr(error, "status_code", None)
         if heard is None and "api_key" not in place.given and _KEYLESS.search(said):
-            return CallFailed("unauthorized", f"there is no key for {place.provider}")
+            return CallFailed("unauthorized", f"no key for {place.provider}")
         # litellm turns what never reached a server into its status 500, without headers.
         lost = isinstance(error, litellm.APIConnectionError) or (heard is None and status == 500)
         if not lost and isinstance(status, int):
@@ -155,7 +155,7 @@ class LiteLlm:
             return of_status(model, status, said, pause_of((heard or own).get("retry-after")))
         if "onnect" in said:
             return CallFailed("offline", f"cannot reach {model}")
-        return CallFailed("nonsense", f"{model} answers with something else")
+        return CallFailed("nonsense", f"{model} does not answer in the expected format")
 
 
 def _response_format(ask: Ask, *, structured: bool) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _answer(ask: Ask, response: Any) -> Answered:
         raise CallFailed("refused", f"{ask.model} refuses: {without(str(refusal or ''), ())}")
     text = message.content or ""
     if len(text) > LONGEST_REPLY:
-        raise CallFailed("too_large", f"{ask.model} answers without an end")
+        raise CallFailed("too_large", f"{ask.model} sends an answer that is too long")
     tokens_in, tokens_out = _tokens(getattr(response, "usage", None))
     cost = response._hidden_params.get("response_cost")  # noqa: SLF001 - litellm's own place
     return Answered(ask.number, text, str(choice.finish_reason), tokens_in, tokens_out, cost)

@@ -18,7 +18,7 @@ class Part(msgspec.Struct, frozen=True):
     """One piece of what a model is given besides its instructions.
 
     Attributes:
-        name: what it is, in a plain word such as `tree` or `question`.
+        name: a plain word for it, such as `tree` or `question`.
         text: it; secrets in it are cleared before it is sent.
         quoted: whether it is data, such as everything that was ever stored or said. It is then
             set apart by a marker that it cannot forge. Only words of our own may go without.
@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True):
     stable: bool = False
 
 
-class Question(msgspec.Struct, frozen=True):
+class ModelQuestion(msgspec.Struct, frozen=True):
     """One question to a model.
 
     Attributes:
@@ -85,7 +85,7 @@ class Model(Protocol):
 
     async def ask(
         self,
-        question: Question,
+        question: ModelQuestion,
         kind: type[T],
         *,
         deadline: float | None = None,

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from .model import PURPOSES, Part, Question
+from .model import PURPOSES, ModelQuestion, Part
 from .wire import ChatMessage
 
 # The longest reply in tokens, and the temperature.
@@ -54,7 +54,7 @@ class Prompts(msgspec.Struct, frozen=True):
     repair: str
     purposes: dict[str, str]
 
-    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Question:
+    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
         """A question for a purpose, with its instructions and limits.
 
         Args:
@@ -63,7 +63,9 @@ class Prompts(msgspec.Struct, frozen=True):
             max_tokens: another limit for the reply than the purpose's own.
         """
         tokens, temperature = _LIMITS[purpose]
-        return Question(purpose, self.purposes[purpose], parts, max_tokens or tokens, temperature)
+        return ModelQuestion(
+            purpose, self.purposes[purpose], parts, max_tokens or tokens, temperature
+        )
 
 
 def read_prompts() -> Prompts:
@@ -88,7 +90,7 @@ class Quoting:
         self._secret = secret or secrets.token_bytes(32)
         self._random = random
 
-    def messages(self, question: Question, rule: str) -> tuple[ChatMessage, ...]:
+    def messages(self, question: ModelQuestion, rule: str) -> tuple[ChatMessage, ...]:
         """The instructions and the rule about data, then the parts; those that stay first."""
         marker = self._marker("".join(part.text for part in question.parts))
         parts = sorted(question.parts, key=lambda part: not part.stable)

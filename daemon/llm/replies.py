@@ -57,7 +57,7 @@ class UnreadableReply(Exception):
     """A reply is not what was asked for.
 
     Attributes:
-        why: in words that a model understands, and without what it said.
+        why: in words that a model understands, without quoting its reply.
         refused: it says that the model will not.
     """
 
@@ -108,9 +108,9 @@ def read(text: str, kind: type[T], *, given: str = "") -> T:
         given: the data of the question; a refusal in its words is a quotation.
 
     Raises:
-        UnreadableReply: there is no such value, or it is a refusal.
+        UnreadableReply: the reply has no such value, or is a refusal.
     """
-    why = "there is no JSON in it"
+    why = "it contains no JSON"
     for found in _values(text):
         try:
             value = _fitting(found, kind)
@@ -174,7 +174,7 @@ def _values(text: str) -> Iterator[Json]:
 
 
 def _without_last_commas(text: str) -> str:
-    # Quotation marks of the prose before it are no strings.
+    # Quotation marks in the prose before it do not begin strings.
     start = _OPENING.search(text)
     return _LAST_COMMA.sub(lambda found: found[1] or "", text[start.start() :]) if start else ""
 
@@ -209,7 +209,7 @@ def _python(text: str) -> Iterator[Json]:
 
 
 def _fitting(value: Json, kind: type[T]) -> T:
-    """The value as a `kind`, also when it comes in a wrapping of its own, or without one.
+    """The value as a `kind`, also with an extra or a missing wrapper.
 
     Raises:
         msgspec.ValidationError: it is not one.
@@ -234,7 +234,7 @@ def _unwrapped(value: Json) -> Iterable[Json]:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """What a model said, fit to be stored: `text` on one line, `most` printable characters."""
+    """A text of a model, ready to be stored: on one line, at most `most` printable characters."""
     return " ".join(printable(text).split())[:most].strip()
 
 

@@ -99,10 +99,10 @@ class Supervisor:
             self._let_go()
 
     async def ask(self, setup: Setup | None, ask: Ask) -> Answered:
-        """Send a request, with a number of its own. Cancelling cancels it in the process.
+        """Send a request with its own number. Cancelling cancels it in the process.
 
         Raises:
-            CallFailed: there is no reply, or the process died over it.
+            CallFailed: the model did not reply, or the process died.
         """
         self._hold()
         try:
@@ -137,7 +137,7 @@ class Supervisor:
 
     async def _running(self, setup: Setup | None) -> Child:
         if self._closed:
-            raise CallFailed("died", "the daemon is leaving")
+            raise CallFailed("died", "the daemon is stopping")
         self._note_death()
         if self._child is not None and not self._child.ended:
             return self._child

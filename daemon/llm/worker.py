@@ -33,7 +33,7 @@ from .wire import (
     to_worker,
 )
 
-# A server that answers without an end meets this, and not the device's last memory.
+# An endless answer of a server must not fill the device's memory.
 _MOST_MEMORY: Final = 768 << 20
 # When memory is short the kernel is to end this process, and not the daemon.
 _FIRST_TO_GO: Final = b"800"
@@ -127,7 +127,7 @@ async def _serve(given: int, out: int) -> None:
     worker, loop = Worker(out), asyncio.get_running_loop()
 
     def read() -> None:
-        # A thread of its own sees the end even while the loop is busy.
+        # A separate thread notices the end even while the loop is busy.
         with os.fdopen(given, "rb") as lines, contextlib.suppress(Exception):
             while data := lines.readline(LONGEST_LINE):
                 loop.call_soon_threadsafe(worker.take, to_worker(data))

@@ -1,1 +1,1 @@
-"""The domain: what a memory is and how it ages. Pure: no I/O, no clock of its own."""
+"""The domain: what a memory is and how it ages. Pure: no I/O, no clock."""

@@ -1,4 +1,4 @@
-"""What callers give, checked at the edge: each function returns the clean value or raises.
+"""Checks of callers' values: each function returns the clean value or raises.
 
 Everything here raises `InvalidInput` (or its kind `TooLarge`) with the field at fault, before
 anything was changed.
@@ -59,7 +59,7 @@ def check_text(text: str, limit_bytes: int = TEXT_BYTES, *, field: str = "text")
     """The text of a memory, as it is.
 
     Raises:
-        InvalidInput: it is empty or blank, has a NUL, or is no valid Unicode.
+        InvalidInput: it is empty or blank, has a NUL, or is not valid Unicode.
         TooLarge: it takes more than `limit_bytes` in UTF-8.
     """
     if not text.strip():
@@ -78,7 +78,7 @@ def check_short(text: str, field: str, limit_chars: int) -> str:
     """A short text such as a subject or a source, stripped; it may be empty.
 
     Raises:
-        InvalidInput: it has a NUL or is no valid Unicode.
+        InvalidInput: it has a NUL or is not valid Unicode.
         TooLarge: it is longer than `limit_chars`.
     """
     text = text.strip()
@@ -233,7 +233,7 @@ def _storable_size(text: str, field: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"mend '{field}': half of a surrogate pair stands at position {error.start}",
+            f"fix '{field}': lone surrogate at position {error.start}",
             field=field,
             hint="the text must be valid Unicode",
         ) from error
@@ -254,7 +254,7 @@ def _data_fault(data: Json) -> str | None:
         if any(isinstance(item, int) and not _LEAST <= item <= _MOST for item in level):
             return "has a whole number beyond 64 bits"
         if any(isinstance(item, float) and not math.isfinite(item) for item in level):
-            return "has a number that is infinite or none"
+            return "has a number that is infinite or NaN"
         depth += 1
         lists = [item for item in level if isinstance(item, list | tuple)]
         objects = [item.values() for item in level if isinstance(item, dict)]
@@ -278,9 +278,9 @@ def _check_references(references: Iterable[str], field: str) -> tuple[str, ...]:
 def _check_segment(segment: str, path: str, field: str) -> None:
     fault = None
     if not segment:
-        fault = "a level of it is empty"
+        fault = "it has an empty level"
     elif segment in {".", ".."}:
-        fault = f"'{segment}' is no name"
+        fault = f"'{segment}' is not a name"
     elif segment.startswith("_"):
         fault = "names that begin with '_' are reserved"
     elif "\\" in segment:

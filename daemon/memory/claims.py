@@ -1,4 +1,4 @@
-"""Claims of which there is one at a time: a place to live, an employer.
+"""Claims with one valid value at a time: a place to live, an employer.
 
 They are read from different wordings, so that "moved from Berlin to Lisbon" meets "lives in
 Berlin".

@@ -1,4 +1,4 @@
-"""Making a conversation fit into a model's window again, after profClaw's rules.
+"""Shortens a conversation to a model's window, by profClaw's rules.
 
 Long results of tools are cut first. If that isn't enough, the system's messages, the latest
 ones and the most telling others stay, and the rest becomes one message that sums it up.
@@ -27,14 +27,14 @@ from .summing import is_summary, summary_of, summary_size
 WINDOW: Final = 128_000
 
 
-class Limits(msgspec.Struct, frozen=True):
+class CompactionLimits(msgspec.Struct, frozen=True):
     """When to compact, and how far.
 
     Attributes:
         threshold, target: shares of the window, beyond which and down to which.
         recent: how many of the latest messages always stay.
         least: fewer messages than these are never compacted.
-        tool_tokens: a longer result of a tool is cut to so many tokens.
+        tool_tokens: longer results of tools are cut to this number of tokens.
     """
 
     threshold: float = 0.7
@@ -44,16 +44,16 @@ class Limits(msgspec.Struct, frozen=True):
     tool_tokens: int = 2_000
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = CompactionLimits()
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What became of a conversation.
+    """The shortened conversation.
 
     Attributes:
         messages: those that a model should see from now on.
         origins: for each the place it had before, None for the summary.
-        summary: what was said in the messages that are gone; None where none is.
+        summary: of the removed messages; None if none was removed.
         original_count, compacted_count: how many messages there were and are.
         tokens_reduced: how many tokens fewer there are.
         was_compacted: whether anything changed.
@@ -73,7 +73,7 @@ class Compacted(msgspec.Struct, frozen=True):
 def needs_compaction(
     messages: Sequence[Message],
     window: int = WINDOW,
-    limits: Limits = LIMITS,
+    limits: CompactionLimits = LIMITS,
     count: Count = estimated_tokens,
 ) -> bool:
     """Whether there are at least 10 messages, and more tokens than 70 % of the window."""
@@ -85,7 +85,7 @@ def needs_compaction(
 def compact(
     messages: Sequence[Message],
     window: int = WINDOW,
-    limits: Limits = LIMITS,
+    limits: CompactionLimits = LIMITS,
     count: Count = estimated_tokens,
 ) -> Compacted:
     """`messages` within half of the window, if they need it.

@@ -34,7 +34,7 @@ CATEGORIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("cron", "monitor", "alert"), "technical/cron"),
     **dict.fromkeys(("twitter", "social", "moltbook"), "social"),
 }
-# A keyword this short is a word by itself: "ci" is no part of "decisions".
+# Keywords this short only match whole words: "ci" does not match "decisions".
 _WHOLE_WORD: Final = 3
 MARKED: Final = 0.7
 DECIDED: Final = 0.75

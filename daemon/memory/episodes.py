@@ -43,8 +43,8 @@ class Episode(msgspec.Struct, frozen=True):
     """What a conversation was about, and how it ended.
 
     Attributes:
-        summary: one or two sentences; empty where nothing was said.
-        tags: three to five words, fewer where there are no more.
+        summary: one or two sentences; empty for an empty conversation.
+        tags: three to five words, or fewer.
         outcome: informational where nothing was to be solved.
     """
 
@@ -54,7 +54,7 @@ class Episode(msgspec.Struct, frozen=True):
 
 
 def summarise_episode(turns: Sequence[Turn]) -> Episode:
-    """The conversation in short: what was wanted, and what came of it."""
+    """The summary of a conversation: the request, and its result."""
     said = spoken(tuple(map(utterance_of, turns)))
     told = [one for one in said if "greeting" not in one.signals and one.role != "system"]
     if not told:

@@ -49,7 +49,7 @@ def join(base: str, earlier: str, later: str, *, log: bool = False) -> Joined:
         base: the version that both were made from; empty if there was none.
         earlier: the version whose change is older.
         later: the other; where the two contradict, its lines stay.
-        log: whether each line is an entry of its own: then both versions of a line are kept, and
+        log: whether each line is a separate entry: then both versions of a line are kept, and
             nothing contradicts.
     """
     if earlier in (base, later):

@@ -84,7 +84,7 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], EntityType], ...]] = (
 )
 
 
-class Relation(msgspec.Struct, frozen=True):
+class MentionedRelation(msgspec.Struct, frozen=True):
     """How something is related to another, by the other's name; `lives_in`."""
 
     relation: str
@@ -96,11 +96,11 @@ class Mention(msgspec.Struct, frozen=True):
 
     name: str
     type: EntityType
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[MentionedRelation, ...] = ()
 
 
 def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
-    """What `text` names, each once, the one that it is about first.
+    """The entities that `text` names, each once, its subject first.
 
     Args:
         text: one statement.
@@ -108,7 +108,7 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
     """
     named = people(text, (speaker,) if speaker else ())
     types: dict[str, EntityType] = {}
-    relations: dict[str, dict[Relation, None]] = {}
+    relations: dict[str, dict[MentionedRelation, None]] = {}
     about = _subject(text, named, speaker)
     if about:
         types[about] = "person"
@@ -117,13 +117,13 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
         owner = kin["owner"] or speaker
         if owner:
             types.setdefault(owner, "person")
-            relations.setdefault(owner, {})[Relation(kin["relation"], kin["name"])] = None
+            relations.setdefault(owner, {})[MentionedRelation(kin["relation"], kin["name"])] = None
         about = kin["name"] if kin.start() == 0 else about
     types.update((name, "person") for name in named if name not in types)
     for name, kind, relation in _found(text):
         types.setdefault(name, kind)
         if relation and about and name != about:
-            relations.setdefault(about, {})[Relation(relation, name)] = None
+            relations.setdefault(about, {})[MentionedRelation(relation, name)] = None
     return tuple(
         Mention(name, kind, tuple(relations.get(name, ()))) for name, kind in types.items()
     )

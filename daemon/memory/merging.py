@@ -1,4 +1,4 @@
-"""Two memories made one, and one memory superseded by another, as pure functions."""
+"""Merging two memories, and superseding one by another, as pure functions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..errors import Conflict
 from .checks import REFERENCES, TAGS
 from .records import Memory, Metadata
 
-# Tiny Claw's: what is told twice matters more.
+# Tiny Claw's rule: a repeated statement is more important.
 SHARE_OF_OLDER: Final = 0.2
 
 
 class Supersession(msgspec.Struct, frozen=True):
-    """That the memory `older` holds no longer, since `newer` says otherwise; both stay."""
+    """The memory `older` is outdated, since `newer` contradicts it; both stay."""
 
     older: str
     newer: str
 
 
 def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory:
-    """`newer`, enriched by what `older` had.
+    """`newer` with the additional content of `older`.
 
     It has the text and the times of the newer one, its importance and a `share` of the older's
     (1 at most), the tags and references of both up to their limits, the later expiry (never,
@@ -51,7 +51,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
 
 
 def supersede(older: Memory, newer: Memory) -> Supersession:
-    """Say that `newer` holds instead of `older`.
+    """Mark `older` as superseded by `newer`.
 
     Raises:
         Conflict: they are the same memory, or one of them is retired by a merge.

@@ -77,7 +77,7 @@ _BEFORE: Final = word_set(
     "mari fils fille sœur frère mère père amie ami collègue hijo hija hermana hermano amigo amiga",
     "sohn tochter chef chefin jefe jefa hola hi hello hey dear thanks",
 )
-# A thing may be named as well: somebody is where a person is spoken of.
+# A thing may be named as well: the word counts only if a person is mentioned.
 _NAMING: Final = word_set("named called heißt heisst llama appelle")
 _OF_PERSONS: Final = word_set(
     "he she who his her him sister brother mother father mom dad wife husband son daughter friend",

@@ -61,7 +61,7 @@ _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
 _COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
 _LEAST_BYTES: Final = 20
-# It stands beside its problem: "the build fails → run `make x`".
+# It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _MOST_BYTES: Final = 1_000
 _MOST_CHARS: Final = 16_000

@@ -49,8 +49,8 @@ def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     """The duplicates and contradictions among `memories`, each older memory at most once.
 
     Each duplicate is paired with the newest memory that says the same, each contradicted memory
-    with the next newer one that contradicts it; what is a duplicate is not paired otherwise.
-    Left alone are turns of a conversation (their place tells them apart), retired memories, and
+    with the next newer one that contradicts it; a duplicate is not paired otherwise.
+    Not paired are turns of a conversation (their place tells them apart), retired memories, and
     pairs that differ in type, actor, subject, outcome or data. What happened (type `episodic`)
     repeats only within a day, and is contradicted by nothing.
 
@@ -137,7 +137,7 @@ def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
 
 
 def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
-    """Whether a judgement of two texts holds for the memories that they stand in."""
+    """Whether a judgement of two texts also holds for their memories."""
     if judgement.relation == "unrelated" or not comparable(older, newer):
         return False
     if judgement.relation == "contradiction":

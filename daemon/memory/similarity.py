@@ -16,14 +16,14 @@ from .indexing import index_text
 
 SHINGLE_WORDS: Final = 3
 
-# Marks that join on to letters are no part of `\w`: those of Latin, Cyrillic, Hebrew and Arabic,
+# Combining marks do not match `\w`: those of Latin, Cyrillic, Hebrew and Arabic,
 # and the Indic and South-East Asian blocks but for their full stops.
 _WORD: Final = re.compile(
     "[\\w\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06ed\u0900-\u0963\u0966-\u0df3\u0e00-\u0e4e\u0eb0-\u0ece\u1000-\u1049\u1780-\u17d3]+"
 )
 _WORD_RUN: Final = re.compile(r"\w+")
-# Seen by nobody: soft hyphen, zero-width blanks and marks, and the choice of a glyph.
+# Invisible: soft hyphen, zero-width blanks and marks, and variation selectors.
 _INVISIBLE: Final = re.compile("[\u00ad\u200b\u200c\u200e\u200f\u2060\ufe00-\ufe0f\ufeff]+")
 # NFKC would make 102 of 10².
 _PLAIN: Final = str.maketrans(

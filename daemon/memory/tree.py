@@ -73,7 +73,7 @@ def add(tree: Tree, path: str, desc: str, now: float, limits: TreeLimits) -> dic
     beyond its other limits afterwards: `fit` it, with `keep=path`.
 
     Raises:
-        InvalidInput: `path` is no category, or deeper than the limit.
+        InvalidInput: `path` is not a valid category, or deeper than the limit.
     """
     path = check_category(path, limits.max_depth, field="path")
     grown = with_parents(tree)
@@ -91,7 +91,7 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
 
     Raises:
         InvalidInput: `path` is the root.
-        NotFound: there is no such category.
+        NotFound: the category does not exist.
         Conflict: it, or a category below it, has memories.
     """
     path = path.strip().strip("/")

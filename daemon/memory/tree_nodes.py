@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
-# The name of the root, which is no key of a `Tree`.
+# The name of the root, which is not a key of a `Tree`.
 ROOT: Final = "root"
 DESC_CHARS: Final = 100
 
@@ -47,7 +47,7 @@ class TreeLimits(msgspec.Struct, frozen=True):
 
 
 def title(path: str) -> str:
-    """The description of a category that nobody described: its last level as a title."""
+    """The default description of a category: its last level as a title."""
     return one_line(path.rpartition("/")[2].replace("_", " ").title())
 
 

@@ -19,11 +19,11 @@ from .similarity import fold, words
 from .stop_words import NOT_TOPICS
 from .tree import IDLE_DAYS
 from .tree_nodes import ROOT, Node, Tree, TreeLimits, children, level, parent, title
-from .tree_rebuild import MOST_OPERATIONS, Operation, Placed, apply, fits
+from .tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits
 
 # A category with fewer memories needs no parts.
 OVERFULL: Final = 40
-# A part has so many memories at least, a fair share of them, and is not the whole over again.
+# The least number and share of memories of a part, and the largest share.
 _PART_AT_LEAST: Final = 8
 _LEAST_SHARE: Final = 0.1
 _MOST_SHARE: Final = 0.7
@@ -54,7 +54,7 @@ def propose(
     limits: TreeLimits,
     now: float,
     idle_days: float = IDLE_DAYS,
-) -> list[Operation]:
+) -> list[TreeChange]:
     """The operations that would do the tree good, each of which `apply` can do, in this order.
 
     Args:
@@ -71,7 +71,7 @@ def propose(
         for category, found in members.items()
         for member in found
     }
-    kept: list[Operation] = []
+    kept: list[TreeChange] = []
     for operation in wanted:
         after = apply(tree, [*kept, operation], limits, now, placed)
         grown = operation.type == "move" and fits(after.tree, _with_room(limits)) is not None
@@ -90,15 +90,15 @@ def _with_room(limits: TreeLimits) -> TreeLimits:
     )
 
 
-def _merges(tree: Tree, now: float, idle_days: float) -> Iterator[Operation]:
-    """Small leaves below the top level that nobody has used for long, the longest unused first."""
+def _merges(tree: Tree, now: float, idle_days: float) -> Iterator[TreeChange]:
+    """Small leaves below the top level that were not used for long, the longest unused first."""
     inner = children(tree)
     idle = [path for path in tree if path not in inner and _is_idle(tree[path], now, idle_days)]
     for path in sorted(idle, key=lambda path: (tree[path].last_access, path)):
         above = parent(path)
         if above != ROOT:
             reason = f"{tree[path].cold_count} archived, and unused for {idle_days:g} days"
-            yield Operation(type="merge", path=path, new_path=above, reason=reason)
+            yield TreeChange(type="merge", path=path, new_path=above, reason=reason)
 
 
 def _is_idle(node: Node, now: float, idle_days: float) -> bool:
@@ -109,7 +109,7 @@ def _is_idle(node: Node, now: float, idle_days: float) -> bool:
 
 def _splits(
     tree: Tree, members: Mapping[str, Sequence[Member]], limits: TreeLimits
-) -> Iterator[Operation]:
+) -> Iterator[TreeChange]:
     """What many memories of an overfull category share, the largest category first."""
     overfull = [path for path in members if len(members[path]) >= OVERFULL]
     for path in sorted(overfull, key=lambda path: (-_filed(tree, path, members), path)):
@@ -118,7 +118,7 @@ def _splits(
             continue
         for topic, ids in _parts(path, members[path]):
             new = topic if path == ROOT else f"{path}/{topic}"
-            yield Operation(
+            yield TreeChange(
                 type="move",
                 path=path,
                 new_path=new,

@@ -1,4 +1,4 @@
-"""Building the tree anew, by operations that are checked one by one against its limits.
+"""Rebuilds the tree, by operations that are checked one by one against its limits.
 
 Whoever proposes them, a model or the rules of `tree_proposals`, no memory is lost: what was filed
 in a category that goes is filed where that went, and one that has memories is never removed. An
@@ -24,7 +24,7 @@ MOST_OPERATIONS: Final = 10
 Kind: TypeAlias = Literal["add", "remove", "merge", "rename", "describe", "move"]
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TreeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One change of the tree.
 
     Attributes:
@@ -44,10 +44,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ids: tuple[str, ...] = ()
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedChange(msgspec.Struct, frozen=True):
     """An operation that was not done, and why not."""
 
-    operation: Operation
+    operation: TreeChange
     why: str
 
 
@@ -83,13 +83,13 @@ class Rebuilt(msgspec.Struct, frozen=True):
 
     tree: dict[str, Node]
     steps: tuple[Relabel | Move, ...]
-    done: tuple[Operation, ...]
-    refused: tuple[Refused, ...]
+    done: tuple[TreeChange, ...]
+    refused: tuple[RefusedChange, ...]
 
 
 def apply(
     tree: Tree,
-    operations: Sequence[Operation],
+    operations: Sequence[TreeChange],
     limits: TreeLimits,
     now: float,
     placed: Mapping[str, Placed] | None = None,
@@ -112,7 +112,7 @@ def apply(
                 raise Conflict(f"at most {MOST_OPERATIONS} operations are done at once")
             work.do(operation)
         except ThermoclineError as error:
-            work.refused.append(Refused(operation, error.message))
+            work.refused.append(RefusedChange(operation, error.message))
     return Rebuilt(work.nodes, tuple(work.steps), tuple(work.done), tuple(work.refused))
 
 
@@ -140,10 +140,10 @@ class _Work:
         self.now = now
         self.placed = placed
         self.steps: list[Relabel | Move] = []
-        self.done: list[Operation] = []
-        self.refused: list[Refused] = []
+        self.done: list[TreeChange] = []
+        self.refused: list[RefusedChange] = []
 
-    def do(self, operation: Operation) -> None:
+    def do(self, operation: TreeChange) -> None:
         """Do one operation, or leave all as it was.
 
         Raises:
@@ -178,7 +178,7 @@ class _Work:
     def _existing(self, path: str, *, root: bool = True) -> str:
         path = self._path(path)
         if path not in self.nodes and not (root and path == ROOT):
-            raise Conflict(f"there is no category '{path}'")
+            raise Conflict(f"the tree has no category '{path}'")
         return path
 
     def _make(self, path: str, summary: str, *, fresh: bool = False) -> None:
@@ -192,7 +192,7 @@ class _Work:
     def _describe(self, path: str, summary: str) -> None:
         described = one_line(summary)
         if path == ROOT or not described:
-            raise InvalidInput(f"cannot describe '{path}' so")
+            raise InvalidInput(f"cannot use this description of '{path}'")
         self.nodes[path] = msgspec.structs.replace(self.nodes[path], desc=described)
 
     def _remove(self, path: str) -> None:
@@ -203,11 +203,11 @@ class _Work:
         for one in branch:
             del self.nodes[one]
 
-    def _relocate(self, path: str, operation: Operation) -> list[Relabel | Move]:
+    def _relocate(self, path: str, operation: TreeChange) -> list[Relabel | Move]:
         """Take a branch elsewhere: where both have a category, they become one."""
         target = self._path(operation.new_path)
         if path in {ROOT, target} or target.startswith(f"{path}/"):
-            raise Conflict(f"cannot take '{path}' to '{target}'")
+            raise Conflict(f"cannot move '{path}' to '{target}'")
         if operation.type == "merge":
             self._existing(target)
         elif target == ROOT or target in self.nodes:
@@ -225,7 +225,7 @@ class _Work:
             self.nodes[target] = msgspec.structs.replace(self.nodes[target], desc=described)
         return steps
 
-    def _move(self, path: str, operation: Operation) -> Move:
+    def _move(self, path: str, operation: TreeChange) -> Move:
         target = self._path(operation.new_path)
         ids = tuple(
             key
@@ -233,7 +233,7 @@ class _Work:
             if key in self.placed and self.placed[key].category == path
         )
         if not ids or target in {path, ROOT}:
-            raise Conflict(f"none of these memories can go from '{path}' to '{target}'")
+            raise Conflict(f"none of these memories can move from '{path}' to '{target}'")
         self._make(target, operation.summary if target not in self.nodes else "")
         cold = sum(self.placed[key].archived for key in ids)
         moved = Node(desc="", warm_count=len(ids) - cold, cold_count=cold)

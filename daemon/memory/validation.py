@@ -17,7 +17,7 @@ from .records import Omission
 # How far around a word its link or command may stand, in characters; whole lines count.
 NEARBY: Final = 250
 _SNIPPET_CHARS: Final = 50
-# Of each word so many mentions are looked at: a note with more is no note.
+# The number of mentions of each word that are checked.
 _MENTIONS: Final = 50
 
 _TOOLS: Final = (

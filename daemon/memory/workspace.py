@@ -33,7 +33,7 @@ def belongs(path: str) -> bool:
 
 
 def is_log(path: str) -> bool:
-    """Whether each line of a file is an entry of its own."""
+    """Whether each line of a file is a separate entry."""
     return PurePosixPath(path).suffix.lower() == _LOG
 
 

@@ -1,4 +1,4 @@
-"""The use cases, without HTTP; `OPERATIONS` lists them all."""
+"""The use cases, without HTTP; `OPERATIONS` lists all of them."""
 
 from typing import Final
 

@@ -37,7 +37,7 @@ class Peer(msgspec.Struct, frozen=True):
         return f"uid:{self.uid}"
 
 
-# Before the kernel was asked: it is granted nothing.
+# The peer before the kernel was asked; it has no role.
 NOBODY: Final = Peer(0, -1, -1)
 
 
@@ -48,7 +48,7 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 class Gate:
-    """Decides by the configuration who may do what. Root and the daemon's user may all.
+    """Decides by the configuration who may do what. Root and the daemon's user may do everything.
 
     Args:
         access: gives the grants in force.
@@ -92,10 +92,10 @@ class Gate:
         return self._known[key]
 
     def require(self, peer: Peer, agent: str, role: Role) -> None:
-        """Pass, or refuse.
+        """Check that `peer` has the role.
 
         Raises:
-            Forbidden: `peer` lacks the role.
+            Forbidden: it does not.
         """
         held = self.role(peer, agent)
         if held is None or _RANK[held] < _RANK[role]:

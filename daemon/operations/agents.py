@@ -1,4 +1,4 @@
-"""Whose memories there are, and forgetting one of them whole."""
+"""The agents that have a memory, and forgetting all of one agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def index(scope: Scope) -> AgentList:
 
 
 async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentForgotten:  # noqa: A002
-    """Forget an agent: all its memories, and its folder; its replica is told."""
+    """Forget an agent: all its memories and its folder, on the replica too."""
     agent = check_agent(id)
     scope.daemon.gate.require(scope.peer, agent, "admin")
     agents = scope.daemon.agents
@@ -59,7 +59,7 @@ async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentFor
 
 
 async def _memories(store: AgentStore) -> int | None:
-    # One that was closed meanwhile, or cannot be read, must not hide the others.
+    # An agent that was closed meanwhile, or cannot be read, must not hide the others.
     with contextlib.suppress(ThermoclineError):
         return sum(await store.read(totals))
     return None

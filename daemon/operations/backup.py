@@ -28,7 +28,7 @@ async def backup(scope: Scope) -> Stream:
 
 
 async def export(scope: Scope) -> Stream:
-    """Send everything that is remembered, one JSON object a line, all of one moment."""
+    """Send a snapshot of all rows, one JSON object per line."""
     stopped = threading.Event()
     return Stream(_lines(scope, stopped), give_up=stopped.set)
 
@@ -39,7 +39,7 @@ async def _archive(scope: Scope, stopped: threading.Event) -> AsyncGenerator[byt
 
     state_dir = Path(scope.daemon.identity.state_dir)
     with await _spool_file(state_dir) as rows:
-        async with scope.store() as store:
+        async with scope.store(exists=True) as store:
             made_at, place = store.now, store.place
             counts = await store.read(partial(archive.spool, out=rows, stopped=stopped.is_set))
         manifest = archive.Manifest(
@@ -64,7 +64,7 @@ async def _lines(scope: Scope, stopped: threading.Event) -> AsyncGenerator[bytes
     from ..restore import archive  # noqa: PLC0415 - likewise
 
     with await _spool_file(Path(scope.daemon.identity.state_dir)) as rows:
-        async with scope.store() as store:
+        async with scope.store(exists=True) as store:
             spool = partial(archive.spool, out=rows, stopped=stopped.is_set, live_only=True)
             await store.read(spool)
         rows.seek(0)

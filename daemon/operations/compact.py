@@ -1,4 +1,4 @@
-"""A conversation made to fit into a model's window again, as profClaw does it."""
+"""Shortening a conversation to a model's window, as profClaw does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from ..errors import InvalidInput
-from ..memory.compaction import Compacted, Limits, compact, needs_compaction
+from ..memory.compaction import Compacted, CompactionLimits, compact, needs_compaction
 from ..memory.messages import Message, conversation_tokens
 from ..shapes.compact import CompactBody, CompactedMessages
 from .operation import operation
@@ -19,7 +19,7 @@ _MOST: Final = 10_000
 
 
 async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
-    """Make a conversation fit into a model's window again. Nothing is stored."""
+    """Shorten a conversation to a model's window. Nothing is stored."""
     if not 0 < len(body.messages) <= _MOST:
         raise InvalidInput(
             f"give 1 to {_MOST} messages (got {len(body.messages)})", field="messages"
@@ -27,7 +27,7 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     if body.target > body.threshold:
         raise InvalidInput("give a 'target' below the 'threshold'", field="target")
     read = [_read(message, number) for number, message in enumerate(body.messages)]
-    limits = Limits(
+    limits = CompactionLimits(
         threshold=body.threshold,
         target=body.target,
         recent=body.preserve_recent,
@@ -48,7 +48,9 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
     return answer
 
 
-def _measured(body: CompactBody, read: Sequence[Message], limits: Limits) -> CompactedMessages:
+def _measured(
+    body: CompactBody, read: Sequence[Message], limits: CompactionLimits
+) -> CompactedMessages:
     return CompactedMessages(
         original_count=len(read),
         compacted_count=len(read),

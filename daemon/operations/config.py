@@ -1,4 +1,4 @@
-"""The configuration: what is in force, and changing the layer that belongs to the user."""
+"""The configuration: the values in force, and changing the user's layer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def change(scope: Scope, body: ConfigChange) -> ConfigChanged:
 
 
 def _require_all(scope: Scope) -> None:
-    """Pass, if the caller is an admin of every agent: the configuration is about all of them."""
+    """Raise `Forbidden` unless the caller is an admin of every agent."""
     # No list of agents has an empty name, so only a grant for every agent covers it.
     if scope.daemon.gate.role(scope.peer, "") != "admin":
         raise Forbidden(

@@ -62,7 +62,7 @@ async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
     except ThermoclineError:
         if not named.token:
             raise
-        # What is wrong with the agent's own is no matter of another.
+        # A fault of the agent's own database does not concern another one.
         return False
     if own is None or plain(own.url) != plain(named.url or ""):
         return False

@@ -26,7 +26,7 @@ async def index(scope: Scope) -> DeviceList:
 
 
 async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the part of the path
-    """Wait for a device no longer: deletions are forgotten without it."""
+    """Retire a device: deletions no longer wait until it has received them."""
     replicas = scope.daemon.replicas
     async with scope.store():
         device = _found(await _devices(scope, 0), id)
@@ -39,9 +39,9 @@ async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the pa
 
 
 async def rejoin(scope: Scope) -> DeviceRejoined:
-    """Take this device in again after it was retired.
+    """Use this device again after it was retired.
 
-    Where it has missed deletions it compares everything.
+    If it has missed deletions, it compares everything.
     """
     replicas = scope.daemon.replicas
     this = replicas.device.id
@@ -83,7 +83,7 @@ def _found(devices: list[DeviceView], key: str) -> DeviceView:
         )
     if len(found) > 1:
         raise Conflict(
-            f"cannot tell which device '{key[:64]}' is: several are called so",
+            f"'{key[:64]}' names several devices",
             field="id",
             hint="give more of its id",
         )

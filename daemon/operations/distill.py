@@ -1,4 +1,4 @@
-"""What a text is worth remembering for; and keeping that, if it is wished."""
+"""Condensing texts to what is worth remembering, and storing that on request."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ..thinking.model_or_rules import AskOptions, Derived
 from .operation import operation
 from .scope import Scope
 
-# So many texts of a batch are thought about at once; a small device has no more processors.
+# Texts of a batch that are distilled at the same time; small devices have few processors.
 _AT_ONCE: Final = 4
 _MOST_TEXTS: Final = 100
-# A body has a limit of its own.
+# The body's own limit counts.
 _NO_LIMIT: Final = 1 << 30
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """What is to be done with each text."""
+    """How to distil each text."""
 
     body: DistilBody
     measure: Measure
@@ -39,7 +39,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 async def distill(scope: Scope, body: DistilBody) -> DistilledText | DistilledTexts:
-    """Condense a text to what is worth remembering, and keep that if wished."""
+    """Condense a text to what is worth remembering, and store that on request."""
     texts = _texts(body)
     wanted = _wanted(scope, body)
     room = asyncio.Semaphore(_AT_ONCE)

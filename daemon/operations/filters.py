@@ -1,4 +1,4 @@
-"""From the filters of a request to those of the store."""
+"""Translates the filters of a request into those of the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Fil
     """The store's filters for a listing or a question, with `more` that only one of them has.
 
     Raises:
-        InvalidInput: a category, a time or an importance is not one.
+        InvalidInput: a category, a time or an importance is invalid.
     """
     least = asked.min_importance
     return Filters(

@@ -1,4 +1,4 @@
-"""Forgetting all memories that fit, and counting them before."""
+"""Forgetting all matching memories, and counting them before."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
 
 
 async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
-    """Forget memories by their ids; those that are gone already are passed over."""
+    """Forget memories by their ids; missing ids are skipped."""
 
     def apply(tx: Transaction, some: Sequence[str]) -> None:
         for key in some:

@@ -1,4 +1,4 @@
-"""Whom and what memories name, and how they are related, in ScalyClaw's shape."""
+"""The people and things that memories name, and their relations, in ScalyClaw's shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scope import Scope
 
 
 async def show(scope: Scope, query: GraphQuery) -> Graph:
-    """Show whom and what memories name, and how they are related."""
+    """Show the people and things that memories name, and their relations."""
     name = check_short(query.entity, "entity", 200)
     async with scope.store() as store:
         found = await store.read(lambda db: entities.around(db, name, query.depth))

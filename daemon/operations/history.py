@@ -1,4 +1,4 @@
-"""The versions that rows had, and putting them back."""
+"""Earlier versions of rows, and restoring them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _kind(name: str) -> Kind:
 def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
     if kind.name == memory_rows.KIND.name:
         return memories.find(db, key).id
-    if kind.table.load(db, kind.name, key) is None:
+    if kind.load(db, key) is None:
         raise NotFound(f"no {kind.name} is called '{key}'", field="id")
     return key
 

@@ -43,8 +43,8 @@ async def show_markdown(scope: Scope) -> str:
 async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     """Update identity, owner_profile, lesson, event, task or project.
 
-    An `identity` and an `owner_profile` are objects of any keys, a `lesson`, `event` or `task` is
-    one with a `text`, a `project` one with a `name`. What is too long is shortened.
+    Each is an object: `identity` and `owner_profile` with any keys, a `lesson`, an `event` and a
+    `task` with a `text`, a `project` with a `name`. What is too long is shortened.
     """
     async with scope.store(create=True) as store:
         warnings = await store.write(lambda tx: hot_rows.update(tx, key, body))

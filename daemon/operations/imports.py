@@ -1,4 +1,4 @@
-"""What other tools, or other hands, have written, taken into a memory."""
+"""Importing what other programs or people have written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thermocline.sync import Row
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..importers import evoclaw_database, state_files, takeover
-from ..importers.intake import Intake, Report
+from ..importers.intake import ImportReport, Intake
 from ..memory.records import Memory
 from ..restore.staging import temporary_folder
 from ..shapes.imports import ImportBody, Imported, OtherAgent, ReadPart
@@ -32,11 +32,11 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 class _DryRun(Exception):
-    """Undoes a transaction that only showed what it would do."""
+    """Rolls back the transaction of a dry run."""
 
 
 async def take_in(scope: Scope, body: ImportBody) -> Imported:
-    """Take in a state file, a folder, MEMORY.md, or a database that EvoClaw filled."""
+    """Import a state file, a folder, MEMORY.md, or a database that EvoClaw filled."""
     given = [value for value in (body.path, body.text, body.url) if value]
     if len(given) != 1:
         raise InvalidInput("give one of 'path', 'text' and 'url'", field="path")
@@ -46,7 +46,7 @@ async def take_in(scope: Scope, body: ImportBody) -> Imported:
     elif body.path:
         if not scope.daemon.gate.is_own(scope.peer):
             raise Forbidden(
-                f"user {scope.peer.uid} may not have the daemon read files",
+                f"user {scope.peer.uid} may not let the daemon read files",
                 hint="send the content as 'text', or ask root or the daemon's user",
             )
         await importing.path(Path(body.path))
@@ -56,16 +56,16 @@ async def take_in(scope: Scope, body: ImportBody) -> Imported:
 
 
 class _Import:
-    """One import on its way."""
+    """One running import."""
 
     def __init__(self, scope: Scope, wish: ImportBody) -> None:
         self._scope = scope
         self._wish = wish
         self._others: list[OtherAgent] = []
-        self.done = Report()
+        self.done = ImportReport()
 
     def answer(self) -> Imported:
-        """What was taken in so far."""
+        """What was imported so far."""
         done = self.done
         return Imported(
             read=[ReadPart(**part) for part in done.read],
@@ -77,7 +77,7 @@ class _Import:
         )
 
     async def text(self, text: str) -> None:
-        """Take in a file whose content came with the scope."""
+        """Import a file whose content the request contains."""
         written_at = self._wish.written_at
         at = self._scope.now if written_at is None else written_at
         content = text.encode(errors="surrogatepass")
@@ -94,7 +94,7 @@ class _Import:
         await self._write([take], edited_at=at, writer=writer)
 
     async def path(self, path: Path) -> None:
-        """Take in a file or folder on this machine."""
+        """Import a file or folder of this machine."""
         if not path.is_absolute():
             raise InvalidInput(f"give the whole path (got '{path}')", field="path")
         found = await asyncio.to_thread(_look, path)
@@ -123,7 +123,7 @@ class _Import:
             await self._write([take], edited_at=found.written_at)
 
     async def database(self) -> None:
-        """Take in what EvoClaw's tables in a database hold of the agent."""
+        """Import the agent from EvoClaw's tables in a database."""
         account = await account_of(self._scope, self._wish)
         agent = self._scope.agent
         found = await self._scope.daemon.databases.evoclaw(account, agent)
@@ -142,7 +142,7 @@ class _Import:
         await self._write(parts, edited_at=None)
 
     async def _archive(self, path: Path) -> None:
-        """Take in the rows of a backup; the files of its workspace are left out."""
+        """Import the rows of a backup, without the files of its workspace."""
         from ..restore import archive  # noqa: PLC0415 - the daemon holds it only when it is used
 
         state_dir = Path(self._scope.daemon.identity.state_dir)
@@ -158,7 +158,7 @@ class _Import:
             self.done.note(str(path), f"{files} files of its workspace")
 
     async def _rows(self, path: Path, name: str) -> None:
-        """Take in lines of rows, however many there are."""
+        """Import any number of lines of rows."""
         with await asyncio.to_thread(path.open, "rb") as lines:
             rows = state_files.rows_in(lines, name, self.done)
             entries = 0
@@ -188,8 +188,8 @@ class _Import:
         part: Callable[[Intake], None],
         edited_at: float | None,
         writer: str | None,
-    ) -> Report:
-        report = Report()
+    ) -> ImportReport:
+        report = ImportReport()
 
         def take(tx: Transaction) -> None:
             intake = Intake(tx, edited_at=edited_at, writer=writer)
@@ -210,7 +210,7 @@ class _Look(msgspec.Struct):
 
 
 def _look(path: Path) -> _Look:
-    """What stands under a path. Blocking."""
+    """Detect what a path names. Blocking."""
     try:
         found = path.stat()
         if path.is_dir():
@@ -220,7 +220,7 @@ def _look(path: Path) -> _Look:
         with path.open("rb") as file:
             head = file.read(1 << 20)
     except FileNotFoundError:
-        raise NotFound(f"there is no {path}", field="path") from None
+        raise NotFound(f"{path} does not exist", field="path") from None
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}", field="path") from error
     if head.startswith(_GZIP):

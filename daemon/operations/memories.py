@@ -97,7 +97,7 @@ async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the par
 
 
 async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  # noqa: A002
-    """Change what is named of a memory."""
+    """Change fields of a memory."""
 
     def apply(tx: Transaction) -> Memory:
         old = memories.find(tx.db, id)

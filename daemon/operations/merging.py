@@ -1,4 +1,4 @@
-"""Joining memories, and parting them again."""
+"""Merging memories, and undoing a merge."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .operation import operation
 from .scope import Scope
 from .views import memory_view
 
-# Enough to look through; the counts tell of all.
+# Enough to read; the counts include all.
 _PAIRS_AT_MOST: Final = 500
 
 
 async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
-    """Merge what repeats, mark what is contradicted, archive what has faded."""
+    """Merge duplicates, mark contradicted memories, archive faded ones."""
     async with scope.store() as store:
         report = await tidy(store, dry_run=body is not None and body.dry_run)
     pairs = [_pair(finding) for finding in report.findings[:_PAIRS_AT_MOST]]
@@ -29,7 +29,7 @@ async def tidy_up(scope: Scope, body: TidyBody | None = None) -> Tidied:
 
 
 async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa: A002
-    """Retire a memory into another."""
+    """Merge a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory]:
         memory = memories.find_living(tx.db, id, tx.now)
@@ -42,7 +42,7 @@ async def merge(scope: Scope, id: MemoryId, body: MergeBody) -> Merged:  # noqa:
 
 
 async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
-    """Bring a merged memory back."""
+    """Undo the merge of a memory into another."""
 
     def apply(tx: Transaction) -> tuple[Memory, Memory | None]:
         retired = memories.find(tx.db, id)
@@ -57,11 +57,11 @@ async def unmerge(scope: Scope, id: MemoryId) -> Unmerged:  # noqa: A002
 
 
 def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
-    """`memory`, merged into the one named, and into no other; parted from all where it is None.
+    """`memory`, merged into `into` in place of any earlier merge; with None, not merged.
 
     Raises:
-        NotFound: there is no such memory.
-        Conflict: they are the same, or the one named is itself merged into another.
+        NotFound: `into` does not exist.
+        Conflict: both are the same memory, or `into` is itself merged into another.
     """
     target = None if into is None else memories.find_living(tx.db, into, tx.now)
     if memory.merged_into == (target and target.id):
@@ -70,7 +70,7 @@ def joined(tx: Transaction, memory: Memory, into: str | None) -> Memory:
         memory = merging.unmerge(tx, memory)
     if target is None:
         return memory
-    # Read again: parting may have changed it.
+    # Read again: undoing the earlier merge may have changed it.
     target = memories.find(tx.db, target.id)
     return _merged(tx, memory, target, "merged_into")[0]
 

@@ -23,12 +23,12 @@ _NAME_CHARS: Final = 200
 _ROLE_CHARS: Final = 32
 _MOST_TURNS: Final = 500
 _MOST_TOOLS: Final = 64
-# What other tools call those who speak.
+# Names of the roles in other tools.
 _ROLES: Final = {"human": "user", "ai": "assistant", "agent": "assistant", "bot": "assistant"}
 
 
 async def observe(scope: Scope, body: ObserveBody) -> Observed:
-    """Pass on turns of a conversation; what is worth remembering is kept."""
+    """Report turns of a conversation; what is worth remembering is stored."""
     name, said = _name(body), _said(scope, body)
     if not body.wait and (body.llm is not None or body.llm_endpoint is not None):
         raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
@@ -63,7 +63,7 @@ async def _read_now(
         read = await listener.read_now(scope.agent, store, heard, options)
         left = await store.read(lambda db: conversations.find(db, heard.id))
     finally:
-        # What was not read now is read later.
+        # Turns that were not read now are read later.
         if left is not None:
             listener.heard(scope.agent, left)
     return read, left

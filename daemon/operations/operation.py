@@ -23,7 +23,7 @@ class Stream(msgspec.Struct, frozen=True):
     Attributes:
         pieces: what to send.
         name: of the file that the pieces make, or "".
-        give_up: is called when nobody waits for the pieces any more, before they are closed.
+        give_up: called when the caller has left, before the pieces are closed.
     """
 
     pieces: AsyncGenerator[bytes, None]
@@ -39,9 +39,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         run: does it.
         role: what the caller must be allowed.
         summary, details: the first line of the function's docstring, and the rest.
-        query, body: the structs of what goes in; None: it takes none.
+        query, body: the structs of the request; None: it has none.
         needs_body: whether the body may not be left out.
-        answers: the structs of what comes out, of which each answer is one.
+        answers: the structs that an answer may be.
         type: the media type of the answer.
         others: functions that answer in another media type, to callers who ask for that.
         statuses: the HTTP status of an answer, and that of one whose `ok` is false.
@@ -82,7 +82,7 @@ def operation(  # noqa: PLR0913 - a declaration
     tool: str | None = None,
     by_hand: bool = False,
 ) -> Operation:
-    """Declare an operation; what goes in and comes out is read off the function's annotations.
+    """Declare an operation; its input and output are the function's annotations.
 
     A body that may be left out is annotated with `| None`.
     """

@@ -1,4 +1,4 @@
-"""Asking in words."""
+"""Recall: searching by a question in words."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def ask_by_url(scope: Scope, query: RecallQuery) -> Recalled:
 
 
 async def ask_in_two(scope: Scope, body: RecallBody) -> Stream | Recalled:
-    """What the words find, at once, and what is found with the model: that is what was used."""
+    """Answer twice: at once by words, then with the model; the second answer counts as used."""
     _check_endpoint(scope, body)
     if body.mode != "hybrid":
         return await ask(scope, body)
@@ -141,7 +141,7 @@ def _request(
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,
         weights=_weights(scope, body.weights),
-        # Weights of the call's own ask for the ranking that they weigh.
+        # Weights in the call select the ranking that uses them.
         preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),
         mode=body.mode,
         scoring=scoring,
@@ -164,14 +164,14 @@ def _weights(scope: Scope, given: GivenWeights) -> Weights:
     return weights
 
 
-# The part that a model has: modes `llm` and `hybrid`.
+# The modes `llm` and `hybrid`, which use a model.
 
 
 def _check_endpoint(scope: Scope, body: RecallBody) -> None:
-    """Refuse an endpoint that nobody would ask, or that the caller may not have asked."""
+    """Refuse an endpoint that the mode does not use, or that the caller may not use."""
     if body.llm_endpoint is None:
         return
-    # Who may only read may not have the daemon call others.
+    # A reader may not let the daemon call other servers.
     scope.require("write")
     if body.mode not in {"llm", "hybrid"}:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""From what a caller sends to a memory: names, scales, defaults and checks."""
+"""Makes a memory of a request: names, scales, defaults and checks."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
     Args:
         scope: who sent it, and when.
         new: what was sent.
-        at: where `new` stands in the body, as a prefix for the field named in an error.
+        at: the place of `new` in the body, as a prefix for field names in errors.
 
     Raises:
-        InvalidInput: a field is missing or not what it must be.
+        InvalidInput: a field is missing or invalid.
     """
     fields = _checked(scope, new, at)
     if "text" not in fields:
@@ -51,13 +51,12 @@ def remembered(scope: Scope, new: NewMemory, at: str = "") -> Memory:
 
 
 def changed(scope: Scope, old: Memory, changes: MemoryChanges) -> Memory:
-    """`old` with the changes, but for `merged_into`: joining memories is an operation of its own.
+    """`old` with the changes except `merged_into`, which `merging` handles.
 
-    References that a new text carries are added, those of the old text go with it unless the
-    caller names them.
+    References in a new text replace those of the old text, unless the caller names references.
 
     Raises:
-        InvalidInput: nothing is to be changed, or a field is not what it must be.
+        InvalidInput: no change is given, or a field is invalid.
     """
     fields = _checked(scope, changes, "")
     if changes.merged_into is not UNSET:

@@ -1,4 +1,4 @@
-"""What an operation runs in: whose memory, who asks, when, and the parts of the daemon."""
+"""The context of an operation: agent, caller, time, and the parts of the daemon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .access import Gate, Peer
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What the daemon says of itself."""
+    """What the daemon reports about itself."""
 
     version: str
     device: str
@@ -62,7 +62,7 @@ class Scope(msgspec.Struct, frozen=True):
     Attributes:
         peer: who asks.
         agent: whose memory it concerns.
-        reads: whether the operation only reads: an agent that does not exist is then empty.
+        reads: whether the operation only reads; an agent that does not exist is then empty.
         now: seconds since the epoch.
     """
 
@@ -79,11 +79,11 @@ class Scope(msgspec.Struct, frozen=True):
         """The memory of the agent, open while the block runs.
 
         Args:
-            create: it may be begun.
-            exists: an operation that only reads, too, needs one that exists.
+            create: create the agent if it does not exist.
+            exists: require an existing agent, even of an operation that only reads.
 
         Raises:
-            NotFound: there is none, where one is needed.
+            NotFound: the agent does not exist, and is required.
         """
         or_empty = self.reads and not exists
         return self.daemon.agents.use(self.agent, create=create, or_empty=or_empty)

@@ -1,4 +1,4 @@
-"""An agent's numbers, now and over the days."""
+"""An agent's sizes and counters, now and by day."""
 
 from __future__ import annotations
 

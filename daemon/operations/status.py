@@ -1,4 +1,4 @@
-"""Watching the daemon."""
+"""Status, health and metrics of the daemon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def status(scope: Scope) -> Status:
     agents: dict[str, AgentStatus] = {}
     for name, store in daemon.agents.open_stores().items():
         if scope.may_read(name):
-            # One that was closed meanwhile, or cannot be read, must not hide the others.
+            # An agent that was closed meanwhile, or cannot be read, must not hide the others.
             with contextlib.suppress(ThermoclineError):
                 standing = daemon.replicas.status(name)
                 agents[name] = await _agent_status(store, scope.now, standing, daemon.upkeep)
@@ -48,14 +48,14 @@ async def status(scope: Scope) -> Status:
         ready=daemon.ready.is_set(),
         connections=daemon.connections(),
         memory_bytes=resident_bytes(),
-        llm=_models(scope),
+        llm=daemon.model.status(),
         problems=_problems(scope),
         agents=agents,
     )
 
 
 async def health(scope: Scope) -> Health:
-    """Whether all is well: 200, or 503 with what is not."""
+    """Check the daemon: 200, or 503 with the lasting problems."""
     lasting = [problem for problem in _problems(scope) if problem.lasting]
     return Health("degraded", lasting) if lasting else Health("ok")
 
@@ -76,7 +76,7 @@ async def metrics(scope: Scope) -> Metrics:
             "connections": scope.daemon.connections(),
             "problems": len(_problems(scope)),
             "open_agents": len(scope.daemon.agents.open_stores()),
-            **_of_models(_models(scope)),
+            **_of_models(scope.daemon.model.status()),
         },
     )
 
@@ -93,12 +93,8 @@ def _problems(scope: Scope) -> list[Problem]:
     return scope.daemon.problems.standing(scope.may_read)
 
 
-def _models(scope: Scope) -> ModelStatus:
-    return msgspec.convert(scope.daemon.model.status(), ModelStatus, from_attributes=True)
-
-
 def _of_models(status: ModelStatus) -> dict[str, float]:
-    """What models did since the start, all purposes together, and what they cost today."""
+    """The models' calls since the start, for all purposes, and their cost today."""
     purposes = status.purposes.values()
     return {
         "llm_calls": sum(one.calls for one in purposes),

@@ -1,4 +1,4 @@
-"""How an agent's replication goes, replicating now, and proving that a restore would work."""
+"""The state of an agent's replication, replicating now, and rehearsing a restore."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .scope import Scope
 
 
 async def show(scope: Scope) -> SyncStatus:
-    """Show how the agent's replication goes."""
+    """Show the state of the agent's replication."""
     replicas = scope.daemon.replicas
     async with scope.store() as store:
         if store.exists:
@@ -45,7 +45,7 @@ async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
         else:
             await daemon.workspaces.keep(store)
             tally = await daemon.replicas.sync(scope.agent)
-            # What has come is to be found when the caller looks.
+            # The caller must find what was received.
             await daemon.workspaces.keep(store)
     return Synced(tally.sent, tally.received, tally.refused, tally.conflicts, _since(started))
 

@@ -55,7 +55,7 @@ async def show_prompt(scope: Scope) -> str:
 
 
 async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
-    """Make a category, or describe one anew."""
+    """Add a category, or change its description."""
 
     def apply(tx: Transaction) -> tuple[str, bool]:
         before = tree_rows.load(tx.db)
@@ -71,7 +71,7 @@ async def add(scope: Scope, body: CategoryBody) -> CategoryAdded:
 
 
 async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
-    """Remove a category that has no memories in it or below it."""
+    """Remove a category without memories in it or below it."""
 
     def apply(tx: Transaction) -> None:
         before = tree_rows.load(tx.db)
@@ -83,7 +83,7 @@ async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
 
 
 async def prune(scope: Scope) -> TreePruned:
-    """Remove empty categories that are long unused."""
+    """Remove empty categories that were not used for long."""
     async with scope.store() as store:
         removed = await store.write(tree_rows.prune)
     return TreePruned(len(removed), list(removed))

@@ -1,4 +1,4 @@
-"""What happens by itself, and doing it now."""
+"""Scheduled upkeep, and running it now."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .scope import Scope
 
 
 async def show(scope: Scope) -> UpkeepStatus:
-    """Show the schedules: when each ran last and how, and when it is due."""
+    """Show the schedules: the last run, its result, and the next run."""
     async with scope.store() as store:
         return await store.read(lambda db: scope.daemon.upkeep.standing(scope.agent, db))
 
 
 async def consolidate(scope: Scope, body: ConsolidateBody | None = None) -> Consolidated:
-    """Score, archive, take in notes, prune, merge, rebuild: quick to full."""
+    """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild."""
     wish = body or ConsolidateBody()
     return await scope.daemon.upkeep.consolidate(
         scope.agent, wish.mode, dry_run=wish.dry_run, endpoint=wish.llm_endpoint
@@ -35,7 +35,7 @@ async def consolidate(scope: Scope, body: ConsolidateBody | None = None) -> Cons
 
 
 async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
-    """Remember what the daily notes say."""
+    """Store the facts of the daily notes."""
     wish = body or IngestBody()
     return await scope.daemon.upkeep.ingest(
         scope.agent,
@@ -47,12 +47,12 @@ async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
 
 
 async def check(scope: Scope, body: ValidateBody | None = None) -> Validated:
-    """Tell what a note leaves out: URLs, commands, next steps."""
+    """Name what a note lacks: URLs, commands, next steps."""
     file, text = (body.file, body.text) if body is not None else (None, None)
     if text is None:
         if file is not None:
             raise InvalidInput(
-                "give the text of the file too: the daemon reads the notes of the agent alone",
+                "give the text of the file too: the daemon only reads the agent's own notes",
                 field="text",
             )
         file, text = await _todays_note(scope)
@@ -64,7 +64,7 @@ async def _todays_note(scope: Scope) -> tuple[str, str]:
         note = await asyncio.to_thread(scope.daemon.upkeep.todays_note, scope.agent)
     if note is None:
         raise NotFound(
-            "there is no note of today",
+            "today has no note yet",
             field="file",
             hint="name one, or write memory/YYYY-MM-DD.md",
         )

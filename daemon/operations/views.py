@@ -1,4 +1,4 @@
-"""How memories look in answers."""
+"""Memories as answers show them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
 
 
 def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -> HitView:
-    """One hit of an answer; with `explain`, why it stands where it does."""
+    """One hit of an answer; with `explain`, the reasons for its rank."""
     ranked = hit.ranked
     view = HitView(
         **memory_fields(hit.memory, now, scoring),
@@ -46,7 +46,7 @@ def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -
 
 
 def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
-    """What makes a `MemoryView` of `memory` at `now`."""
+    """The fields of a `MemoryView` of `memory` at `now`."""
     value = score_of(memory, now, scoring)
     fields = {name: getattr(memory, name) for name in _PLAIN}
     fields["content"] = memory.text

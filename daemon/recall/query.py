@@ -18,7 +18,7 @@ import msgspec
 from ..memory.indexing import index_words
 from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, NOT_TOPICS, STOP_WORDS
-from .dates import Found, Span, find
+from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import find_people, first_words
 
@@ -110,7 +110,7 @@ def parse(
         people: names that the agent knows; those with a word in the text are enough.
     """
     plain, phrases, excluded = _marked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
-    times = Found((), plain) if now is None else find(plain, now, local, first_words(people))
+    times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
     named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
     every = index_words(plain)

@@ -1,1 +1,1 @@
-"""What ties the agents' memories to their replicas: accounts, and the loops that replicate."""
+"""Replication of agents' memories: accounts, and the loops that replicate."""

@@ -1,9 +1,11 @@
-"""Where an agent's replica is, and the token that opens it, found anew each time it is asked."""
+"""An agent's replica and its token, looked up each time they are needed."""
 
 from __future__ import annotations
 
+import asyncio
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -12,13 +14,16 @@ import msgspec
 
 from ..config.kinds import RemoteUrl
 from ..config.settings import Settings
-from ..errors import ConfigInvalid
+from ..errors import ConfigInvalid, ThermoclineError
 
 CREDENTIALS_FILE: Final = "turso-credentials.json"
 # The source of an account that a caller names.
 OF_A_CALL: Final = "the call"
 _TOKEN_NAME: Final = "turso-token"  # noqa: S105 - the name of a file
 _LONGEST_FILE: Final = 65_536
+# How long the content of the files is cached.
+_SECONDS: Final = 30.0
+_USELESS_SECONDS: Final = 5.0
 
 
 class Secret:
@@ -28,7 +33,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The text itself, for whom it is meant."""
+        """The text itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -42,7 +47,7 @@ class Secret:
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A replica and what opens it.
+    """A replica and its token.
 
     Attributes:
         url: `https://…`, `http://…` or `file:/…`, complete.
@@ -59,16 +64,16 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Literal["turso", "file"]:
-        """Whether it is a database elsewhere or a file here."""
+        """Whether it is a remote database or a local file."""
         return "file" if self.url.startswith("file:") else "turso"
 
     def way_out(self, code: str) -> str | None:
-        """What a person is to do about a failure, where more can be said than `sync` knows."""
+        """What a person can do about a failure, if more specific than the hint of `sync`."""
         if code == "retired":
-            return "take it in again with `thermocline devices --rejoin`; its memory is kept"
+            return "add it again with `thermocline devices --rejoin`; its memory is kept"
         if code not in ("unauthorized", "forbidden") or self.kind == "file":
             return None
-        put = "put it into a file of its own, and name that in sync.token_file"
+        put = "put it into a separate file, and name that in sync.token_file"
         if self.token_file:
             put = f"put it into {self.token_file}"
         elif self.source == OF_A_CALL:
@@ -94,18 +99,11 @@ def account_of(
     *,
     url: str | None = None,
 ) -> Account | None:
-    """The replica of an agent; None where nothing names one. Blocking.
+    """The replica of an agent; None if none is configured. Blocking.
 
-    The token that the configuration has is for the database that it names, or that EvoClaw's
-    file names in its place: it is sent to no other.
-
-    Args:
-        settings: the configuration.
-        env: for `$CREDENTIALS_DIRECTORY`.
-        agent: its id.
-        folder: the agent's folder.
-        workspace: its folder elsewhere, where EvoClaw's credentials may be.
-        url: another database, complete, that `--url` names in place of the configured one.
+    `url` names another database, complete, in place of the configured one. The token that the
+    configuration has is for the database that it names, or that EvoClaw's file names in its place:
+    it is sent to no other.
 
     Raises:
         ConfigInvalid: a named file cannot be read, or holds no credentials.
@@ -128,13 +126,77 @@ def account_of(
     return Account(named[0], token, named[1], str(path), _is_open_to_all(path))
 
 
+class Known(msgspec.Struct):
+    """The cached account of an agent: its time, its configuration, and its error."""
+
+    at: float
+    configuration: object
+    account: Account | None = None
+    error: ThermoclineError | None = None
+
+
+class Accounts:
+    """The accounts of agents, read again after a while, and with another configuration.
+
+    Args:
+        find: the account of an agent; called on a thread.
+        configuration: that in force.
+    """
+
+    def __init__(
+        self, find: Callable[[str], Account | None], configuration: Callable[[], object]
+    ) -> None:
+        self._find = find
+        self._configuration = configuration
+        self._known: dict[str, Known] = {}
+
+    async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
+        """The agent's account, at most half a minute old, less if it is not usable.
+
+        Raises:
+            ConfigInvalid: as for `account_of`.
+        """
+        known = self._known.get(agent)
+        if known is None or known.configuration is not self._configuration():
+            return await self.read(agent)
+        useless = locked_out or known.error is not None
+        if time.monotonic() - known.at >= (_USELESS_SECONDS if useless else _SECONDS):
+            return await self.read(agent)
+        if known.error is not None:
+            raise known.error
+        return known.account
+
+    async def read(self, agent: str) -> Account | None:
+        """The agent's account by the files as they are now; raises as `of`."""
+        known = self._known[agent] = Known(time.monotonic(), self._configuration())
+        try:
+            known.account = await asyncio.to_thread(self._find, agent)
+        except ThermoclineError as error:
+            known.error = error
+            raise
+        return known.account
+
+    def known(self, agent: str) -> Known | None:
+        """The cached account."""
+        return self._known.get(agent)
+
+    def fail(self, agent: str, error: ThermoclineError) -> None:
+        """Note that the account cannot be used."""
+        if agent in self._known:
+            self._known[agent].error = error
+
+    def forget(self, agent: str) -> None:
+        """Read it again the next time."""
+        self._known.pop(agent, None)
+
+
 def complete(url: str) -> str:
     """The address over HTTP of one that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
 
 
 def plain(url: str) -> str:
-    """A complete address without what makes no difference, to compare it with another."""
+    """A complete address in a normal form, for comparing it with another."""
     try:
         parts = urlsplit(complete(url.strip()))
     except ValueError:
@@ -208,7 +270,7 @@ def _credential(env: Mapping[str, str]) -> Path | None:
         return path if path.exists() else None
     except OSError as error:
         raise ConfigInvalid(
-            f"cannot look for {path}: {error.strerror}",
+            f"cannot access {path}: {error.strerror}",
             hint="let the user of this process enter that folder",
         ) from error
 

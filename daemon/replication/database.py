@@ -8,8 +8,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
-from thermocline.sync import FileRemote, Polls, Remote
+from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater
 
+from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
 from .account import Account
 
 _CLOSE_SECONDS: Final = 2.0
@@ -29,7 +30,7 @@ class Database:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.remote.close()
         except TimeoutError:
-            # What it waits for, a disk that hangs, ends with the process.
+            # A hanging disk only ends with the process.
             return
 
 
@@ -48,3 +49,10 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
     token = account.token.reveal() if account.token is not None else None
     remote: Remote = await turso.connect(account.url, token)
     return remote
+
+
+def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
+    """The error of our tree for an error of the replica, with a hint from its account."""
+    kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
+    hint = None if account is None else account.way_out(error.code)
+    return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from thermocline.sync import Applied, Link, Pending, Received
 
@@ -14,8 +14,6 @@ from ..store.agents import Agents
 from ..store.transaction import Transaction
 
 T = TypeVar("T")
-# With more in one transaction, other writers would wait for some hundredths of a second.
-_AT_ONCE: Final = 256
 
 
 class AgentLocal:
@@ -24,65 +22,60 @@ class AgentLocal:
     Every method raises `ThermoclineError` where the memory cannot be opened, read or written.
     """
 
+    # Larger transactions would delay other writers for some hundredths of a second.
+    rows_at_once = 256
+
     def __init__(self, agents: Agents, agent: str) -> None:
         self._agents = agents
         self._agent = agent
 
     async def link(self) -> Link:
-        """How far the replica was followed."""
-        return await self._read(outbox.link)
+        """The position up to which the replica was received."""
+        return await self.read(outbox.link)
 
     async def pending(
         self, kinds: frozenset[str] | None, limit: int, max_bytes: int
     ) -> list[Pending]:
         """Rows that the replica does not have."""
         read = partial(outbox.pending, kinds=kinds, limit=limit, max_bytes=max_bytes)
-        return await self._read(read)
+        return await self.read(read)
 
     async def taken(self, rows: Sequence[Pending], link: Link) -> None:
         """The replica has these versions now."""
-        await self._write(partial(outbox.taken, rows=rows, link=link))
+        await self.write(partial(outbox.taken, rows=rows, link=link))
 
     async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
-        """Merge what the replica has. An interruption leads back to where all of it begins."""
+        """Merge rows of the replica. After an interruption all of them are merged again."""
         total = Applied()
-        while len(rows) > _AT_ONCE:
-            part, rows = rows[:_AT_ONCE], rows[_AT_ONCE:]
-            total = _sum(total, await self._write(partial(apply.apply, came=part)))
+        while len(rows) > self.rows_at_once:
+            part, rows = rows[: self.rows_at_once], rows[self.rows_at_once :]
+            total += await self.write(partial(apply.apply, came=part))
 
         def last(tx: Transaction) -> Applied:
             applied = apply.apply(tx, rows)
             outbox.follow(tx, link)
             return applied
 
-        return _sum(total, await self._write(last))
+        return total + await self.write(last)
 
-    async def gone(self, rows: Sequence[Pending]) -> None:
-        """The replica no longer has these rows."""
-        await self._write(partial(outbox.gone, rows=rows))
+    async def over(self, rows: Sequence[Pending]) -> None:
+        """The replica has other content in the place of these rows."""
+        await self.write(partial(outbox.over, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:
         """The replica cannot take this version."""
-        await self._write(partial(outbox.set_aside, row=row, reason=reason))
+        await self.write(partial(outbox.set_aside, row=row, reason=reason))
 
     async def offer_all(self, link: Link) -> None:
-        """Begin with another replica."""
-        await self._write(partial(outbox.offer_all, link=link))
+        """Mark all rows as pending, for another replica."""
+        await self.write(partial(outbox.offer_all, link=link))
 
-    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read from the memory."""
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.read(read)
 
-    async def _write(self, write: Callable[[Transaction], T]) -> T:
+    async def write(self, write: Callable[[Transaction], T]) -> T:
+        """Write to the memory, in one transaction."""
         async with self._agents.use(self._agent, create=False, quietly=True) as store:
             return await store.write(write)
-
-
-def _sum(one: Applied, two: Applied) -> Applied:
-    return Applied(
-        one.changed + two.changed,
-        one.refused + two.refused,
-        one.conflicts + two.conflicts,
-        one.copied or two.copied,
-        tuple(sorted({*one.ahead, *two.ahead})),
-    )

@@ -1,4 +1,4 @@
-"""The replication of one agent, running, and what may be said about it."""
+"""The running replication of one agent, and its status."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LEFT_OUT: Final = "replica_rows"
 _AWAY: Final = "devices_away"
 _RETRY_SECONDS: Final = 30.0
 _END_SECONDS: Final = 2.0
-# It passes by itself, but perhaps not before a month is over: somebody should know.
+# These pass by themselves, but perhaps only after a month, so they are reported.
 _QUOTA: Final = "quota"
-_UNEXPECTED: Final = "report it as a fault, with the log; it is tried again"
+_UNEXPECTED: Final = "report this bug, with the log; it will be retried"
 
 
 class Loop:
     """Replicates one agent's memory with one database, which it does not close, until ended.
 
-    What a person has to know is reported to `problems`.
+    Failures that a person must fix are reported to `problems`.
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class Loop:
         self._problems = problems
         self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
         self._is_away = False
-        # What keeps it from going on, where that is not the replica: a code, a message, a hint.
-        self._trouble: tuple[str, str, str] | None = None
+        # What keeps it from going on, where that is not the replica.
+        self._trouble: ThermoclineError | None = None
         self._succeeded: float | None = None
         self.replicator = Replicator(
             local,
@@ -71,20 +71,19 @@ class Loop:
 
     @property
     def owing(self) -> bool:
-        """Whether there may be something that the replica does not have."""
+        """Whether the replica may lack something."""
         state = self.replicator.state
         return self.replicator.pending or state.phase != "idle" or state.last_success is None
 
     @property
     def ended(self) -> bool:
-        """Whether it has given up, since the agent is no more."""
+        """Whether it has stopped because the agent no longer exists."""
         return self._task.done()
 
     @property
     def locked_out(self) -> bool:
         """Whether another token may help."""
-        error = self.replicator.state.error
-        return error is not None and error[0] in ("unauthorized", "forbidden")
+        return self.replicator.state.error in ("unauthorized", "forbidden")
 
     def changed(self, kinds: frozenset[str]) -> None:
         """Rows of these kinds are to be sent."""
@@ -94,19 +93,16 @@ class Loop:
             self.replicator.changed(urgent=False)
 
     def status(self) -> ReplicationStatus:
-        """How it goes."""
-        state = self.replicator.state
-        code, message, hint = state.error or self._trouble or ("", "", "")
-        same = msgspec.structs.asdict(state)
-        del same["error"], same["copied"]
+        """The state of replication."""
+        state = msgspec.structs.asdict(self.replicator.state)
+        if not state["error"] and (error := self._trouble) is not None:
+            state |= {"error": error.code, "message": error.message, "hint": error.hint or ""}
+        state["hint"] = self.account.way_out(state["error"]) or state["hint"]
         return ReplicationStatus(
             replica=self.account.kind,
             url=self.account.url,
             configured_by=self.account.source,
-            error=code,
-            message=message,
-            hint=self.account.way_out(code) or hint,
-            **same,
+            **state,
         )
 
     async def end(self) -> None:
@@ -127,21 +123,21 @@ class Loop:
                 # The agent was forgotten.
                 return
             except Unavailable as error:
-                # The disk is full, or the memory is just being closed: it is tried again.
-                self._trouble = (error.code, error.message, error.hint or "")
+                # The disk is full, or the memory is being closed: it will be retried.
+                self._trouble = error
             except ThermoclineError as error:
-                self._fail(error.code, error.message, error.hint or "")
-            except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+                self._fail(error)
+            except Exception as error:  # noqa: BLE001 - it is reported here
                 kind, where = unforeseen(error)
                 _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
-                self._fail("internal", f"a round failed with {kind}", _UNEXPECTED)
+                self._fail(ThermoclineError(f"a round failed with {kind}", hint=_UNEXPECTED))
             await asyncio.sleep(self._retry_seconds)
             # What was due when it failed is due again.
             self.replicator.wake()
 
-    def _fail(self, code: str, message: str, hint: str) -> None:
-        self._trouble = (code, message, hint)
-        self._report("fails", self._trouble)
+    def _fail(self, error: ThermoclineError) -> None:
+        self._trouble = error
+        self._report("fails", error.code, error.message, error.hint or "")
 
     def _tell(self, state: State) -> None:
         if state.phase == "idle" and state.last_success != self._succeeded:
@@ -152,21 +148,20 @@ class Loop:
             if self._is_away:
                 _log.info("the replica of '%s' answers again", self.agent)
             self._is_away = False
-        elif state.phase == "stopped" and state.error is not None:
-            self._report("has stopped", state.error)
-        elif state.phase == "waiting" and state.error is not None:
-            code, message, _ = state.error
-            if code == _QUOTA:
-                self._report("waits", state.error)
+        elif state.phase == "stopped":
+            self._report("has stopped", state.error, state.message, state.hint)
+        elif state.phase == "waiting":
+            if state.error == _QUOTA:
+                self._report("waits", state.error, state.message, state.hint)
             elif not self._is_away:
-                _log.info("the replica of '%s' is away: %s", self.agent, message)
+                _log.info("the replica of '%s' cannot be reached: %s", self.agent, state.message)
             self._is_away = True
 
     def _note(self, state: State) -> None:
-        """What somebody should read, though replication goes on."""
+        """Report notices that do not stop replication."""
         if state.notes:
             said = f"replicating '{self.agent}': {state.notes[-1]}"
-            hint = "`thermocline sync` names the last of what was left out, with the reason"
+            hint = "`thermocline sync` shows the last rows left out, with the reasons"
             self._problems.report(_LEFT_OUT, self.agent, said, hint, lasting=False)
         if state.away:
             said = f"not seen for 90 days: {', '.join(state.away[:10])}"
@@ -175,7 +170,6 @@ class Loop:
         else:
             self._problems.clear(_AWAY, self.agent)
 
-    def _report(self, what: str, error: tuple[str, str, str]) -> None:
-        code, message, hint = error
+    def _report(self, what: str, code: str, message: str, hint: str) -> None:
         said = f"replication of '{self.agent}' {what}: {message}"
         self._problems.report(_TROUBLE, self.agent, said, self.account.way_out(code) or hint)

@@ -1,4 +1,4 @@
-"""Another database than an agent's replica, named for one call as EvoClaw's commands do."""
+"""A database other than the agent's replica, named for one call as in EvoClaw's commands."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from thermocline.sync import (
     Remote,
     Replica,
     SchemaMissing,
-    Statement,
+    SqlStatement,
     SyncError,
     foreign,
     merge,
+    schema,
     version_of,
 )
 
@@ -26,21 +27,15 @@ from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
 from .account import Account
-from .replicas import Connect, as_ours
+from .database import as_ours
+from .replicas import Connect
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5
-_ROWS: Final = (
-    "SELECT id, agent_id, data->>'text' AS text,"
-    " coalesce(data->>'category', 'general') AS category,"
-    " coalesce(data->>'importance', 0.5) AS importance, data->>'created_at' AS created_at,"
-    " coalesce(data->>'access_count', 0) AS access_count"
-    " FROM rows WHERE kind = 'memory' AND json_valid(data)"
-)
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A memory in a database, and how many of the words it holds."""
+class FoundThere(msgspec.Struct, frozen=True):
+    """A memory in a database, and the number of matching words."""
 
     id: str
     text: str
@@ -49,14 +44,6 @@ class Found(msgspec.Struct, frozen=True):
     created_at: float
     access_count: int
     hits: int
-
-
-class Foreign(msgspec.Struct, frozen=True):
-    """What EvoClaw's tables hold: the agents, and of one its memories and critical state."""
-
-    agents: list[str]
-    memories: list[dict[str, Any]]
-    critical: dict[str, Any] | None
 
 
 class OtherDatabases:
@@ -75,7 +62,7 @@ class OtherDatabases:
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
-    ) -> list[Found]:
+    ) -> list[FoundThere]:
         """Memories in the database that hold some of `words`, those with the most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
@@ -97,17 +84,9 @@ class OtherDatabases:
 
         return await self._ask(account, send)
 
-    async def evoclaw(self, account: Account, agent: str) -> Foreign:
+    async def evoclaw(self, account: Account, agent: str) -> foreign.Foreign:
         """What EvoClaw's own tables hold of an agent; they are only read."""
-
-        async def read(remote: Remote) -> Foreign:
-            tables = await foreign.look(remote)
-            pages = foreign.memories(remote, tables, agent)
-            memories = [one async for page in pages for one in page]
-            critical = await foreign.critical(remote, tables, agent)
-            return Foreign(await foreign.agents(remote, tables), memories, critical)
-
-        return await self._ask(account, read)
+        return await self._ask(account, lambda remote: foreign.read(remote, agent))
 
     async def _ask(self, account: Account, question: Callable[[Remote], Awaitable[T]]) -> T:
         try:
@@ -120,27 +99,27 @@ class OtherDatabases:
             raise as_ours(error, account) from error
 
 
-async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[Found]:
+async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[FoundThere]:
     """Memories in these rows, or in EvoClaw's table, those with the most of the words first."""
     hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
-    for source in (_ROWS, "SELECT * FROM cold_memories"):
+    for source in (schema.MEMORIES, "SELECT * FROM cold_memories"):
         sql = (
             "SELECT id, text, category, importance, created_at, access_count, hits FROM"
             f" (SELECT *, {hits} AS hits FROM ({source}) WHERE agent_id = ?1) WHERE hits > 0"
             " ORDER BY hits DESC, importance DESC, created_at DESC LIMIT ?2"
         )
         try:
-            [result] = await remote.batch([Statement(sql, (agent, limit, *words))])
+            [result] = await remote.batch([SqlStatement(sql, (agent, limit, *words))])
         except SchemaMissing:
             continue
-        names = Found.__struct_fields__
+        names = FoundThere.__struct_fields__
         lines: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in result.rows]
-        return [msgspec.convert(line, Found, strict=False) for line in lines]
+        return [msgspec.convert(line, FoundThere, strict=False) for line in lines]
     return []
 
 
 def _over(one: Pending, found: object) -> Pending:
-    """A row to send over what stands there, with what that says too."""
+    """The row to send: merged with the row on the remote."""
     if not isinstance(found, Received):
         return msgspec.structs.replace(one, seen=getattr(found, "version", None))
     row = merge(one.row, found.row, kind_of(one.row.kind).sets)

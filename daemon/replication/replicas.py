@@ -1,4 +1,4 @@
-"""The replication of all agents: one loop for each that is open, or has something to send."""
+"""The replication of all agents: a loop for each agent that is open or has unsent changes."""
 
 from __future__ import annotations
 
@@ -20,47 +20,34 @@ from thermocline.sync import (
     SchemaMissing,
     SyncError,
     Tally,
-    TryLater,
     Waiting,
 )
 
 from ..config.settings import Settings
-from ..errors import NotFound, ReplicaAway, ReplicaRefused, ThermoclineError
+from ..errors import NotFound, ThermoclineError
 from ..memory.checks import is_agent
 from ..runtime.problems import Problems
 from ..shapes.sync import ReplicationStatus
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
-from .account import Account
-from .database import Database
+from .account import Account, Accounts
+from .database import Database, as_ours
 from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
-# How long what was read of the configuration's files counts.
-_ACCOUNT_SECONDS: Final = 30.0
-_LOCKED_OUT_SECONDS: Final = 5.0
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
-# The agent whose account names the database that is looked through for others.
+# The agent in whose database other agents are searched for.
 _HOME: Final = "default"
 
 Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 Question: TypeAlias = Callable[[Replica], Awaitable[T]]
 # From an agent's id, folder and workspace; None: it is not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
-
-
-class _Looked(msgspec.Struct):
-    """What was found of an agent's account: when, by which configuration, and what is wrong."""
-
-    at: float
-    configuration: Settings
-    account: Account | None
-    error: ThermoclineError | None
 
 
 class Replicas:
@@ -72,11 +59,9 @@ class Replicas:
         agents: the memories.
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
-        device: this device.
         rename: gives this device another id, once it is clear that its folder was copied.
         settings: the configuration in force.
-        waiting: when to try again.
-        problems: where what a person has to know is reported.
+        problems: where failures that a person must fix are reported.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -93,7 +78,7 @@ class Replicas:
         problems: Problems,
     ) -> None:
         self._agents = agents
-        self._find = account
+        self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
         self._connect = connect
         self._local = local
         # As the others see it.
@@ -103,14 +88,13 @@ class Replicas:
         self._waiting = waiting
         self._problems = problems
         self._loops: dict[str, Loop] = {}
-        # How the last loop of an agent went: what is counted goes on.
+        # The last state of an agent's loop: the next loop continues its counts.
         self._before: dict[str, ReplicationStatus] = {}
         self._databases: dict[Account, Database] = {}
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
-        self._looked: dict[str, _Looked] = {}
-        # Agents that were here: one whose folder is removed is not begun again.
+        # Agents that existed here: an agent whose folder was removed is not created again.
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
         self._discovering: asyncio.Task[None] | None = None
@@ -122,7 +106,7 @@ class Replicas:
             loop.changed(kinds)
 
     async def run(self) -> None:
-        """Begin and end what has to be, until cancelled."""
+        """Start and end loops as needed, until cancelled."""
         names = await asyncio.to_thread(self._agents.names)
         self._known.update(names)
         self._owing = await asyncio.to_thread(self._with_outbox, names)
@@ -140,7 +124,7 @@ class Replicas:
                         await self._end(loop)
                     elif loop.replicator.state.phase == "idle":
                         loop.replicator.wake()
-            if any(loop.replicator.state.copied for loop in self._loops.values()):
+            if any(loop.replicator.copied for loop in self._loops.values()):
                 await self._take_other_id()
             self._discover_soon()
             await asyncio.sleep(_LOOK_SECONDS)
@@ -151,8 +135,7 @@ class Replicas:
             loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
-            if agent in self._looked:
-                self._looked[agent].error = error
+            self._accounts.fail(agent, error)
             self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
             self._problems.clear(_ACCOUNT_PROBLEM, agent)
@@ -183,15 +166,7 @@ class Replicas:
         Raises:
             ConfigInvalid: a named file cannot be read, or holds no credentials.
         """
-        looked = _Looked(time.monotonic(), self._settings(), None, None)
-        try:
-            looked.account = await asyncio.to_thread(self._find, agent, *self._agents.place(agent))
-        except ThermoclineError as error:
-            looked.error = error
-        self._looked[agent] = looked
-        if looked.error is not None:
-            raise looked.error
-        return looked.account
+        return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
         """Ask the agent's replica something, now.
@@ -211,16 +186,16 @@ class Replicas:
             raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
-        """How an agent's replication goes, as far as that is known without its memory."""
-        loop, looked = self._loops.get(agent), self._looked.get(agent)
-        error = looked.error if looked is not None else None
+        """The state of an agent's replication, as far as it is known without its memory."""
+        loop, known = self._loops.get(agent), self._accounts.known(agent)
+        error = known.error if known is not None else None
         if loop is not None:
             before = self._before.get(agent)
             status = loop.status() if before is None else loop.status().after(before)
         elif error is not None:
             status = ReplicationStatus(replica="unknown", phase="stopped")
         else:
-            is_none = looked is not None and looked.account is None
+            is_none = known is not None and known.account is None
             status = ReplicationStatus(replica="none" if is_none else "unknown")
         if error is None or status.error:
             return status
@@ -229,7 +204,7 @@ class Replicas:
         )
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
-        """How an open agent's replication goes, with its outbox.
+        """The state of an open agent's replication, with its outbox.
 
         Raises:
             ThermoclineError: its memory cannot be read.
@@ -279,7 +254,7 @@ class Replicas:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
     def _discover_soon(self) -> None:
-        """Look for agents beside everything else: a database may not answer."""
+        """Search for new agents in the background, since a database may not answer."""
         now = asyncio.get_running_loop().time()
         running = self._discovering is not None and not self._discovering.done()
         if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
@@ -290,7 +265,7 @@ class Replicas:
         """Open the agents that other devices have stored in the databases in use."""
         seconds = self._settings().sync.poll_seconds
         try:
-            found = await self._account(_HOME)
+            found = await self._accounts.of(_HOME)
             if found is not None:
                 await self._database(found)
         except ThermoclineError as error:
@@ -310,7 +285,7 @@ class Replicas:
             if await self.account(agent) != database.account:
                 return
             if not await Replica(database.remote, agent).counts():
-                # It was forgotten: deletions are all that is left of it.
+                # It was forgotten: only deletions are left.
                 self._known.add(agent)
                 return
             async with self._agents.use(agent, create=True, quietly=True):
@@ -323,20 +298,20 @@ class Replicas:
     async def _take_other_id(self) -> None:
         """Another device has this one's id, since its folder was copied."""
         async with self._starting:
-            copied = [loop for loop in self._loops.values() if loop.replicator.state.copied]
+            copied = [loop for loop in self._loops.values() if loop.replicator.copied]
             if not copied:
                 return
             await asyncio.gather(*map(self._end, list(self._loops.values())))
             before = self.device.id
             self.device = await self._rename()
         said = (
-            f"changes bear the id {before} that are not known here, as after copying the folder:"
-            f" this device is {self.device.id} now"
+            f"the replica has changes of {before} that this device never made, as after copying"
+            f" the folder: this device is {self.device.id} now"
         )
         self._problems.report(_COPIED, before, said, lasting=False)
 
     def _with_outbox(self, names: list[str]) -> set[str]:
-        return {name for name in names if outbox.is_waiting(self._agents.place(name)[0])}
+        return {name for name in names if outbox.unsent(self._agents.place(name)[0])}
 
     def _tell_exposed(self, agent: str, loop: Loop | None) -> None:
         if loop is None or not loop.account.exposed:
@@ -347,7 +322,7 @@ class Replicas:
         self._problems.report(_EXPOSED, agent, said, f"chmod 600 {path}", lasting=False)
 
     async def _needed(self, agent: str) -> Loop:
-        self._looked.pop(agent, None)
+        self._accounts.forget(agent)
         loop = await self._start(agent)
         if loop is None:
             raise NotFound(
@@ -356,22 +331,11 @@ class Replicas:
             )
         return loop
 
-    async def _account(self, agent: str) -> Account | None:
-        """The agent's account, as it was read a while ago."""
-        looked, loop = self._looked.get(agent), self._loops.get(agent)
-        if looked is None or looked.configuration is not self._settings():
-            return await self.account(agent)
-        locked_out = looked.error is not None or (loop is not None and loop.locked_out)
-        fresh = _LOCKED_OUT_SECONDS if locked_out else _ACCOUNT_SECONDS
-        if time.monotonic() - looked.at >= fresh:
-            return await self.account(agent)
-        if looked.error is not None:
-            raise looked.error
-        return looked.account
-
     async def _start(self, agent: str) -> Loop | None:
         """Replicate the agent by the configuration in force, if it names a replica."""
-        account, timing = await self._account(agent), self._settings().sync
+        loop = self._loops.get(agent)
+        account = await self._accounts.of(agent, locked_out=loop is not None and loop.locked_out)
+        timing = self._settings().sync
         async with self._starting:
             loop = self._loops.get(agent)
             if loop is not None:
@@ -401,7 +365,7 @@ class Replicas:
         return self._databases[account]
 
     async def _end(self, loop: Loop) -> None:
-        """End it, also where whoever wants it to gives up meanwhile."""
+        """End it, even if the caller is cancelled meanwhile."""
         await asyncio.shield(self._end_now(loop))
 
     async def _end_now(self, loop: Loop) -> None:
@@ -413,16 +377,9 @@ class Replicas:
         del self._loops[agent]
         self._owing.discard(agent)
         await loop.end()
-        home = self._looked.get(_HOME)
+        home = self._accounts.known(_HOME)
         used = {other.account for other in self._loops.values()} | {home.account if home else None}
         if loop.account not in used:
             database = self._databases.pop(loop.account, None)
             if database is not None:
                 await database.close()
-
-
-def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
-    """The error of our tree that stands for one of the replica's; its account knows the way out."""
-    kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
-    hint = None if account is None else account.way_out(error.code)
-    return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

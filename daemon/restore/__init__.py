@@ -1,1 +1,1 @@
-"""Bringing memories back: from a replica, from an archive; and proving that it would work."""
+"""Restoring memories from a replica or an archive, and verifying that it would work."""

@@ -61,7 +61,7 @@ _ANOTHER: Final = "copy it again from where it was kept, or take another backup"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive is.
+    """The description of an archive.
 
     Attributes:
         format: of the archive; a release reads those up to its own.
@@ -81,7 +81,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ArchivedFile(msgspec.Struct, frozen=True):
     """One file of an archive; its SHA-256 in hexadecimal digits."""
 
     path: str
@@ -90,7 +90,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """A whole archive whose checksums are right.
+    """A complete archive with valid checksums.
 
     Attributes:
         files: all but the checksums, in their order.
@@ -98,7 +98,7 @@ class Archive(msgspec.Struct, frozen=True):
     """
 
     manifest: Manifest
-    files: tuple[Entry, ...]
+    files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...]
 
     @property
@@ -108,7 +108,7 @@ class Archive(msgspec.Struct, frozen=True):
 
 
 class _Checksums(msgspec.Struct, frozen=True):
-    files: tuple[Entry, ...]
+    files: tuple[ArchivedFile, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -124,18 +124,15 @@ def spool(
 ) -> dict[str, int]:
     """Write every row of a database as a line, and count the live ones by kind. Blocking.
 
-    Args:
-        db: in a transaction, so that all rows are of one moment.
-        out: where to.
-        stopped: asked now and then whether to give up.
-        live_only: leave out what is left of deleted rows.
+    The database is in a transaction, so that all rows are of one moment. `live_only` leaves out
+    what is left of deleted rows.
 
     Raises:
-        Unavailable: it was given up.
+        Unavailable: `stopped` said so.
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
-            raise Unavailable("cannot go on with the backup: nobody waits for it any more")
+            raise Unavailable("cannot continue the backup: its caller has left")
         if not live_only or kind_of(row.kind).lives(row):
             out.write(line_of(row))
     return apply.counts(db)
@@ -149,17 +146,11 @@ def write(
 ) -> Generator[bytes, None, None]:
     """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
 
-    The files of the workspace are as they are when their turn comes.
-
-    Args:
-        manifest: what it is.
-        rows: what `spool` wrote.
-        workspace: the folder whose files are archived; it may be missing.
-        never: a folder that is left out where it lies in the workspace.
+    The rows are what `spool` wrote. The files of the workspace, which may be missing, are as they
+    are when their turn comes; the folder `never` is left out where it lies in there.
 
     Raises:
         StoreDamaged: a file became shorter while it was read.
-        OSError: the disk refuses.
     """
     packer, made_at = _Packer(), int(manifest.made_at)
     rows.flush()
@@ -186,7 +177,7 @@ class _Packer:
 
     def __init__(self) -> None:
         self._gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        self.entries: list[Entry] = []
+        self.entries: list[ArchivedFile] = []
 
     def whole(self, name: str, value: msgspec.Struct, mtime: int) -> Iterator[bytes]:
         """A file of JSON."""
@@ -204,13 +195,13 @@ class _Packer:
         if size != member.size:
             raise StoreDamaged(
                 f"cannot back up {member.name}: it became shorter while it was read",
-                hint="try again once nobody writes to it",
+                hint="try again when no program writes to it",
             )
         yield self._gzip.compress(bytes(-size % tarfile.BLOCKSIZE))
-        self.entries.append(Entry(member.name, size, digest.hexdigest()))
+        self.entries.append(ArchivedFile(member.name, size, digest.hexdigest()))
 
     def end(self) -> bytes:
-        """What closes the stream."""
+        """The end of the stream."""
         return self._gzip.compress(bytes(2 * tarfile.BLOCKSIZE)) + self._gzip.flush()
 
 
@@ -233,18 +224,14 @@ def _member(name: str, size: int, mtime: int, mode: int = 0o600) -> tarfile.TarI
 def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Archive:
     """Read all of an archive and compare it with its checksums. Blocking.
 
-    Args:
-        file: the archive.
-        into: a folder for `rows.jsonl` and `workspace/`, which are not in it; None: nothing is
-            written. Where this raises, what is in it is not to be used.
-        room: refuse an archive that takes more bytes than these.
+    `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; where this raises,
+    what is in it is not to be used. An archive that takes more than `room` bytes is refused.
 
     Raises:
         InvalidInput: it was not written by this program.
-        StoreDamaged: it is cut off, or not what was written.
+        StoreDamaged: it is cut off or damaged.
         Conflict: a later release wrote it.
         DiskFull: there is not the room.
-        OSError: it cannot be read, or the disk refuses.
     """
     if not stat.S_ISREG(file.stat().st_mode):
         raise InvalidInput(f"cannot use {file}: it is not a regular file")
@@ -268,13 +255,13 @@ def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Ar
 
 def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | None) -> Archive:
     manifest: Manifest | None = None
-    found: list[Entry] = []
+    found: list[ArchivedFile] = []
     size = bytes_of_names = 0
     for member, content in _members(unpacked):
         if manifest is None:
             text = _whole(content, _LONGEST_MANIFEST)
             manifest = _manifest(file, text)
-            found.append(Entry(MANIFEST, len(text), hashlib.sha256(text).hexdigest()))
+            found.append(ArchivedFile(MANIFEST, len(text), hashlib.sha256(text).hexdigest()))
             continue
         if member.name == CHECKSUMS:
             listed = msgspec.json.decode(_whole(content, _LONGEST_CHECKSUMS), type=_Checksums)
@@ -297,7 +284,7 @@ def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | No
 
 
 class _Bounded:
-    """A file that gives no more than `left` bytes, whatever a header announces."""
+    """A file limited to `left` bytes, whatever a header announces."""
 
     def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
@@ -314,7 +301,7 @@ class _Bounded:
 
 
 def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryIO]]:
-    """Each file with its content, which is to be read before the next is asked for."""
+    """Each file with its content, which must be read before the next file."""
     source = _Bounded(unpacked)
     first = True
     with tarfile.open(fileobj=source, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
@@ -337,7 +324,7 @@ def _may_be_named(name: str) -> bool:
     return name in {ROWS, CHECKSUMS} or (name.startswith(f"{WORKSPACE}/") and is_plain(name))
 
 
-def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> Entry:
+def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:
     """Hash a file, and write it, if it is to be written."""
     digest, size = hashlib.sha256(), 0
     path = Path(os.devnull) if into is None else into / member.name
@@ -354,7 +341,7 @@ def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> Ent
         if into is not None:
             os.fchmod(out.fileno(), 0o600 | (member.mode & 0o100))
             os.utime(out.fileno(), (member.mtime, member.mtime))
-    return Entry(member.name, size, digest.hexdigest())
+    return ArchivedFile(member.name, size, digest.hexdigest())
 
 
 def _whole(content: BinaryIO, limit: int) -> bytes:
@@ -375,15 +362,16 @@ def _manifest(file: Path, text: bytes) -> Manifest:
     return msgspec.json.decode(text, type=Manifest)
 
 
-def _compare(file: Path, found: list[Entry], listed: tuple[Entry, ...]) -> None:
-    """Every file that is listed is there once as it is listed, and no other."""
+def _compare(file: Path, found: list[ArchivedFile], listed: tuple[ArchivedFile, ...]) -> None:
+    """Check that the archive has exactly the listed files, with their sizes and checksums."""
     if ROWS not in {entry.path for entry in listed}:
         raise _foreign(file, "it holds no rows")
     differing = (Counter(found) - Counter(listed)) | (Counter(listed) - Counter(found))
     if differing:
         path = min(entry.path for entry in differing)
         raise StoreDamaged(
-            f"cannot use {file}: {path[:200]!r} in it is not what was written", hint=_ANOTHER
+            f"cannot use {file}: {path[:200]!r} in it has changed since it was written",
+            hint=_ANOTHER,
         )
 
 

@@ -27,8 +27,7 @@ from ..replication.account import (
     complete,
     without_token,
 )
-from ..replication.database import connect
-from ..replication.replicas import as_ours
+from ..replication.database import as_ours, connect
 from .join import Joiner, Measured, Outcome, Wish
 from .unpack import Restored, restore_file
 
@@ -120,8 +119,8 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
     """The replica to restore from, and what opens it. Blocking.
 
     Raises:
-        InvalidInput: the URL is none, or has a place for each agent and no agent is named.
-        NotFound: the configuration names none, or its file is not there.
+        InvalidInput: the URL is invalid, or contains `{agent}` and no agent is named.
+        NotFound: no replica is configured, or its file does not exist.
         ConfigInvalid: a file that the configuration names cannot be read.
     """
     name = wish.agent or settings.agent_id
@@ -129,11 +128,11 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
     workspace = Path(settings.agents[name].workspace) if name in settings.agents else None
     if _PER_AGENT in (wish.url or settings.sync.url or "") and wish.agent is None:
         raise InvalidInput(
-            "cannot restore all agents at once: each has a database of its own",
+            "cannot restore all agents at once: each has its own database",
             hint="name one with --agent-id",
         )
     if wish.token is not None:
-        # What the configuration has need not be there.
+        # A file that only the configuration names may be missing.
         settings, env = without_token(settings), {}
     if wish.url is None:
         account = account_of(settings, env, name, folder, workspace)
@@ -154,7 +153,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
         )
     if account.kind == "file":
         if not Path(account.url.removeprefix("file:")).is_file():
-            raise NotFound(f"cannot restore from {account.url}: there is no such file")
+            raise NotFound(f"cannot restore from {account.url}: the file does not exist")
         return account
     if wish.token is None:
         return account
@@ -165,7 +164,7 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
 
 
 class Progress:
-    """How a restore goes, on standard error: a line that is rewritten on a terminal."""
+    """The progress of a restore on standard error: on a terminal, a line that is rewritten."""
 
     def __init__(self) -> None:
         self._rewrites = sys.stderr.isatty()
@@ -180,7 +179,7 @@ class Progress:
         sys.stderr.write(f"{line}\n")
 
     def show(self, line: str) -> None:
-        """Write a line that the next one replaces; elsewhere than on a terminal, now and then."""
+        """Write a line that the next one replaces; without a terminal, only now and then."""
         if self._rewrites:
             # Back to the beginning, and clear what is left of a longer line.
             sys.stderr.write(f"\r{line[: self._columns]}\x1b[K")

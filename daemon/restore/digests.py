@@ -1,4 +1,4 @@
-"""Whether a database holds what its replica holds: counts and digests by kind, then row by row.
+"""Compares a database with its replica: counts and digests by kind, then row by row.
 
 Rows that this device changed since it received them count as what the replica had then, which the
 outbox knows. Rows that changed on the replica since are left out.
@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from thermocline.sync import Replica, Statement, decode_row, version_of
+from thermocline.sync import Replica, SqlStatement, decode_row, version_of
 
 from ..store import apply, outbox
 from ..store.kinds import kind_of
@@ -37,7 +37,7 @@ _LISTED: Final = (
 )
 
 
-class Memory(Protocol):
+class ReadableMemory(Protocol):
     """A database: one that is being restored, or one in use."""
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
@@ -80,14 +80,14 @@ async def of_replica(replica: Replica) -> dict[str, Digest]:
     Raises:
         SyncError: it does not answer.
     """
-    [found] = await replica.remote.batch([Statement(_DIGESTS, (replica.agent,))])
+    [found] = await replica.remote.batch([SqlStatement(_DIGESTS, (replica.agent,))])
     return {
         str(kind): Digest(int(rows or 0), int(total or 0), int(live or 0))
         for kind, rows, total, live in found.rows
     }
 
 
-async def compare(replica: Replica, memory: Memory) -> Differences:
+async def compare(replica: Replica, memory: ReadableMemory) -> Differences:
     """Compare a database with its replica: all rows of a kind at once, then those that differ.
 
     Raises:
@@ -103,14 +103,16 @@ async def compare(replica: Replica, memory: Memory) -> Differences:
     return found
 
 
-async def _compare_kind(replica: Replica, memory: Memory, kind: str, found: Differences) -> None:
+async def _compare_kind(
+    replica: Replica, memory: ReadableMemory, kind: str, found: Differences
+) -> None:
     until, versions = await memory.read(
         lambda db: (outbox.link(db).seq, {key: version for _, key, version in _rows(db, [kind])})
     )
     after: str | None = ""
     while after is not None:
         [page] = await replica.remote.batch(
-            [Statement(_LISTED, (replica.agent, kind, after, _PAGE))]
+            [SqlStatement(_LISTED, (replica.agent, kind, after, _PAGE))]
         )
         for key, version, seq in page.rows:
             known = versions.pop(str(key), None)
@@ -127,7 +129,7 @@ async def _compare_kind(replica: Replica, memory: Memory, kind: str, found: Diff
 async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
     """Whether a row on the replica is the same, only written otherwise by another release."""
     sql = "SELECT data, clocks FROM rows WHERE agent_id = ? AND kind = ? AND id = ?"
-    [found] = await replica.remote.batch([Statement(sql, (replica.agent, kind, key))])
+    [found] = await replica.remote.batch([SqlStatement(sql, (replica.agent, kind, key))])
     try:
         [(data, clocks)] = found.rows
         row = decode_row(kind, key, None if data is None else str(data), str(clocks))
@@ -158,11 +160,11 @@ def _rows(
 
 
 def named(names: Sequence[str], what: str) -> list[str]:
-    """A line that counts rows and names the first of them; none where there are none.
+    """A line that counts rows and names the first of them; empty without rows.
 
     Args:
         names: as they are on the replica; they may hold any character.
-        what: what there is to say of them.
+        what: the statement about them.
     """
     if not names:
         return []

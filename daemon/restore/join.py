@@ -22,8 +22,8 @@ from thermocline.sync import (
     Polls,
     Remote,
     Replica,
+    RowTooLarge,
     SyncError,
-    TooLarge,
     TryLater,
     Waiting,
 )
@@ -33,12 +33,12 @@ from ..config.settings import Rules
 from ..errors import DiskFull, NotFound, ReadOnly, StoreDamaged, ThermoclineError
 from ..memory.checks import is_agent
 from ..replication.account import CREDENTIALS_FILE
-from ..replication.replicas import as_ours
+from ..replication.database import as_ours
 from ..store import apply, atomic, outbox
 from ..store.database import translate_os
 from . import digests
 from .digests import Differences, named
-from .place import RUN_FILE, WORKSPACE, Place, locked, renewed
+from .place import RUN_FILE, WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ _ROWS_A_SECOND: Final = 8000
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be restored, as the command was given.
+    """The restore that the command asked for.
 
     Attributes:
         state_dir: where the daemon keeps its memories; made, if it is missing.
@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         replace: set aside what is there, instead of refusing.
         dry_run: change nothing.
         keep_going: restore the other rows, though some on the replica are damaged.
-        give_up_seconds: fail when the replica is away for so long; None: wait.
+        give_up_seconds: fail when the replica cannot be reached for this long; None: wait.
         config, sets: a configuration over all others, and single keys of it.
     """
 
@@ -79,7 +79,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: where it is.
-        set_aside: where the memory that was there is now; None where there was none.
+        set_aside: where the previous memory is now; None if the place was empty.
         unsent: rows of that memory that the replica does not have.
         counts: live rows by kind.
         rows: all that the replica has, deleted ones too; compared by kind.
@@ -98,7 +98,7 @@ class AgentRestored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore would bring, and about how long it would take.
+    """The size of a restore, and its estimated time.
 
     Attributes:
         taken: whether a memory is in the place.
@@ -113,7 +113,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct):
-    """What came of all agents: restored, or failed and why."""
+    """The result for all agents: restored, or failed and why."""
 
     restored: list[AgentRestored] = []
     failed: dict[str, ThermoclineError] = {}
@@ -128,7 +128,7 @@ class _Run(msgspec.Struct):
     url: str
     restored: dict[str, AgentRestored] = {}
 
-    def has_moved(self, place: Place) -> bool:
+    def has_moved(self, place: Target) -> bool:
         """Whether the memory is in its place already."""
         return place.agent in self.restored and place.is_taken() and not place.staged.exists()
 
@@ -136,14 +136,7 @@ class _Run(msgspec.Struct):
 class Joiner:
     """Restores from one database.
 
-    Args:
-        remote: the database.
-        url: where it is.
-        wish: what is wanted.
-        rules: the limits that the memories are kept within.
-        say: given a line for people at each step.
-        show: given a line that the next one replaces.
-        waiting: how to wait when the database is away.
+    `say` receives a line for people at each step, `show` a line that the next line replaces.
     """
 
     def __init__(
@@ -198,7 +191,7 @@ class Joiner:
             raise translate_os(error, state_dir) from error
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What `ask` returns, asked again while the replica cannot be reached."""
+        """Call `ask` until it succeeds, while the replica cannot be reached."""
         began, give_up = time.monotonic(), self._wish.give_up_seconds
 
         def wait(error: TryLater, seconds: float) -> None:
@@ -226,17 +219,17 @@ class Joiner:
         if not there:
             raise NotFound(
                 "cannot restore: the replica holds no memory",
-                hint="check the URL; what EvoClaw stored there comes in with `thermocline import`",
+                hint="check the URL; `thermocline import` reads what EvoClaw stored there",
             )
         if wanted is not None and wanted not in there:
             raise NotFound(
-                f"cannot restore '{wanted}': the replica holds nothing of it",
+                f"cannot restore '{wanted}': the replica has no memory of it",
                 hint=f"it holds the memory of: {', '.join(map(repr, there[:20]))}",
             )
         return there if wanted is None else [wanted]
 
-    def _place(self, agent: str) -> Place:
-        return Place(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
+    def _place(self, agent: str) -> Target:
+        return Target(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
 
     def _run(self) -> _Run:
         """The interrupted run from the same replica, or a new one."""
@@ -270,17 +263,17 @@ class Joiner:
                     await self._restore(place, device, run)
                 outcome.restored.append(run.restored[place.agent])
             except (DiskFull, ReadOnly) as error:
-                error.hint = "free some space; the same command goes on with what has come"
+                error.hint = "free some space and repeat the command: it continues where it stopped"
                 raise
             except ThermoclineError as error:
                 outcome.failed[place.agent] = error
-            except TooLarge as error:
+            except RowTooLarge as error:
                 outcome.failed[place.agent] = as_ours(error)
         if not outcome.failed:
             atomic.remove(self._run_file)
         return outcome
 
-    async def _restore(self, place: Place, device: str, run: _Run) -> None:
+    async def _restore(self, place: Target, device: str, run: _Run) -> None:
         """Fill the memory, verify it, and move it into its place."""
         agent, began, aside = place.agent, time.monotonic(), place.free_name()
         staging = Staging(place.staged, device=device, rules=self._rules)
@@ -306,7 +299,7 @@ class Joiner:
             agent=agent,
             folder=str(place.folder),
             set_aside=str(aside) if place.is_taken() else None,
-            unsent=place.unsent(),
+            unsent=outbox.unsent(place.folder),
             counts=counts,
             rows=found.rows - len(found.extra),
             lost=lost,
@@ -320,7 +313,7 @@ class Joiner:
         poll = await self._patiently(replica.poll)
         if await staging.resume(self._url):
             link = await staging.read(outbox.link)
-            # Another database may answer by this name, or it was set back.
+            # The name may lead to another database now, or it was set back.
             if link.epoch in ("", poll.epoch) and link.seq <= poll.seq:
                 return await staging.count()
         await staging.begin(self._url)
@@ -330,19 +323,19 @@ class Joiner:
         """Receive everything, and compare it with the replica."""
         there = await self._patiently(lambda: digests.of_replica(replica))
         if held:
-            self._say(f"{replica.agent}: going on behind the {held:,} rows that are there already")
+            self._say(f"{replica.agent}: resuming after {held:,} rows already restored")
         rows = sum(digest.rows for digest in there.values())
         staging.came = _counting(replica.agent, rows, held, self._show)
         staging.came(0)
         exchange = Exchange(staging, replica, Device(replica.agent, ""), frozenset(), time.time)
         await self._patiently(exchange.receive)
-        self._say(f"{replica.agent}: comparing what came with what the replica holds")
+        self._say(f"{replica.agent}: comparing the restored rows with the replica")
         found = await self._patiently(lambda: digests.compare(replica, staging))
         if found.missing or found.different:
             raise StoreDamaged(
-                f"cannot restore '{replica.agent}': what came is not what the replica holds: "
+                f"cannot restore '{replica.agent}': the restored rows differ from the replica: "
                 + "; ".join(_unusable(found)),
-                hint="run it again, from the beginning; check the disk if it says the same",
+                hint="run it again from the beginning; if it fails the same way, check the disk",
             )
         return found
 
@@ -350,9 +343,9 @@ class Joiner:
 def _unusable(found: Differences) -> list[str]:
     """What a restore lacks, where this device has just received everything."""
     return [
-        *named(found.missing, "there, though the replica does not have them"),
+        *named(found.missing, "not on the replica"),
         *named(found.different, "not as received"),
-        *named(found.extra, "damaged on the replica, or make no sense to this release"),
+        *named(found.extra, "damaged on the replica, or unreadable for this release"),
     ]
 
 

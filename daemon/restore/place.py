@@ -11,17 +11,13 @@ import contextlib
 import logging
 import os
 import shutil
-import sqlite3
-import time
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from ..errors import AlreadyRunning, Conflict
 from ..memory.checks import check_agent, is_agent
 from ..store import atomic
-from ..store.database import FILE_NAME
 from ..store.device import DeviceId
 from ..store.lock import StateLock
 
@@ -33,16 +29,10 @@ _STAGED: Final = ".restoring"
 _COMPLETE: Final = ".restored"
 
 
-class Place:
-    """The place of one agent in a state folder.
+class Target:
+    """The place of one agent in a state folder, which need not exist.
 
-    Args:
-        state_dir: the folder of all agents; it need not exist.
-        agent: its id, which is the name of its folder.
-        beside: names in the folder that are not the memory: they are kept.
-
-    Raises:
-        InvalidInput: the id is not valid.
+    Files named in `beside` are kept. An invalid id is refused.
     """
 
     def __init__(self, state_dir: Path, agent: str, beside: Collection[str]) -> None:
@@ -62,36 +52,23 @@ class Place:
         """Refuse a place with a memory.
 
         Raises:
-            Conflict: there is one.
+            Conflict: the place has a memory.
         """
         if self.is_taken():
             raise Conflict(
                 f"cannot restore '{self.agent}': {self.folder} is not empty",
-                hint="--replace keeps what is there beside it; --to restores elsewhere",
+                hint="--replace renames what is there; --to restores elsewhere",
             )
-
-    def unsent(self) -> int:
-        """How many rows of the memory the replica does not have; 0 where that is unreadable."""
-        path = self.folder / FILE_NAME
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
-        except sqlite3.Error:
-            return 0
 
     def free_name(self) -> Path:
         """The name that `swap` is to set aside under what is there."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return atomic.free_name(self.folder, "before-restore", stamp)
+        return atomic.free_name(self.folder, "before-restore")
 
     def swap(self, aside: Path) -> Path | None:
         """Put the staged folder into the place; its files are on the disk.
 
-        Args:
-            aside: a free name for what is there.
-
-        Returns:
-            That name, if there was a memory.
+        What is there is set aside under the free name `aside`, which is returned if it was a
+        memory.
         """
         taken = self.is_taken()
         if self.folder.is_dir():
@@ -113,12 +90,8 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
     """Finish interrupted swaps: put complete folders into their places, where these are empty.
 
     A place that is not empty was not set aside yet, or somebody has put it back: it stays, and so
-    does the new folder, for the same command. To be called before a memory is opened, while no
-    other process can.
-
-    Args:
-        state_dir: the folder of all agents; it need not exist.
-        resume: whether the command runs again that was interrupted, and not a daemon.
+    does the new folder, for the same command, which calls this with `resume`. To be called before a
+    memory is opened, while no other process can.
     """
     agents = state_dir / "agents"
     try:
@@ -126,14 +99,14 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
             agent = folder.stem[1:]
             if not is_agent(agent):
                 continue
-            if Place(state_dir, agent, ()).is_taken():
+            if Target(state_dir, agent, ()).is_taken():
                 _rename(folder, folder.with_suffix(_STAGED))
             else:
                 _rename(folder, agents / agent)
                 _log.info("finished the restore of '%s'", agent, extra={"action": "restored"})
         atomic.remove_unfinished(agents, RUN_FILE)
         if not resume:
-            # From now on a restored memory is in use: the same command does not pass it over.
+            # From now on a restored memory is in use: the same command does not skip it.
             atomic.remove(agents / RUN_FILE)
     except OSError as error:
         _log.warning("cannot finish an interrupted restore: %s", error)
@@ -143,13 +116,10 @@ def finish(state_dir: Path, *, resume: bool = False) -> None:
 def locked(state_dir: Path, why: str) -> Iterator[None]:
     """Exclude daemons and other restores from a state folder, and finish interrupted swaps.
 
-    Args:
-        state_dir: the folder; made, if it is missing.
-        why: what a daemon that wants to start meanwhile is told.
+    The folder is made, if it is missing; a daemon that wants to start meanwhile is told `why`.
 
     Raises:
         AlreadyRunning: a daemon runs there.
-        OSError: the disk refuses.
     """
     atomic.make_folder(state_dir / "agents")
     try:
@@ -183,7 +153,7 @@ def _rename(path: Path, target: Path) -> None:
 
 
 def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
-    """Take files over, durably, where the new folder has none of the name."""
+    """Copy files durably, unless the new folder has a file of the name."""
     for name in names:
         source, target = there / name, staged / name
         if os.path.lexists(target) or not source.exists():

@@ -18,7 +18,7 @@ from thermocline.sync import Applied, HybridClock, Link, Received
 from ..config.settings import Rules
 from ..errors import Conflict, StoreDamaged
 from ..replication.local import AgentLocal
-from ..store import apply, atomic, noted, outbox
+from ..store import atomic, noted
 from ..store.database import (
     FILE_NAME,
     connect_writer,
@@ -46,13 +46,11 @@ _LOG_PAGES: Final = 4000
 class Staging(AgentLocal):
     """A database that is being filled, on its own thread.
 
-    Each write is one commit; a kill loses no commit.
-
-    Args:
-        folder: where it is made; an earlier run may have left it.
-        device: this device's id.
-        rules: the limits that the memory is kept within.
+    Each write is one commit; a kill loses no commit. An earlier run may have left the folder.
     """
+
+    # It has no other writers.
+    rows_at_once = 1 << 20
 
     def __init__(self, folder: Path, *, device: str, rules: Rules) -> None:
         self.folder = folder
@@ -105,7 +103,7 @@ class Staging(AgentLocal):
         """Read from the database."""
         return await self._run(lambda: read(self._opened()))
 
-    async def write(self, operation: Callable[[Transaction], T]) -> T:
+    async def write(self, write: Callable[[Transaction], T]) -> T:
         """Run an operation in one transaction, within all limits.
 
         Raises:
@@ -119,7 +117,7 @@ class Staging(AgentLocal):
             )
             db.execute("BEGIN IMMEDIATE")
             try:
-                result = operation(tx)
+                result = write(tx)
                 settle(tx)
                 db.execute("COMMIT")
             except BaseException:
@@ -132,7 +130,7 @@ class Staging(AgentLocal):
         return await self._run(run)
 
     async def count(self) -> int:
-        """How many rows have come, deleted ones too."""
+        """The number of received rows, deleted ones included."""
         return await self.read(lambda db: int(db.execute(_COUNT).fetchone()[0]))
 
     async def seal(self) -> None:
@@ -161,27 +159,15 @@ class Staging(AgentLocal):
         await self._run(run)
 
     async def close(self) -> None:
-        """Close the database; what came stays for a later run."""
+        """Close the database; the received rows stay for a later run."""
         await self._run(self._close)
         self._thread.shutdown(wait=False)
 
     async def apply(self, rows: Sequence[Received], link: Link) -> Applied:
-        """Merge a page of the replica in one transaction, since nobody else waits to write."""
-
-        def write(tx: Transaction) -> Applied:
-            applied = apply.apply(tx, rows)
-            outbox.follow(tx, link)
-            return applied
-
-        applied = await self.write(write)
+        """Merge a page of the replica."""
+        applied = await super().apply(rows, link)
         self.came(len(rows))
         return applied
-
-    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        return await self.read(read)
-
-    async def _write(self, write: Callable[[Transaction], T]) -> T:
-        return await self.write(write)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run it on the thread. What was begun runs to its end, though its caller is cancelled."""

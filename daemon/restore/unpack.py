@@ -19,7 +19,7 @@ from ..store.row_lines import rows_in
 from . import archive
 from .archive import Manifest
 from .join import Wish
-from .place import WORKSPACE, Place, locked, renewed
+from .place import WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
 _AT_ONCE: Final = 2000
@@ -31,9 +31,9 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         agent: by whose name it is restored.
         folder: where to.
-        set_aside: where the memory that was there is now; None where there was none.
-        archived: what the archive says of itself.
-        refused: rows in it that make no sense to this release, and were left out.
+        set_aside: where the previous memory is now; None if the place was empty.
+        archived: the manifest of the archive.
+        refused: rows that this release cannot read, and left out.
         files, size_bytes: of the archive, unpacked.
         skipped: what the workspace held and the archive does not.
     """
@@ -55,26 +55,19 @@ async def restore_file(
     """Restore an archive that `thermocline backup` wrote. Needs no daemon.
 
     Everything is read, checked and applied before it is moved into its place, all at once. However
-    it is interrupted, the place is as it was, or the next start of the daemon finishes it.
-
-    Args:
-        file: the archive.
-        wish: what is wanted; with `dry_run` the archive is only checked.
-        rules: the limits that the memory is brought within.
-        say: given a line for people at each step.
+    it is interrupted, the place is as it was, or the next start of the daemon finishes it. With
+    `dry_run` the archive is only checked.
 
     Raises:
-        InvalidInput: it is not an archive, or the agent's id is not valid.
-        StoreDamaged: it is cut off, or not what was written.
-        Conflict: a later release wrote it, or the place is not empty.
+        InvalidInput, StoreDamaged, Conflict, DiskFull: as for `archive.read`.
+        Conflict: the place is not empty.
         AlreadyRunning: a daemon runs in the state folder.
         DiskFull, ReadOnly: the disk refuses.
-        OSError: the archive cannot be read.
     """
     say(f"checking {file}")
     found = archive.read(file, room=_room(wish.state_dir))
     # The files of the workspace come out of the archive.
-    place = Place(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
+    place = Target(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
     aside, refused = None, 0
     if wish.dry_run:
         if not wish.replace:
@@ -103,7 +96,7 @@ async def restore_file(
     )
 
 
-async def _restore(file: Path, place: Place, rules: Rules) -> tuple[int, Path | None]:
+async def _restore(file: Path, place: Target, rules: Rules) -> tuple[int, Path | None]:
     """Put the memory into its place; how many rows were refused, and what was set aside."""
     staging = Staging(place.staged, device=renewed(place.state_dir), rules=rules)
     try:

@@ -1,6 +1,6 @@
-"""Proving that a restore would work: one into a temporary folder, compared with the live memory.
+"""Verifies that a restore would work, by one into a temporary folder.
 
-It is done by the command, in its own process: it takes time and memory that the daemon needs.
+The command does it in its own process, since the daemon needs the time and memory itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .staging import temporary_folder
 
 _KEY: Final = "verification"
 _PROBLEM: Final = "verification_failed"
-# The copy, the log beside it, and some air.
+# Room for the copy, its log, and a reserve.
 _ROOM: Final = 3
 _COMMAND: Final = "thermocline.daemon.cli.main"
 _GIVE_UP_SECONDS: Final = "60"
@@ -53,14 +53,7 @@ class _Printed(msgspec.Struct):
 
 
 class Verifier:
-    """Verifies that memories can be restored, one at a time.
-
-    Args:
-        agents: the memories.
-        replicas: where they are restored from.
-        state_dir: on whose disk a copy is made.
-        problems: where a memory that could not be restored as it is is reported.
-    """
+    """Verifies that memories can be restored, one at a time, on the disk of the state folder."""
 
     def __init__(
         self, agents: Agents, replicas: Replicas, *, state_dir: Path, problems: Problems
@@ -75,13 +68,13 @@ class Verifier:
         """Restore into a temporary folder and compare; the result is noted in the memory.
 
         Raises:
-            NotFound: there is no such agent, or it is not replicated.
+            NotFound: the agent does not exist, or is not replicated.
             ReplicaAway: the replica cannot be reached.
             ThermoclineError: the replica or the disk refuses.
         """
         async with self._one, self._agents.use(agent, create=False, quietly=True) as store:
             began = time.monotonic()
-            # What is on its way to the replica could not be compared.
+            # Rows that are being sent could not be compared.
             await self._replicas.sync(agent)
             account = await self._replicas.account(agent)
             if account is None:
@@ -103,7 +96,8 @@ class Verifier:
             self._problems.report(
                 _PROBLEM,
                 agent,
-                f"the replica would not give '{agent}' back as it is: {'; '.join(found.faults)}",
+                f"a restore of '{agent}' would differ from the memory in use:"
+                f" {'; '.join(found.faults)}",
                 "take a backup; `thermocline restore --verify` compares again",
             )
         return found
@@ -124,8 +118,8 @@ def _verification(printed: _Printed, found: Differences, seconds: float) -> Veri
         *(str(error.get("message")) for error in printed.failed.values()),
         *(line for one in printed.restored for line in one.lost),
         *named(found.missing, "not on the replica"),
-        *named(found.different, "otherwise on the replica"),
-        *named(found.extra, "on the replica alone"),
+        *named(found.different, "different on the replica"),
+        *named(found.extra, "only on the replica"),
     )
     return Verification(
         verified=not faults,

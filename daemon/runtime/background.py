@@ -1,4 +1,4 @@
-"""The daemon's endless tasks: one that fails is told of, and begins anew."""
+"""The daemon's endless tasks: a failed task is reported and restarted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ Endless: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Background:
-    """Runs what looks after the daemon beside its callers.
+    """Runs background tasks, and restarts them after unexpected errors.
 
-    Every failure that has an error of ours is the affair of the task itself. This is about those
-    that nobody has thought of: without it a task would be gone, and nobody would hear of it.
+    Tasks handle expected errors themselves.
 
     Args:
-        problems: where a failure is told.
-        pause_seconds: before a task that failed begins anew.
+        problems: where failures are reported.
+        pause_seconds: the wait before a failed task is restarted.
         again_seconds: after which a task that does not end is cancelled once more.
     """
 
@@ -36,7 +35,7 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self, name: str, run: Endless) -> None:
-        """Run a task until `end`; it must not mind being begun again."""
+        """Run a task until `end`; it must be safe to restart."""
         task = asyncio.get_running_loop().create_task(self._keep_up(name, run), name=name)
         self._tasks.append(task)
 
@@ -46,7 +45,7 @@ class Background:
         while left:
             for task in left:
                 task.cancel()
-            # One that fails just as it is cancelled goes on, and has to be told again.
+            # A task that fails while it is cancelled continues, and is cancelled again.
             _, left = await asyncio.wait(left, timeout=self._again_seconds)
 
     async def _keep_up(self, name: str, run: Endless) -> None:
@@ -63,7 +62,7 @@ class Background:
         self._problems.report(
             _FAILED,
             f"/{name}",
-            f"the daemon's task '{name}' failed with {kind}, and begins anew",
-            "that should not happen: the log says where",
+            f"the daemon's task '{name}' failed with {kind}, and is restarted",
+            "this is a bug: the log has the details",
             lasting=False,
         )

@@ -1,6 +1,6 @@
-"""Where the daemon keeps and offers things, when nobody said.
+"""The default places of the state folder and the socket.
 
-Strings, not paths: the command line asks here too, and importing pathlib is a tenth of its time.
+Strings, not paths: importing pathlib would take a tenth of a command's time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is wrong at the moment, under a name each, for status, health and the log."""
+"""The current problems, each with a code, for status, health and the log."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ _MOST: Final = 200
 
 
 def unforeseen(error: BaseException) -> tuple[str, str]:
-    """What kind of error it is, and where it comes from: for the log.
+    """The type of an unexpected error and its traceback, for the log.
 
-    Its own words are left out, since they may quote what an agent remembers.
+    Its message is left out, since it may quote memories.
     """
     return type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
 
 
 class Problems:
-    """The problems that stand, by code and subject. Safe to use from several threads.
+    """The current problems, by code and subject. Safe to use from several threads.
 
-    Nobody is woken for one: `GET /api/status` shows them, and `GET /api/health` answers 503
-    while a lasting one stands. One that is over but should be read, such as a file that was
-    set aside, is noted and not lasting.
+    `GET /api/status` shows them, and `GET /api/health` answers 503 while there is a lasting one.
+    A notice, such as of a file that was set aside, is not lasting.
 
     A subject is an agent, or one of its parts as `agent/part`; `/name`, or nothing, is the
     daemon's own.
@@ -41,7 +40,7 @@ class Problems:
     def report(
         self, code: str, subject: str, message: str, hint: str = "", *, lasting: bool = True
     ) -> None:
-        """Note a problem. Told again, it keeps the time of the first report."""
+        """Add a problem. Reported again, it keeps the time of the first report."""
         with self._lock:
             before = self._standing.get((code, subject))
             since = before.since if before else time.time()
@@ -52,14 +51,14 @@ class Problems:
             _log.warning(message, extra={"action": code})
 
     def clear(self, code: str, subject: str) -> None:
-        """The problem is over."""
+        """Remove a problem."""
         with self._lock:
             gone = self._standing.pop((code, subject), None)
         if gone is not None:
             _log.info("problem is over: %s", gone.message, extra={"action": f"{code}_over"})
 
     def forget(self, agent: str) -> None:
-        """Drop what concerned an agent that is no more."""
+        """Remove the problems of an agent that no longer exists."""
         with self._lock:
             for code, subject in list(self._standing):
                 if subject.partition("/")[0] == agent:

@@ -1,4 +1,4 @@
-"""What signals mean: leave, leave at once, read the configuration again."""
+"""Signals: stop, stop at once, reload the configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Signals:
 
     Attributes:
         stopping: set by the first SIGTERM or SIGINT. A second one ends the process at once;
-            what was acknowledged is safe all the same.
+            acknowledged changes are safe in any case.
         reload: set by SIGHUP.
     """
 

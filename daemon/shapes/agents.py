@@ -1,4 +1,4 @@
-"""Whose memories there are."""
+"""The agents that have a memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AgentList(Struct):
 
 
 class ForgetAgentQuery(Struct, forbid_unknown_fields=True):
-    """`dry_run` only tells what would be forgotten."""
+    """With `dry_run` the answer shows what would be forgotten, and nothing is."""
 
     dry_run: bool = False
 

@@ -39,7 +39,7 @@ class DatabaseBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Initialized(Struct):
-    """The tables are there."""
+    """The tables exist."""
 
     initialized: bool = True
 

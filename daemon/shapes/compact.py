@@ -1,4 +1,4 @@
-"""A conversation that is made to fit into a model's window again."""
+"""Shortening a conversation to a model's window."""
 
 from __future__ import annotations
 

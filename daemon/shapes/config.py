@@ -1,4 +1,4 @@
-"""The configuration: every key with what it may be, and changes of it."""
+"""The configuration: every key with its allowed values, and changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .common import Json
 
 
 class ConfigKey(Struct, frozen=True):
-    """One key: its value, and what it may be.
+    """One key: its value, and the values that it accepts.
 
     Attributes:
         key: dotted, as `--set` takes it.
@@ -31,7 +31,7 @@ class ConfigKey(Struct, frozen=True):
 
 
 class ConfigPage(Struct, frozen=True):
-    """Every key, the files that were read, lowest layer first, and the one that changes go to."""
+    """Every key, the files that were read (lowest layer first), and the file that changes go to."""
 
     results: list[ConfigKey]
     files: list[str]

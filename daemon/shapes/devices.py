@@ -23,13 +23,13 @@ class DeviceView(Struct):
 
 
 class DeviceList(Struct):
-    """Every device that was ever there, the latest contact first."""
+    """Every device that ever replicated, the latest contact first."""
 
     results: list[DeviceView]
 
 
 class DeviceRetired(Struct):
-    """The device is counted no longer; what it has sent stays."""
+    """The device is retired; everything that it has sent stays."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class DeviceRetired(Struct):
 
 
 class DeviceRejoined(Struct):
-    """This device is in use again; `rejoined` false: it was all along."""
+    """This device is in use again; `rejoined` is false if it was not retired."""
 
     id: str
     rejoined: bool

@@ -1,4 +1,4 @@
-"""What a text is worth remembering for."""
+"""Condensing a text to what is worth remembering."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StageSizes(Struct):
 
 
 class StoredFact(Struct):
-    """The memory that has it; `duplicate`: it said so already."""
+    """The memory with the fact; `duplicate`: the fact was already stored."""
 
     id: str
     text: str
@@ -53,7 +53,7 @@ class StoredFact(Struct):
 
 
 class DistilledText(Struct, kw_only=True):
-    """What was distilled; `mode` tells whether by a model or by rules, `why` why not by one.
+    """The facts; `mode` says whether a model or the rules found them, `why` why no model did.
 
     `original_size` and `distilled_size` are bytes.
     """

@@ -6,6 +6,6 @@ from msgspec import Struct
 
 
 class EventsQuery(Struct, forbid_unknown_fields=True):
-    """Which types to hear of: whole ones, or a first part such as `memory`. None: all."""
+    """The types to receive: full names, or a prefix such as `memory`. None: all."""
 
     types: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whom and what memories name, in ScalyClaw's shape."""
+"""The people and things that memories name, in ScalyClaw's shape."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 
 class GraphQuery(Struct, forbid_unknown_fields=True):
-    """Whose surroundings are wanted, and how many relations away they may be."""
+    """The entity to start from, and the maximum number of relations away from it."""
 
     entity: Annotated[str, Meta(min_length=1)]
     depth: Annotated[int, Meta(ge=0, le=5)] = 2
 
 
 class RelationView(Struct):
-    """What relates an entity to another; `strength` is how many memories say so."""
+    """A relation between two entities; `strength` is the number of memories that state it."""
 
     relation: str
     target: str
@@ -23,7 +23,7 @@ class RelationView(Struct):
 
 
 class EntityView(Struct, rename="camel"):
-    """Somebody or something that memories name. Times are seconds since the epoch."""
+    """A person or thing that memories name. Times are seconds since the epoch."""
 
     name: str
     type: str
@@ -34,7 +34,7 @@ class EntityView(Struct, rename="camel"):
 
 
 class Graph(Struct):
-    """The entity first, then the nearest; where no memory names it, a `message` says so."""
+    """The entity first, then the nearest; if no memory names it, `message` says so."""
 
     entity: str
     found: bool

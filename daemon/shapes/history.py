@@ -1,4 +1,4 @@
-"""The versions that rows had, and putting them back."""
+"""Earlier versions of rows, and restoring them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .common import Json, Time
 
 
 class HistoryQuery(Struct, forbid_unknown_fields=True):
-    """Whose versions: one row's, by its kind and id, or the latest of all.
+    """The versions of one row, by its kind and id, or the latest of all rows.
 
     `conflicts` leaves only values that lost because another device changed the same field.
     """
@@ -22,7 +22,7 @@ class HistoryQuery(Struct, forbid_unknown_fields=True):
 
 
 class VersionView(Struct):
-    """A version that was replaced `at`, by whom, on which device and what for.
+    """A version that was replaced: when (`at`), by whom, on which device, and why.
 
     `data` is the whole version; `replaced` names the fields that the next change gave other values.
     """
@@ -45,7 +45,7 @@ class VersionList(Struct):
 
 
 class UndoBody(Struct, forbid_unknown_fields=True):
-    """What to put back: the last change of a row, or all that a writer changed since a time.
+    """What to undo: the last change of a row, or all that a writer changed since a time.
 
     `number` names a version of the row other than the last. With `dry_run` nothing is changed.
     """
@@ -66,7 +66,7 @@ class RowName(Struct):
 
 
 class Undone(Struct):
-    """The rows that were put back or, where they were new, forgotten."""
+    """The rows that were restored or, if the change created them, forgotten."""
 
     results: list[RowName]
     done: bool

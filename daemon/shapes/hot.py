@@ -27,7 +27,7 @@ class HotView(Struct):
 
 
 class HotUpdated(Struct):
-    """What was updated; `warnings` name the values that were too long and were shortened."""
+    """The updated part; `warnings` name values that were too long and were shortened."""
 
     updated: str
     warnings: list[str] | UnsetType = UNSET
@@ -40,14 +40,14 @@ class HotEntryQuery(Struct, forbid_unknown_fields=True):
 
 
 class HotRemoved(Struct):
-    """What was removed."""
+    """The removed entry."""
 
     removed: str
     name: str
 
 
 class HotRebuilt(Struct):
-    """Where MEMORY.md was written, and how large the state is."""
+    """The path of MEMORY.md, and the size of the state."""
 
     output: str
     size_bytes: int

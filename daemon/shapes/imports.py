@@ -1,4 +1,4 @@
-"""What other tools, or other hands, have written, taken into a memory."""
+"""Importing what other programs or people have written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Format = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
 
 class ImportBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
-    """What to take in: one of a `text`, a `path`, or the database at `url`.
+    """What to import: one of a `text`, a `path`, or the database at `url`.
 
     Attributes:
-        path: a whole path of what the daemon reads, for root and its own user alone.
+        path: an absolute path that the daemon reads; only root and its own user may give it.
         text: the content of a file, which is called `name` and was `written_at`.
         `format`: what the file is, where neither its name nor its content tells.
-        dry_run: only tell what would be stored.
+        dry_run: only report what would be stored.
     """
 
     path: str | None = None
@@ -39,20 +39,20 @@ class ReadPart(Struct, kw_only=True):
 
 
 class OtherAgent(Struct):
-    """Another agent whose memory is there too."""
+    """Another agent whose memory was found in the same place."""
 
     agent: str
     path: str
 
 
 class Imported(Struct, kw_only=True):
-    """What was taken in: a second time it stores nothing.
+    """The result of an import; repeating the import stores nothing.
 
     Attributes:
-        read: each file or table, and how much it held.
-        stored: rows that said something new, by kind.
-        skipped: how many did not, by reason.
-        left_out: what could not be used, a line each.
+        read: each file or table, and its number of entries.
+        stored: the number of new rows, by kind.
+        skipped: the number of rows that were not new, by reason.
+        left_out: what could not be used, one line each.
     """
 
     read: list[ReadPart] = field(default_factory=list)

@@ -53,7 +53,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
-    """What to change of a memory; what is left out stays. `merged_into` points to its successor.
+    """The changes of a memory; fields left out stay. `merged_into` points to its successor.
 
     The fields are those of a new memory, and have its limits; one at least is given.
     """
@@ -68,7 +68,7 @@ class Batch(Struct, forbid_unknown_fields=True):
 
 
 class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What memories must fit; `include` adds merged and expired ones."""
+    """Filters for memories; `include` adds merged and expired ones."""
 
     category: CategoryPath | None = None
     tier: Tier | None = None
@@ -82,7 +82,7 @@ class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
-    """Which memories to list. One of the types and events must fit, all tags must be there.
+    """The memories to list: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions.
     """
@@ -136,7 +136,7 @@ class MemoryView(Struct, kw_only=True):
 
 
 class MemoryPage(Struct):
-    """A page of memories, and how many pass the filters in all."""
+    """A page of memories, and the number of all that pass the filters."""
 
     results: list[MemoryView]
     total: int
@@ -155,7 +155,7 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten. `unmerged` names those that were merged into it, and are back."""
+    """The memory is forgotten. `unmerged` names memories that were merged into it, now restored."""
 
     id: str
     deleted: bool = True
@@ -172,11 +172,11 @@ class Reinforced(Struct):
 
 
 class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which memories to forget: those that fit both, where both are given.
+    """The memories to forget; with both fields, those that match both.
 
     `category` is one category and all below it. `query` are words that the text, the subject or
     the outcome contains, all of them and in any case. Merged and expired memories are included.
-    `dry_run` only counts, and shows the newest.
+    `dry_run` only counts them and shows the newest.
     """
 
     category: CategoryPath | None = None
@@ -185,7 +185,7 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Forgotten(Struct):
-    """How many memories fit; `results` are the newest of them, before they are forgotten."""
+    """The number of matching memories; `results` are the newest, as they were before."""
 
     total: int
     forgotten: bool

@@ -1,4 +1,4 @@
-"""Joining memories, and parting them again."""
+"""Merging memories, and undoing a merge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .memory import MemoryView
 
 
 class TidyBody(Struct, forbid_unknown_fields=True):
-    """Whether only to tell what would be done."""
+    """With `dry_run` nothing is changed."""
 
     dry_run: bool = False
 
@@ -28,7 +28,7 @@ class TidyPair(Struct):
 
 
 class Tidied(Struct):
-    """What was done, or would be. Of many pairs the first 500 are named."""
+    """What was or would be done; at most 500 pairs are listed."""
 
     merged: int
     superseded: int
@@ -51,7 +51,7 @@ class Merged(Struct):
 
 
 class Unmerged(Struct):
-    """The memory that is back, and the one that it was merged into, if that is still there."""
+    """The restored memory, and the memory that it was merged into, if that still exists."""
 
     restored: MemoryView
     kept: MemoryView | None

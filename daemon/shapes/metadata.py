@@ -12,7 +12,7 @@ from .memory import MemoryView
 
 
 class TextBody(Struct, forbid_unknown_fields=True):
-    """The text to look through, of any length that a body may have."""
+    """The text to search; only the limit of a body applies."""
 
     text: Annotated[str, Meta(min_length=1)]
 

@@ -31,9 +31,9 @@ class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
     It is named by `conversation` or `conversationId`, once.
 
-    They are on the disk when the answer comes, and read after a pause (`observe` in the
-    configuration). `end` says that the conversation is over. `wait` has them read at once, and
-    what was kept of them answered; `llm` and `llm_endpoint` are as for distilling, and go with it.
+    They are on the disk when the answer comes, and are read after a pause (`observe` in the
+    configuration). `end` ends the conversation. With `wait` they are read at once, and the answer
+    shows what was stored; `llm` and `llm_endpoint`, as for distilling, are only valid with it.
     """
 
     conversation: str | UnsetType = UNSET
@@ -48,7 +48,7 @@ class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Observed(Struct, kw_only=True):
-    """How many turns wait to be read; with `wait` what was stored, and what was known already."""
+    """The number of unread turns; with `wait`, what was stored and what was already known."""
 
     conversation: str
     turns: int

@@ -21,7 +21,7 @@ class PairQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PairPage(Struct):
-    """A page of pairs in the order of their keys, and how many there are."""
+    """A page of pairs in the order of their keys, and their total number."""
 
     results: list[Pair]
     total: int
@@ -44,7 +44,7 @@ class PairStored(Struct):
 
 
 class PairDeleted(Struct):
-    """The pair is gone."""
+    """The pair is deleted."""
 
     key: str
     deleted: bool = True

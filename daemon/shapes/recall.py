@@ -16,7 +16,7 @@ Weight = Annotated[float, Meta(ge=0, le=100)]
 
 
 class GivenWeights(Struct, frozen=True, forbid_unknown_fields=True):
-    """Weights for this call; one that is left out keeps the configuration's."""
+    """Weights for this call; default: those of the configuration."""
 
     match: Weight | None = None
     recency: Weight | None = None
@@ -74,12 +74,12 @@ class SearchQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Explanation(Struct):
-    """Why a memory stands where it does.
+    """Why a memory has its place in the results.
 
     Attributes:
-        match, recency, importance: what the order is made of, each 0 to 1; with a preset, the
+        match, recency, importance: the parts of the order, each 0 to 1; with a preset, of the
             relevance.
-        signals: what each signal added to the match, before it was set against the best.
+        signals: what each signal added to the match, before scaling to the best candidate.
         words: those of the query that it has.
         lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree that named it, or "".
@@ -119,7 +119,7 @@ class FoundPair(Struct):
 
 
 class SearchCounts(Struct):
-    """How many of each kind were searched."""
+    """The number of each kind that was searched."""
 
     memories: int
     key_values: int
@@ -135,7 +135,7 @@ class TreePath(Struct):
 
 
 class Understood(Struct):
-    """What was read in the query. Dates are spans in seconds since the epoch."""
+    """How the query was understood. Dates are spans in seconds since the epoch."""
 
     words: tuple[str, ...]
     common_words: tuple[str, ...]
@@ -156,7 +156,7 @@ class ReasonedPath(Struct):
 
 
 class Expense(Struct, frozen=True):
-    """What an answer of a model took; `cleared` counts the secrets that it was not shown."""
+    """The cost of a model's answer; `cleared` counts the secrets that were removed first."""
 
     model: str
     tokens_in: int
@@ -168,7 +168,7 @@ class Expense(Struct, frozen=True):
 
 
 class ByModel(Struct):
-    """What a model had a part in: `way` is `rule` where it had none, and `why` says why not."""
+    """The model's part in the answer: `way` is `rule` if it had none, and `why` says why."""
 
     way: Way
     tree: list[ReasonedPath]
@@ -177,7 +177,7 @@ class ByModel(Struct):
 
 
 class Recalled(Struct, omit_defaults=True):
-    """The hits, the best first. `why` says in a sentence why there are none.
+    """The hits, best first. `why` explains an empty answer in a sentence.
 
     `doubt` says that no hit is likely to answer, where the question is too long to tell for sure.
     `llm` is there in the modes that a model has a part in, `understood` with an explanation.
@@ -195,6 +195,6 @@ class Recalled(Struct, omit_defaults=True):
 
 
 class SearchResults(Struct):
-    """The hits, the best first."""
+    """The hits, best first."""
 
     results: list[HitView]

@@ -29,7 +29,7 @@ class WorkerState(Struct, frozen=True):
         pid: None while it does not run.
         litellm: the version, once it is loaded.
         starts: since the daemon started.
-        deaths: how often it ended though nobody had told it to.
+        deaths: how often it ended unexpectedly.
     """
 
     pid: int | None
@@ -99,7 +99,7 @@ class ModelStatus(Struct, frozen=True):
             litellm is not installed, `failing` when the latest call failed.
         models: those configured, by purpose.
         resting: those left alone for a while after they failed, and why.
-        day: the one that `today` and `limits` are for.
+        day: the day of `today` and `limits`.
         cleared: how many secrets of each kind were kept from models since the start.
     """
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ..memory.records import Metadata
 from .common import Endpoint, Way
 
-Step = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot", "report"]
+Step = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot"]
 ConsolidationMode = Literal["quick", "daily", "monthly", "full"]
 
 
@@ -52,7 +52,6 @@ class Consolidated(Struct, frozen=True, kw_only=True):
         forgotten: memories deleted because they were frozen longer than the archive keeps them.
         tree_changes: the operations in words.
         model_error: why the rules stood in for a model.
-        report: the file that a person can read.
     """
 
     mode: str
@@ -80,7 +79,6 @@ class Consolidated(Struct, frozen=True, kw_only=True):
     superseded: int | UnsetType = UNSET
     forgotten: int | UnsetType = UNSET
     model_error: str | UnsetType = UNSET
-    report: str | UnsetType = UNSET
 
 
 class IngestBody(Struct, forbid_unknown_fields=True):
@@ -92,7 +90,7 @@ class IngestBody(Struct, forbid_unknown_fields=True):
 
 
 class TakenIn(Struct, frozen=True):
-    """A fact that was stored; one that would be has no id."""
+    """A stored fact; in a dry run it has no id."""
 
     text: str
     category: str

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import full_text, history
+from . import full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check
-from .engine import CHECKED, Engine, Surroundings, copy_database, readers_of, start_engine
-from .opening import Place
+from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
+from .place import Place, Surroundings
 from .refusal import Refusal
 from .settling import is_due, settle_anew
 from .transaction import Face, Transaction
@@ -321,9 +321,9 @@ class AgentStore:
 
 
 def _note_check(tx: Transaction) -> None:
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECKED, str(tx.now)))
+    noted.write(tx, CHECKED, tx.now)
 
 
 def _probe(tx: Transaction) -> None:
     """The smallest write, to learn whether the disk takes one."""
-    tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?)", (str(tx.now),))
+    noted.write(tx, "probe", tx.now)

@@ -18,8 +18,8 @@ from . import atomic
 from .agent_store import AgentStore
 from .database import translate_os
 from .empty import EmptyStore
-from .engine import Surroundings
-from .opening import Place, has_database
+from .opening import has_database
+from .place import Place, Surroundings
 
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
@@ -173,16 +173,13 @@ class Agents:
         Raises:
             ThermoclineError: its folder cannot be looked into.
         """
-        try:
-            return self._is_there(agent)
-        except OSError as error:
-            raise translate_os(error, self._folder / agent) from error
-
-    def _is_there(self, agent: str) -> bool:
         folder = self._folder / agent
-        if has_database(folder) or agent in self._workspaces:
-            return True
-        return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
+        try:
+            if has_database(folder) or agent in self._workspaces:
+                return True
+            return folder.is_dir() and self._around.importer.is_there(self._place_of(agent))
+        except OSError as error:
+            raise translate_os(error, folder) from error
 
     async def _get(self, agent: str) -> AgentStore:
         if self._closed:

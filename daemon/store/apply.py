@@ -7,6 +7,7 @@ as often as it likes.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -52,23 +53,23 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
         came: the rows.
         why: what for, as the history shows it.
     """
+    fresh, others = _parted(tx, came)
     done: list[Applied] = []
     tx.warm_floor = settling.warm_floor(tx.db, tx.now, tx.rules)
-    for start in range(0, len(came), _AT_ONCE):
-        group = came[start : start + _AT_ONCE]
+    for some in _batched(others):
         try:
             with tx.undone_on_failure():
-                done += _apply_all(tx, group, why)
+                done += [_apply(tx, one, why) for one in some]
         except _NONSENSE:
-            done += [_apply_alone(tx, one, why) for one in group]
+            done += [_apply_alone(tx, one, why) for one in some]
+    for some in _batched(fresh):
+        try:
+            with tx.undone_on_failure():
+                done += _add(tx, some)
+        except _NONSENSE:
+            done += [_apply_alone(tx, one, why) for one in some]
     tx.warm_floor = None
-    result = Applied(
-        changed=sum(one.changed for one in done),
-        refused=sum(one.refused for one in done),
-        conflicts=sum(one.conflicts for one in done),
-        copied=any(one.copied for one in done),
-        ahead=tuple(sorted({device for one in done for device in one.ahead})),
-    )
+    result = sum(done, Applied())
     if result.changed:
         _mend(tx, came)
         tx.tell("rows.applied", rows=result.changed)
@@ -96,21 +97,70 @@ def counts(db: sqlite3.Connection) -> dict[str, int]:
     return {"memory": memory, **found} if memory else found
 
 
-def _apply_all(tx: Transaction, came: Sequence[Received | Row], why: str) -> list[Applied]:
-    """Apply rows; which of them are new here is found out at once for each kind."""
+def _parted(
+    tx: Transaction, came: Sequence[Received | Row]
+) -> tuple[list[Received | Row], list[Received | Row]]:
+    """Rows that are live and new here, which nothing has to be merged with, and the others."""
     keys: dict[str, list[str]] = {}
     for one in came:
-        row = one.row if isinstance(one, Received) else one
+        row = _row(one)
         keys.setdefault(row.kind, []).append(row.id)
     known = {name: kind_of(name).table.known(tx.db, name, ids) for name, ids in keys.items()}
-    done: list[Applied] = []
+    twice = Counter(_row(one).key for one in came)
+    fresh: list[Received | Row] = []
+    others: list[Received | Row] = []
     for one in came:
-        row = one.row if isinstance(one, Received) else one
+        row = _row(one)
         # A category is made by the first memory in it.
-        is_new = row.id not in known[row.kind] and row.kind != tree_rows.KIND.name
-        done.append(_apply(tx, one, why, is_new=is_new))
-        known[row.kind].add(row.id)
+        is_fresh = (
+            row.id not in known[row.kind]
+            and twice[row.key] == 1
+            and row.kind != tree_rows.KIND.name
+            and kind_of(row.kind).lives(row)
+        )
+        (fresh if is_fresh else others).append(one)
+    return fresh, others
+
+
+def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
+    """Store rows that are new here, those of a kind together."""
+    by_kind: dict[str, list[Row]] = {}
+    done = []
+    for one in came:
+        row = _row(one)
+        ahead = _checked(tx, row)
+        by_kind.setdefault(row.kind, []).append(row)
+        done.append(Applied(changed=1, copied=bool(_given(row, tx.device)), ahead=ahead))
+    for name, new in by_kind.items():
+        kind = kind_of(name)
+        kind.table.add(tx, new)
+        if kind.applied is not None:
+            for row in new:
+                kind.applied(tx, None, row)
+    for one in came:
+        if isinstance(one, Row):
+            rows.mark(tx, kind_of(one.kind), one.id, None, None)
     return done
+
+
+def _batched(came: Sequence[Received | Row]) -> Iterator[Sequence[Received | Row]]:
+    return (came[start : start + _AT_ONCE] for start in range(0, len(came), _AT_ONCE))
+
+
+def _row(one: Received | Row) -> Row:
+    return one.row if isinstance(one, Received) else one
+
+
+def _checked(tx: Transaction, row: Row) -> tuple[str, ...]:
+    """Refuse a row that could not be used; the device whose clock is too far ahead, if one is."""
+    kind, clocks = kind_of(row.kind), row.clocks
+    stamps_ = [clocks.at, *clocks.fields.values(), clocks.deleted or clocks.at]
+    if not all(0 <= clock < TOO_HIGH for clock, _ in stamps_):
+        raise InvalidInput(f"cannot take '{row.id}': it was changed beyond the year 2200")
+    if kind.check is not None and kind.lives(row):
+        kind.check(row)
+    youngest, by = max(stamps_)
+    return () if tx.observe(youngest) else (by,)
 
 
 def _apply_alone(tx: Transaction, one: Received | Row, why: str) -> Applied:
@@ -121,21 +171,11 @@ def _apply_alone(tx: Transaction, one: Received | Row, why: str) -> Applied:
         return Applied(refused=1)
 
 
-def _apply(  # noqa: C901 - the steps of the one way in, in their order
-    tx: Transaction, one: Received | Row, why: str, *, is_new: bool = False
-) -> Applied:
-    theirs = one.row if isinstance(one, Received) else one
+def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
+    theirs = _row(one)
     kind = kind_of(theirs.kind)
-    clocks = [theirs.clocks.at, *theirs.clocks.fields.values()]
-    if theirs.clocks.deleted is not None:
-        clocks.append(theirs.clocks.deleted)
-    if not all(0 <= clock < TOO_HIGH for clock, _ in clocks):
-        raise InvalidInput(f"cannot take '{theirs.id}': it was changed beyond the year 2200")
-    if kind.lives(theirs) and kind.check is not None:
-        kind.check(theirs)
-    youngest, by = max(clocks)
-    ahead = () if tx.observe(youngest) else (by,)
-    ours = None if is_new else kind.table.load(tx.db, kind.name, theirs.id)
+    ahead = _checked(tx, theirs)
+    ours = kind.load(tx.db, theirs.id)
     merged = theirs if ours is None else merge(ours, theirs, kind.sets)
     settled = _settled(tx, kind, ours, theirs, merged) if ours is not None else Settled()
     if settled.lost is not None:
@@ -148,12 +188,10 @@ def _apply(  # noqa: C901 - the steps of the one way in, in their order
     changed = merged != ours
     number = None
     if changed:
-        number = rows.keep(tx, kind, ours, why=why, device=by)
+        number = rows.keep(tx, kind, ours, why=why, device=theirs.clocks.latest[1])
         rows.put(tx, kind, ours, merged)
     if isinstance(one, Received):
-        # What is new cannot be in the outbox.
-        if not is_new:
-            _agree(tx, kind, one, merged)
+        _agree(tx, kind, one, merged)
     elif changed:
         rows.mark(tx, kind, theirs.id, ours, number)
     if settled.data is not None:
@@ -226,7 +264,7 @@ def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
 
 def _mend(tx: Transaction, came: Iterable[Received | Row]) -> None:
     """Put right what rows that came leave untrue together, though each is true by itself."""
-    rows_ = [one.row if isinstance(one, Received) else one for one in came]
+    rows_ = list(map(_row, came))
     if any(row.kind == memory_rows.KIND.name and _may_loosen(row) for row in rows_):
         merging.mend_links(tx)
     if any(row.kind == tree_rows.KIND.name and not row.data for row in rows_):

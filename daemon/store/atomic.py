@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -36,8 +37,6 @@ class Replacement:
         content: what it is to hold.
         mode: its permissions.
         owner: user and group, if they are not this process's.
-        modified_at: seconds since the epoch, if not now.
-        folder: an open folder that the file is in; the one that `path` names without it.
 
     Raises:
         Conflict: the owner cannot be set.
@@ -50,13 +49,10 @@ class Replacement:
         content: bytes,
         mode: int = 0o600,
         owner: tuple[int, int] | None = None,
-        *,
-        modified_at: float | None = None,
-        folder: int | None = None,
     ) -> None:
         self.path = path
         self._temporary = f"{_prefix(path.name)}{secrets.token_hex(4)}.tmp"
-        self._folder = os.open(path.parent, _ANY_FOLDER) if folder is None else os.dup(folder)
+        self._folder = os.open(path.parent, _ANY_FOLDER)
         try:
             handle = os.open(self._temporary, _NEW, 0o600, dir_fd=self._folder)
             try:
@@ -65,8 +61,6 @@ class Replacement:
                 if owner is not None:
                     _set_owner(handle, path, owner)
                 os.fchmod(handle, mode)
-                if modified_at is not None:
-                    os.utime(handle, (modified_at, modified_at))
             finally:
                 self._found = os.fstat(handle)
                 os.close(handle)
@@ -95,14 +89,10 @@ class Replacement:
         finally:
             os.close(handle)
 
-    def sync_filesystem(self) -> None:
-        """Write all of the file system to the disk that the file is on: one write barrier."""
-        _sync_filesystem(self._folder)
-
     @property
-    def device(self) -> int:
-        """The file system's number."""
-        return self._found.st_dev
+    def filesystem(self) -> tuple[int, int]:
+        """The number of the file system that the file is on, and a handle for it."""
+        return self._found.st_dev, self._folder
 
 
 def sync(replacements: Iterable[Replacement]) -> None:
@@ -113,9 +103,8 @@ def sync(replacements: Iterable[Replacement]) -> None:
     Raises:
         OSError: the disk refused.
     """
-    by_device = {one.device: one for one in replacements}
-    for one in by_device.values():
-        one.sync_filesystem()
+    for handle in dict(one.filesystem for one in replacements).values():
+        _sync_filesystem(handle)
 
 
 def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
@@ -208,14 +197,6 @@ def remove_unfinished(folder: Path, name: str = "*") -> None:
                 path.unlink()
 
 
-def remove_unfinished_in(folder: int, name: str) -> None:
-    """Remove what a writer of the file `name` in an open folder left when it was killed."""
-    for left in os.listdir(folder):
-        if left.startswith(_prefix(name)) and left.endswith(".tmp"):
-            with contextlib.suppress(OSError):
-                os.unlink(left, dir_fd=folder)
-
-
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable: renames and new files survive a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -256,22 +237,27 @@ def remove(path: Path) -> None:
         sync_folder(path.parent)
 
 
-def set_aside(path: Path, word: str, stamp: str) -> Path:
+def set_aside(path: Path, word: str) -> Path:
     """Rename `path`, whatever it is, to its `free_name` and return that."""
-    aside = free_name(path, word, stamp)
+    aside = free_name(path, word)
     path.rename(aside)
     sync_folder(path.parent)
     return aside
 
 
-def free_name(path: Path, word: str, stamp: str) -> Path:
-    """`<name>.<word>-<stamp>` beside `path`, numbered if that is taken."""
-    free = path.with_name(f"{path.name}.{word}-{stamp}")
+def free_name(path: Path, word: str) -> Path:
+    """`<name>.<word>-<time>` beside `path`, numbered if that is taken."""
+    first = free = path.with_name(f"{path.name}.{word}-{stamp()}")
     number = 1
     while os.path.lexists(free):
         number += 1
-        free = path.with_name(f"{path.name}.{word}-{stamp}-{number}")
+        free = first.with_name(f"{first.name}-{number}")
     return free
+
+
+def stamp() -> str:
+    """The present time, as it stands in the names of files: `20260211T081500`."""
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime())
 
 
 def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:

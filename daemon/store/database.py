@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
+from . import atomic
 from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
+_AT_ONCE: Final = 500
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -110,9 +111,9 @@ def _schema_version(db: sqlite3.Connection, path: Path) -> int:
 
 
 def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    copy = path.with_name(f"{path.name}.v{version}-{atomic.stamp()}")
     try:
-        db.execute("VACUUM INTO ?", (str(path.with_name(f"{path.name}.v{version}-{stamp}")),))
+        db.execute("VACUUM INTO ?", (str(copy),))
     except sqlite3.Error as error:
         raise translate(error, path) from error
 
@@ -128,6 +129,27 @@ def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise translate(error, path) from error
+
+
+def in_pages(
+    db: sqlite3.Connection, sql: str, *arguments: object, after: Any
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query, a few hundred at a time; writing between is allowed.
+
+    Args:
+        db: where.
+        sql: a query in the order of its first column, whose last two parameters are the value of
+            that column to begin behind, and how many rows to read.
+        arguments: its other parameters.
+        after: the value that comes before all others.
+    """
+    while True:
+        found = db.execute(sql, (*arguments, after, _AT_ONCE)).fetchall()
+        yield from found
+        # Not until nothing is found: in a damaged table that may never be.
+        if len(found) < _AT_ONCE:
+            return
+        after = found[-1][0]
 
 
 def quick_check(path: Path) -> None:

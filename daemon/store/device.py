@@ -38,8 +38,7 @@ class DeviceId:
             return None
         found = _read(self._path)
         if found is None:
-            stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-            atomic.set_aside(self._path, "corrupt", stamp)
+            atomic.set_aside(self._path, "corrupt")
         return found
 
 

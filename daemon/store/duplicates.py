@@ -1,47 +1,110 @@
-"""Finding the memory that says a thing already, among all there are, in about a millisecond."""
+"""Finding the memory that says a thing already, anywhere in the memory, cold included.
+
+Inside a transaction the answer holds until the commit: whoever stores only what is not found
+stores nothing twice. Full text has to know the transaction's own memories first: `index_new`.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 from ..memory.indexing import index_text
+from ..memory.pairing import judge_pair
 from ..memory.records import Memory
 from ..memory.similarity import exact_key
+from ..memory.stop_words import STOP_WORDS
+from ..memory.vocabulary import NEGATIONS
+from . import memory_rows
 from .memory_table import SELECT, from_row
 
 # The words of so many characters tell a text from most others; the rest is compared in full.
 _BEGINNING: Final = 400
 # What the index takes for a part of a word, as it is told in the schema.
 _IN_WORDS: Final = frozenset({"Co", "Mn", "Mc"})
+_COMING_AND_GOING: Final = STOP_WORDS | NEGATIONS
+_MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
+# The first would end the quoted word, and the others stand in "isn't", which may be "is not".
+_QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
+# The longest words are the rarest; so many tell nearly all texts apart.
+_WORDS: Final = 8
+_CANDIDATES: Final = 64
 
 
 def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
     """A memory with the same text but for case, blanks and closing full stops.
 
-    Archived and merged memories are looked at as well, expired ones are not. Inside the writer's
-    transaction the answer holds until the commit: whoever stores only what is not found stores
-    nothing twice, whoever else is at it.
+    Archived and merged memories are looked at as well, expired ones are not.
     """
     key = exact_key(text)
-    for memory in map(from_row, _beginning_alike(db, text)):
+    for memory in _beginning_alike(db, text):
         if exact_key(memory.text) == key and not memory.expired(now):
             return memory
     return None
 
 
-def _beginning_alike(db: sqlite3.Connection, text: str) -> sqlite3.Cursor:
+def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
+    """The memory that says what `memory` would, whatever their ids are.
+
+    One counts that would be merged with it, too.
+    """
+    found = find_same(db, memory.text, memory.updated_at)
+    if found is not None:
+        return found
+    for other in _with_telling_words(db, memory.text):
+        if other.text.strip().lower() == memory.text.strip().lower():
+            return other
+        if judge_pair(other, memory).relation == "duplicate":
+            return other
+    return None
+
+
+def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
+    """Whether `memory` says nothing new, or was forgotten under its id."""
+    if memory_rows.KIND.load(db, memory.id) is not None:
+        return True
+    return said_already(db, memory) is not None
+
+
+def _beginning_alike(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     beginning = _cut(index_text(text))
     if not any(map(_in_words, beginning)):
         # The index knows no such text.
-        return db.execute(f"{SELECT} WHERE text = ?", (text,))
+        return map(from_row, db.execute(f"{SELECT} WHERE text = ?", (text,)))
     quoted = beginning.replace('"', '""')
-    return db.execute(
-        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ?)"
-        " ORDER BY row",
-        (f'text : ^ "{quoted}"',),
+    return _matching(db, f'text : ^ "{quoted}"', "ORDER BY rowid")
+
+
+def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
+    """Memories that have all the telling words of `text`, the newest first."""
+    telling = sorted(set(_telling(text)), key=lambda word: (-len(word), word))[:_WORDS]
+    if not telling:
+        return iter(())
+    words = " ".join(f'"{word}"' for word in telling)
+    return _matching(db, words, f"ORDER BY rowid DESC LIMIT {_CANDIDATES}")
+
+
+def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory]:
+    rows = db.execute(
+        f"{SELECT} WHERE row IN (SELECT rowid FROM memory_fts WHERE memory_fts MATCH ? {order})",
+        (query,),
     )
+    return map(from_row, rows.fetchall())
+
+
+def _telling(text: str) -> Iterator[str]:
+    """The words of `text` as they stand there, which the index cuts as it has cut all texts.
+
+    Those that come and go while a statement stays the same are left out.
+    """
+    for chunk in index_text(text).split():
+        word = _QUOTES.sub(" ", chunk).strip()
+        small = word.strip(_MARKS).lower()
+        if any(map(str.isalnum, word)) and small not in _COMING_AND_GOING:
+            yield word
 
 
 def _in_words(character: str) -> bool:

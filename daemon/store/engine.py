@@ -6,7 +6,6 @@ import asyncio
 import math
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
@@ -14,39 +13,23 @@ import msgspec
 
 from thermocline.sync import HybridClock
 
-from ..config.settings import Rules
 from ..errors import StoreDamaged
-from ..runtime.problems import Problems
+from . import noted
 from .database import connect_reader, translate, translate_os
-from .device import DeviceId
 from .documents import FILES
 from .full_text import is_current
 from .kinds import rebuild_indexes
-from .opening import Importer, Opener, Place
+from .opening import open_database
+from .place import Place, Surroundings
 from .readers import Readers
 from .settling import read_clock, settle
 from .state_files import StateFiles
-from .transaction import Event, Transaction
+from .transaction import Transaction
 from .writer import Committed, Writer
 
 # When the whole database was read last and found sound, in the table `meta`.
 CHECKED: Final = "checked_at"
 _WEEK: Final = 604_800.0
-
-
-class Surroundings(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon around it."""
-
-    threads: Executor
-    problems: Problems
-    now: Callable[[], float]
-    publish: Callable[[str, Event], None]
-    outgoing: Callable[[str, frozenset[str]], None]
-    rules: Callable[[], Rules]
-    importer: Importer
-    device: DeviceId
-    readers: int
-    face_delay_seconds: Callable[[], float]
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -124,17 +107,7 @@ async def start_engine(
         # Queued before any other write, which would take words out that are not in the index.
         await asyncio.sleep(0)
     readers = readers_of(place, around, connect_reader)
-    files = StateFiles(
-        place.agent,
-        place.folder,
-        place.markdown,
-        writer=writer,
-        readers=readers,
-        rules=around.rules,
-        now=around.now,
-        problems=around.problems,
-        damaged=damaged,
-    )
+    files = StateFiles(place, around, writer, readers, damaged)
     files.want(FILES)
     around.problems.clear("rebuild_failed", place.agent)
     task = loop.create_task(
@@ -190,14 +163,13 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     # SQLite removes the log of a database that was closed in order.
     log = place.database.with_name(f"{place.database.name}-wal")
     unclean = log.exists() and log.stat().st_size > 0
-    opener = Opener(around.importer, around.device, around.rules, around.now, around.problems)
     try:
-        db = opener.open(place, damage)
+        db = open_database(place, around, damage)
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
-        checked = db.execute("SELECT value FROM meta WHERE key = ?", (CHECKED,)).fetchone()
-        age = around.now() - float(checked[0]) if checked else math.inf
+        checked = noted.read(db, CHECKED, float)
+        age = math.inf if checked is None else around.now() - checked
         doubtful = unclean or not 0 <= age < _WEEK
         return _Opened(db, *read_clock(db), doubtful, is_current(db))
     except sqlite3.Error as error:

@@ -1,14 +1,16 @@
 """The full-text indexes: adding texts, taking them out, and words of texts that are gone.
 
 They are contentless: a text is taken out by the words that it was put in with, so an index that
-another release has made is built anew.
+another release has made is built anew. Beside each stands a table of the terms of its texts, which
+ranking reads, and `term_counts` has their sums.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final
 
 from ..memory.stemming import terms_of
 from .schema import FULL_TEXT, INDEX_VERSION
@@ -16,21 +18,27 @@ from .transaction import Transaction
 
 # Set while an index may hold words of texts that are gone.
 _OLD_WORDS: Final = "words_to_forget"
+_AT_ONCE: Final = 500
 # How many pages of an index one step of forgetting writes at most.
 _PAGES: Final = 64
 
 
-def add(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
-    """Put the texts of a row into an index, in the order of its columns."""
+def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
+    """Put texts into an index: for each the number of its row, then its columns in their order."""
     columns = FULL_TEXT[table]
-    tx.db.execute(
-        f"INSERT INTO {table}(rowid, {', '.join(columns)})"
-        f" VALUES ({', '.join('?' * (1 + len(columns)))})",
-        (row, *texts),
-    )
-    terms = terms_of("\n".join(texts))
-    tx.db.execute(f"INSERT INTO {table}_terms VALUES (?, ?, ?)", (row, len(terms), " ".join(terms)))
-    _count(tx, table, 1, len(terms))
+    entries = iter(entries)
+    while some := [*islice(entries, _AT_ONCE)]:
+        tx.db.executemany(
+            f"INSERT INTO {table}(rowid, {', '.join(columns)})"
+            f" VALUES ({', '.join('?' * (1 + len(columns)))})",
+            some,
+        )
+        terms = [(row, terms_of("\n".join(texts))) for row, *texts in some]
+        tx.db.executemany(
+            f"INSERT INTO {table}_terms VALUES (?, ?, ?)",
+            ((row, len(found), " ".join(found)) for row, found in terms),
+        )
+        _count(tx, table, len(some), sum(len(found) for _, found in terms))
 
 
 def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:

@@ -57,13 +57,16 @@ def replaced(db: sqlite3.Connection, kind: Kind, version: Version) -> list[str]:
     """The fields that the change after a version gave another value, or removed."""
     later = read(
         db,
-        "kind = ? AND id = ? AND number > ? AND why != ? ORDER BY number LIMIT 1",
+        "kind = ? AND id = ? AND number > ? AND why != ? ORDER BY number LIMIT 2",
         *(kind.name, version.id, version.number, CONFLICT),
     )
-    row = later[0].row if later else kind.table.load(db, kind.name, version.id)
-    before, after = version.row.data or {}, (row and row.data) or {}
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return [name for name in names if name != "updated_at"]
+    # What lost a conflict may be kept once more, as the version that the merge replaced.
+    for row in (*(one.row for one in later), kind.load(db, version.id)):
+        before, after = version.row.data or {}, (row and row.data) or {}
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        if found := [name for name in names if name != "updated_at"]:
+            return found
+    return []
 
 
 def find(db: sqlite3.Connection, number: int) -> Row | None:

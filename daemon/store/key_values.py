@@ -110,7 +110,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         return
     if old is not None:
         full_text.remove(tx, INDEX, row, _indexed(old))
-    full_text.add(tx, INDEX, row, _indexed(new))
+    full_text.add(tx, INDEX, [(row, *_indexed(new))])
 
 
 def _indexed(pair: Pair) -> tuple[str, str]:

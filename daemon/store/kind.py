@@ -8,16 +8,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from thermocline.sync import Clocks, Row, decode_row, lives
+from thermocline.sync import Row, decode_row, lives
 
 from ..errors import StoreDamaged
+from .database import in_pages
 from .transaction import Transaction
 
 # Called in the transaction once a row was written, with the version before and the one after.
 Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
 # Of a row that two devices changed: the common base, ours and theirs to what both say together.
 Join: TypeAlias = Callable[[Transaction, Row | None, Row, Row], "Settled | None"]
-_AT_ONCE: Final = 500
 
 
 class Table(Protocol):
@@ -28,6 +28,9 @@ class Table(Protocol):
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
         """Put the row in the place of the version that stands there."""
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows of one kind that `known` does not know."""
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
         """Those of the ids for which `load` finds something."""
@@ -51,6 +54,12 @@ def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
         raise StoreDamaged(f"cannot trust the {kind} '{key}': it is not a row") from error
 
 
+_STORE: Final = (
+    "INSERT INTO rows VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " data = excluded.data, clocks = excluded.clocks, live = excluded.live"
+)
+
+
 class RowTable:
     """The table `rows`, which holds every kind that has no table of its own."""
 
@@ -63,11 +72,11 @@ class RowTable:
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
         """Put the row in the place of the version that stands there."""
-        tx.db.execute(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " data = excluded.data, clocks = excluded.clocks, live = excluded.live",
-            (row.kind, row.id, *row.encoded(), live),
-        )
+        tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live rows that are new."""
+        tx.db.executemany(_STORE, [(*row.key, *row.encoded(), True) for row in rows])
 
     def normal(self, row: Row) -> Row:
         """The row itself."""
@@ -83,17 +92,9 @@ class RowTable:
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, deleted ones included, a few hundred at a time."""
-        after = ""
-        while True:
-            found = db.execute(
-                "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
-                (kind, after, _AT_ONCE),
-            ).fetchall()
-            for key, data, clocks in found:
-                yield stored_row(kind, key, data, clocks)
-            if len(found) < _AT_ONCE:
-                return
-            after = found[-1][0]
+        sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
+        for found in in_pages(db, sql, kind, after=""):
+            yield stored_row(kind, *found)
 
 
 ROWS: Final = RowTable()
@@ -142,6 +143,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     table: Table = ROWS
     reindex: Callable[[Transaction], None] | None = None
 
+    def load(self, db: sqlite3.Connection, key: str) -> Row | None:
+        """The row as it stands, deleted or not."""
+        return self.table.load(db, self.name, key)
+
     def lives(self, row: Row | None) -> bool:
         """Whether the row says something."""
         return lives(row, self.vital)
@@ -150,6 +155,3 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 def unknown(name: str) -> Kind:
     """A kind of another release, whose rows are kept and passed on as they are."""
     return Kind(name=name, history=False)
-
-
-__all__ = ["ROWS", "Applied", "Clocks", "Join", "Kind", "RowTable", "Settled", "Table", "unknown"]

@@ -65,15 +65,13 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
     Raises:
         Conflict: its id is taken.
     """
-    if fetch(tx.db, memory.id) is not None:
-        raise Conflict(f"cannot store '{memory.id}': the id is taken", field="id")
     memory = _filed(tx, memory)
     data = said(memory)
     if memory.access_count:
         data["access_count"] = memory.access_count
     if memory.last_accessed_at is not None:
         data["last_accessed_at"] = memory.last_accessed_at
-    rows.write(tx, KIND, memory.id, data)
+    rows.write(tx, KIND, memory.id, data, new=True)
     if memory.archived_at is not None:
         tx.db.execute(
             "UPDATE memories SET archived_at = ? WHERE id = ?", (memory.archived_at, memory.id)

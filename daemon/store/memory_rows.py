@@ -92,7 +92,7 @@ def recount(tx: Transaction, key: str) -> None:
     above: str | None = key
     while above is not None and above not in passed:
         passed.add(above)
-        row = KIND.table.load(tx.db, KIND.name, above)
+        row = KIND.load(tx.db, above)
         if row is None or not KIND.lives(row):
             return
         number, last = uses.counted(tx, above)

@@ -16,6 +16,7 @@ from ..memory.records import Memory, Metadata
 from ..memory.scoring import score_of
 from ..memory.warm import record_size
 from . import full_text, people
+from .database import in_pages
 from .kind import ROWS
 from .transaction import Transaction
 
@@ -42,9 +43,11 @@ _UPDATE: Final = (
     " WHERE id = ? RETURNING row"
 )
 INSERT: Final = (
-    f"INSERT INTO memories (id, {', '.join((*_COLUMNS, *_DERIVED))})"
-    f" VALUES ({', '.join('?' * (1 + len(_COLUMNS) + len(_DERIVED)))})"
+    f"INSERT INTO memories (row, id, {', '.join((*_COLUMNS, *_DERIVED))})"
+    f" VALUES ({', '.join('?' * (2 + len(_COLUMNS) + len(_DERIVED)))})"
 )
+_BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
+_INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
@@ -124,17 +127,30 @@ class MemoryTable:
                 people.drop(tx, known.actor)
                 people.add(tx, memory.actor)
             if indexed_columns(known) != indexed_columns(memory):
-                full_text.remove(tx, INDEX, written[0], indexed_columns(known))
-                full_text.add(tx, INDEX, written[0], indexed_columns(memory))
+                _unindex(tx, written[0], known)
+                full_text.add(tx, INDEX, [(written[0], *indexed_columns(memory))])
             return
         if before is not None:
             tx.db.execute("DELETE FROM rows WHERE kind = ? AND id = ?", (row.kind, row.id))
-        if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
-            memory = msgspec.structs.replace(memory, archived_at=tx.now)
-        derived = [getattr(memory, name) for name in _DERIVED]
-        written = tx.db.execute(INSERT, [memory.id, *_said_values(memory, row), *derived])
-        full_text.add(tx, INDEX, written.lastrowid or 0, indexed_columns(memory))
-        people.add(tx, memory.actor)
+        self.add(tx, [row])
+
+    def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
+        """Store live memories that are new."""
+        last = tx.db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()[0]
+        values, actors = [], set()
+        for number, row in enumerate(rows, last + 1):
+            memory = memory_of(row)
+            if tx.warm_floor is not None and _score(tx, memory) < tx.warm_floor:
+                memory = msgspec.structs.replace(memory, archived_at=tx.now)
+            derived = [getattr(memory, name) for name in _DERIVED]
+            values.append([number, memory.id, *_said_values(memory, row), *derived])
+            tx.unindexed.append((number, *indexed_columns(memory)))
+            actors.add(memory.actor)
+        tx.db.executemany(INSERT, values)
+        if len(tx.unindexed) >= _AT_ONCE:
+            index_new(tx)
+        for name in actors:
+            people.add(tx, name)
 
     def normal(self, row: Row) -> Row:
         """The row with numbers as numbers of the same type, and without fields at their default."""
@@ -153,38 +169,30 @@ class MemoryTable:
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
         """Each row, deleted ones included, a few hundred at a time."""
-        after = 0
-        while True:
-            found = db.execute(
-                f"SELECT row, clocks, extra, {', '.join(FIELDS)} FROM memories WHERE row > ?"
-                " ORDER BY row LIMIT ?",
-                (after, _AT_ONCE),
-            ).fetchall()
-            for _, *rest in found:
-                yield _row(rest)
-            if len(found) < _AT_ONCE:
-                break
-            after = found[-1][0]
+        columns = f"row, clocks, extra, {', '.join(FIELDS)}"
+        for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
+            yield _row(found)
         yield from ROWS.every(db, kind)
 
 
+def index_new(tx: Transaction) -> None:
+    """Bring the texts of the transaction's new memories into the full-text index.
+
+    They wait for each other: the index is written out at every savepoint after a change of it.
+    """
+    new, tx.unindexed = tx.unindexed, []
+    full_text.add(tx, INDEX, new)
+
+
 def reindex(tx: Transaction) -> None:
-    """Build the full-text index and the table of people anew."""
+    """Build the full-text index and the table of people from the memories."""
     full_text.clear(tx, INDEX)
+    tx.unindexed = []
     tx.db.execute("DELETE FROM people")
     for (name,) in tx.db.execute("SELECT DISTINCT actor FROM memories WHERE actor <> ''"):
         people.add(tx, name)
-    after = 0
-    while True:
-        found = tx.db.execute(
-            f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? ORDER BY row LIMIT ?",
-            (after, _AT_ONCE),
-        ).fetchall()
-        for number, *rest in found:
-            full_text.add(tx, INDEX, number, indexed_columns(from_row(rest)))
-        if len(found) < _AT_ONCE:
-            break
-        after = found[-1][0]
+    pages = in_pages(tx.db, f"SELECT row, {', '.join(FIELDS)} {_BY_ROW}", after=0)
+    full_text.add(tx, INDEX, ((row, *indexed_columns(from_row(rest))) for row, *rest in pages))
 
 
 def _row(found: Sequence[Any]) -> Row:
@@ -232,8 +240,13 @@ def _damaged(key: str) -> StoreDamaged:
 
 def _take_away(tx: Transaction, memory: Memory) -> None:
     gone = tx.db.execute("DELETE FROM memories WHERE id = ? RETURNING row", (memory.id,))
-    full_text.remove(tx, INDEX, gone.fetchone()[0], indexed_columns(memory))
+    _unindex(tx, gone.fetchone()[0], memory)
     people.drop(tx, memory.actor)
+
+
+def _unindex(tx: Transaction, number: int, memory: Memory) -> None:
+    index_new(tx)
+    full_text.remove(tx, INDEX, number, indexed_columns(memory))
 
 
 def _json(value: Any) -> str:

@@ -1,18 +1,24 @@
-"""The counters that `metrics.json` shows: one row for each device, and the sum of all."""
+"""The counters that `metrics.json` shows: one row for each device, and the sum of all.
+
+What a commit counts goes into a note beside the clock: nearly every commit counts something, and
+a row costs several pages. Each consolidation moves the note into this device's row.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from ..memory.scoring import DAY
-from . import rows
+from . import noted, rows
 from .kind import Kind
 from .transaction import Transaction
 
-KIND = Kind(name="metrics", history=False)
+KIND: Final = Kind(name="metrics", history=False)
+_NOTE: Final = "counted"
 
 
 def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
@@ -21,8 +27,9 @@ def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
     A moment in the future is a sum of moments, as EvoClaw makes them, or of a wrong clock.
     """
     found: dict[str, float] = {}
-    for _, data in rows.live_rows(db, KIND):
-        for name, value in _numbers(msgspec.json.decode(data)).items():
+    devices = [_numbers(msgspec.json.decode(data)) for _, data in rows.live_rows(db, KIND)]
+    for counters in (_noted(db), *devices):
+        for name, value in counters.items():
             known = found.get(name, 0.0)
             if not name.startswith("last_"):
                 found[name] = known + value
@@ -32,29 +39,42 @@ def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
 
 
 def settle(tx: Transaction) -> None:
-    """Add what the transaction has counted, as one change of this device's row."""
-    if not tx.counted and not tx.moments:
+    """Note what the transaction has counted."""
+    if tx.counted:
+        noted.write(tx, _NOTE, _added(_noted(tx.db), tx.counted))
+
+
+def move_note(tx: Transaction) -> None:
+    """Add what is noted to this device's row, which other devices get."""
+    counted = _noted(tx.db)
+    if not counted:
         return
     row = rows.load(tx.db, KIND, tx.device)
-    data = dict(row.data) if row is not None else {}
-    numbers = _numbers(data)
-    for name, value in tx.counted.items():
-        data[name] = numbers.get(name, 0.0) + value
-    for name in tx.moments:
-        data[name] = tx.now
+    data = row.data if row is not None else {}
+    data = data | _added(_numbers(data), counted)
     # Counters of one day go once those of another are counted.
-    days = {_day(name) for name in tx.counted} - {""}
-    for name in [name for name in data if days and _day(name) not in {"", *days}]:
-        del data[name]
-    rows.write(tx, KIND, tx.device, data)
+    last = max(map(_day, counted))
+    kept = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
+    rows.write(tx, KIND, tx.device, kept)
+    tx.db.execute("DELETE FROM meta WHERE key = ?", (_NOTE,))
 
 
-def adopt(tx: Transaction, values: dict[str, float]) -> None:
+def adopt(tx: Transaction, values: Mapping[str, float]) -> None:
     """Take over counters from elsewhere, where nothing was counted yet."""
-    if totals(tx.db, tx.now):
-        return
-    for name, value in values.items():
-        tx.counted[name] = tx.counted.get(name, 0.0) + value
+    if not totals(tx.db, tx.now):
+        tx.counted = _added(tx.counted, values)
+
+
+def _noted(db: sqlite3.Connection) -> dict[str, float]:
+    return noted.read(db, _NOTE, dict[str, float]) or {}
+
+
+def _added(counters: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
+    sums = {
+        name: value if name.startswith("last_") else counters.get(name, 0.0) + value
+        for name, value in more.items()
+    }
+    return {**counters, **sums}
 
 
 def _day(name: str) -> str:

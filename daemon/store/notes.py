@@ -42,7 +42,7 @@ class Stand(msgspec.Struct, frozen=True):
 NOWHERE: Final = Stand(-1, 0)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundNote(msgspec.Struct, frozen=True):
     """A file that does not stand as it was known."""
 
     path: str
@@ -50,7 +50,7 @@ class Found(msgspec.Struct, frozen=True):
     text: str
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingNote(msgspec.Struct, frozen=True):
     """A row that is not yet on the disk.
 
     Attributes:
@@ -74,7 +74,7 @@ def known(db: sqlite3.Connection) -> dict[str, Stand]:
     return {path: Stand(size, mtime) for path, size, mtime in found}
 
 
-def take(tx: Transaction, found: Iterable[Found], vanished: Iterable[str]) -> int:
+def take(tx: Transaction, found: Iterable[FoundNote], vanished: Iterable[str]) -> int:
     """Take in what has changed on the disk; return the number of rows that changed.
 
     Where a row has changed too, the two are joined, against the text that the file had before.
@@ -88,7 +88,7 @@ def take(tx: Transaction, found: Iterable[Found], vanished: Iterable[str]) -> in
     return changed + sum(_vanish(tx, path) for path in vanished)
 
 
-def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[Waiting]:
+def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]:
     """Rows that are not yet on the disk, by path, those with paths behind `after`."""
     found = db.execute(
         "SELECT path, size, mtime FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
@@ -96,12 +96,12 @@ def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[Waiting]:
         (after, limit),
     ).fetchall()
     return [
-        Waiting(path, _note(rows.load(db, KIND, path)), Stand(size, mtime))
+        WaitingNote(path, _note(rows.load(db, KIND, path)), Stand(size, mtime))
         for path, size, mtime in found
     ]
 
 
-def placed(tx: Transaction, written: Iterable[tuple[Waiting, Stand]]) -> None:
+def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Stand]]) -> None:
     """Record how files stand that were written or removed.
 
     A row that has changed since goes on waiting, and may replace what stands there now.
@@ -110,7 +110,7 @@ def placed(tx: Transaction, written: Iterable[tuple[Waiting, Stand]]) -> None:
         _stand(tx, one.path, stand, "" if one.note is None else one.note.text)
 
 
-def _take(tx: Transaction, file: Found) -> bool:
+def _take(tx: Transaction, file: FoundNote) -> bool:
     row = rows.load(tx.db, KIND, file.path)
     before = _on_disk(tx, file.path)
     if row is None and before is not None and before.shown == file.text and file.text:

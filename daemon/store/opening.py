@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import msgspec
+from typing import Any, Final
 
 from thermocline.sync import HybridClock
 
-from ..config.settings import Rules
 from ..errors import StoreDamaged
 from ..runtime.problems import Problems
 from . import atomic, documents, state_files
 from .database import FILE_NAME, connect_writer, migrate, translate
-from .device import DeviceId
+from .place import Place, Surroundings
 from .schema import MIGRATIONS
 from .settling import read_clock, settle
 from .transaction import Transaction
@@ -34,162 +29,116 @@ LARGEST: Final = 16_777_216
 TOO_LARGE: Final = "too-large"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where one agent's memory is, and all that opening it needs to know."""
+def open_database(
+    place: Place, around: Surroundings, damage: StoreDamaged | None = None
+) -> sqlite3.Connection:
+    """The writer's connection to a sound database with the present schema. Blocking.
 
-    agent: str
-    folder: Path
-    workspace: Path | None
-    cache_kb: int
+    A damaged database is rebuilt and set aside; one that is missing is taken over from the
+    files, if there are any. The old one stays in its place until the new one is complete:
+    an interruption leaves the next opening to begin again, or to finish.
 
-    @property
-    def database(self) -> Path:
-        """The file that is the truth."""
-        return self.folder / FILE_NAME
+    Args:
+        place: where.
+        around: what all memories share.
+        damage: a fault that was found in the database since it was opened last.
 
-    @property
-    def markdown(self) -> Path:
-        """MEMORY.md: in the workspace, where an OpenClaw agent looks for it, if there is one."""
-        if self.workspace is None:
-            return self.folder / documents.MARKDOWN_FILE
-        name = "MEMORY.md" if self.agent == "default" else f"MEMORY-{self.agent}.md"
-        return self.workspace / name
-
-
-class Importer(Protocol):
-    """Reads what other tools, earlier runs or a damaged database have left."""
-
-    def is_there(self, place: Place) -> bool:
-        """Whether there are files of a memory to take over, in the folder or the workspace."""
-
-    def take_over(self, tx: Transaction, place: Place, damaged: Path | None) -> dict[str, Any]:
-        """Apply all that can be read; return a report of what was, and of what could not be.
-
-        Args:
-            tx: of the new database.
-            place: where the files are.
-            damaged: a database that cannot be opened any more.
-        """
-
-
-class Opener(msgspec.Struct, frozen=True):
-    """Opens databases.
-
-    Attributes:
-        importer: reads what is taken over.
-        device: this device.
-        rules: the limits that what is taken over is brought within.
-        now: seconds since the epoch.
-        problems: where a rebuild is reported.
+    Raises:
+        ThermoclineError: the disk refuses, or a later release wrote the database.
     """
-
-    importer: Importer
-    device: DeviceId
-    rules: Callable[[], Rules]
-    now: Callable[[], float]
-    problems: Problems
-
-    def open(self, place: Place, damage: StoreDamaged | None = None) -> sqlite3.Connection:
-        """The writer's connection to a sound database with the present schema. Blocking.
-
-        A damaged database is rebuilt and set aside; one that is missing is taken over from the
-        files, if there are any. The old one stays in its place until the new one is complete:
-        an interruption leaves the next opening to begin again, or to finish.
-
-        Args:
-            place: where.
-            damage: a fault that was found in the database since it was opened last.
-
-        Raises:
-            ThermoclineError: the disk refuses, or a later release wrote the database.
-        """
-        atomic.make_folder(place.folder)
-        _tidy(place)
-        if _rebuilt(place).exists():
-            _move_in(place)
-        damaged: Path | None = None
-        if place.database.exists():
-            try:
-                if damage is not None:
-                    raise damage
-                self._refuse_blank(place)
-                db = _connect(place, place.database)
-            except StoreDamaged as error:
-                damage, damaged = error, place.database
-            else:
-                self._take_over_workspace(place, db)
-                return db
-        if damaged is not None or self.importer.is_there(place):
-            self._build(place, damaged)
-            aside = _move_in(place)
+    atomic.make_folder(place.folder)
+    _tidy(place)
+    if _rebuilt(place).exists():
+        _move_in(place)
+    damaged: Path | None = None
+    if place.database.exists():
+        try:
             if damage is not None:
-                _tell_rebuilt(place, damage, aside, self.problems)
-        db = _connect(place, place.database)
-        _mark_taken_over(place, db)
-        return db
+                raise damage
+            _refuse_blank(place, around)
+            db = _connect(place, place.database)
+        except StoreDamaged as error:
+            damage, damaged = error, place.database
+        else:
+            _take_over_workspace(place, around, db)
+            return db
+    if damaged is not None or around.importer.is_there(place):
+        _build(place, around, damaged)
+        aside = _move_in(place)
+        if damage is not None:
+            _tell_rebuilt(place, damage, aside, around.problems)
+    db = _connect(place, place.database)
+    _mark_taken_over(place, db)
+    return db
 
-    def _refuse_blank(self, place: Place) -> None:
-        """A database without a table beside state files has lost what they show."""
-        db = connect_writer(place.database, place.cache_kb)
-        try:
-            blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
-        except sqlite3.Error as error:
-            raise translate(error, place.database) from error
-        finally:
-            db.close()
-        if blank and self.importer.is_there(place):
-            raise StoreDamaged(f"cannot trust {place.database}: it is empty")
 
-    def _build(self, place: Place, damaged: Path | None) -> None:
-        """Make a whole database beside the old one; it counts once it has its final name."""
-        stamp = _stamp()
-        kept = _keep_originals(place, "takeover" if damaged is None else "rebuild", stamp)
-        building = place.folder / f"{FILE_NAME}.building"
-        for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
-            leftover.unlink()
-        db = _connect(place, building)
-        try:
-            report = self._fill(place, db, damaged)
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as error:
-            raise translate(error, building) from error
-        finally:
-            db.close()
-        _report(place, report, kept, stamp)
-        building.replace(_rebuilt(place))
-        atomic.sync_folder(place.folder)
+def _refuse_blank(place: Place, around: Surroundings) -> None:
+    """A database without a table beside state files has lost what they show."""
+    db = connect_writer(place.database, place.cache_kb)
+    try:
+        blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, place.database) from error
+    finally:
+        db.close()
+    if blank and around.importer.is_there(place):
+        raise StoreDamaged(f"cannot trust {place.database}: it is empty")
 
-    def _fill(self, place: Place, db: sqlite3.Connection, damaged: Path | None) -> dict[str, Any]:
-        """Take over what there is, in one transaction, within all limits."""
-        now = self.now()
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            tx = Transaction(
-                db,
-                now=now,
-                device=self.device.id,
-                rules=self.rules(),
-                clock=HybridClock(self.now, *read_clock(db)),
-            )
-            report = self.importer.take_over(tx, place, damaged)
-            settle(tx)
-            state_files.note_present(db, place.folder, place.markdown)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        return report
 
-    def _take_over_workspace(self, place: Place, db: sqlite3.Connection) -> None:
-        """Read a workspace that was named only after the memory had begun, once."""
-        if place.workspace is None or _taken_over(place, db):
-            return
-        if self.importer.is_there(place):
-            stamp = _stamp()
-            kept = _keep_originals(place, "takeover", stamp)
-            _report(place, self._fill(place, db, None), kept, stamp)
-        _mark_taken_over(place, db)
+def _build(place: Place, around: Surroundings, damaged: Path | None) -> None:
+    """Make a whole database beside the old one; it counts once it has its final name."""
+    stamp = atomic.stamp()
+    kept = _keep_originals(place, "takeover" if damaged is None else "rebuild", stamp)
+    building = place.folder / f"{FILE_NAME}.building"
+    for leftover in place.folder.glob(f"{FILE_NAME}.building*"):
+        leftover.unlink()
+    db = _connect(place, building)
+    try:
+        report = _fill(place, around, db, damaged)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise translate(error, building) from error
+    finally:
+        db.close()
+    _report(place, report, kept, stamp)
+    building.replace(_rebuilt(place))
+    atomic.sync_folder(place.folder)
+
+
+def _fill(
+    place: Place, around: Surroundings, db: sqlite3.Connection, damaged: Path | None
+) -> dict[str, Any]:
+    """Take over what there is, in one transaction, within all limits."""
+    now = around.now()
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        tx = Transaction(
+            db,
+            now=now,
+            device=around.device.id,
+            rules=around.rules(),
+            clock=HybridClock(around.now, *read_clock(db)),
+        )
+        report = around.importer.take_over(tx, place, damaged)
+        settle(tx)
+        state_files.note_present(db, place)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return report
+
+
+def _take_over_workspace(place: Place, around: Surroundings, db: sqlite3.Connection) -> None:
+    """Read a workspace that was named only after the memory had begun, once."""
+    if place.workspace is None or _taken_over(place, db):
+        return
+    if around.importer.is_there(place):
+        stamp = atomic.stamp()
+        kept = _keep_originals(place, "takeover", stamp)
+        _report(place, _fill(place, around, db, None), kept, stamp)
+    _mark_taken_over(place, db)
 
 
 def _tidy(place: Place) -> None:
@@ -221,14 +170,14 @@ def _move_in(place: Place) -> Path | None:
     """Set the old database aside, if there is one, and put the complete new one in its place."""
     aside: Path | None = None
     if place.database.exists():
-        aside = atomic.set_aside(place.database, "corrupt", _stamp())
+        aside = atomic.set_aside(place.database, "corrupt")
     for suffix in ("-wal", "-shm"):
         log = place.database.with_name(f"{FILE_NAME}{suffix}")
         if log.exists() and aside is not None:
             log.rename(aside.with_name(f"{aside.name}{suffix}"))
         elif log.exists():
             # An interruption separated it from its database, which went before it.
-            atomic.set_aside(log, "corrupt", _stamp())
+            atomic.set_aside(log, "corrupt")
     _rebuilt(place).replace(place.database)
     atomic.sync_folder(place.folder)
     return aside
@@ -255,7 +204,7 @@ def _keep_originals(place: Place, word: str, stamp: str) -> str:
     for path in originals[:]:
         if path != place.markdown and path.stat().st_size > LARGEST:
             originals.remove(path)
-            atomic.set_aside(path, TOO_LARGE, stamp)
+            atomic.set_aside(path, TOO_LARGE)
     if not originals:
         return ""
     folder = place.folder / f"before-{word}-{stamp}"
@@ -285,10 +234,6 @@ def _mark_taken_over(place: Place, db: sqlite3.Connection) -> None:
     if place.workspace is not None:
         key = f"taken_over:{place.workspace}"
         try:
-            db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, _stamp()))
+            db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, atomic.stamp()))
         except sqlite3.Error as error:
             raise translate(error, place.database) from error
-
-
-def _stamp() -> str:
-    return time.strftime("%Y%m%dT%H%M%S", time.gmtime())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,7 +64,7 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
     """The replica has these versions now. A row that has changed since stays pending."""
     for one in rows:
         kind = kind_of(one.row.kind)
-        now = version_of(kind.table.load(tx.db, kind.name, one.row.id))
+        now = version_of(kind.load(tx.db, one.row.id))
         if now == one.version:
             tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", one.row.key)
         else:
@@ -74,11 +75,11 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
     follow(tx, link)
 
 
-def gone(tx: Transaction, rows: Sequence[Pending]) -> None:
-    """The replica no longer has these rows; what it gets next need not be made from them."""
+def over(tx: Transaction, rows: Sequence[Pending]) -> None:
+    """The replica has `seen` in their places; what it gets next is not made from that."""
     tx.db.executemany(
-        "UPDATE outbox SET seen = NULL, base = NULL WHERE kind = ? AND id = ?",
-        [one.row.key for one in rows],
+        "UPDATE outbox SET seen = ?, base = NULL WHERE kind = ? AND id = ?",
+        [(one.seen, *one.row.key) for one in rows],
     )
 
 
@@ -96,22 +97,18 @@ def offer_all(tx: Transaction, link: Link) -> None:
     follow(tx, link)
 
 
-def is_waiting(folder: Path) -> bool:
-    """Whether a closed memory has something that its replica does not have. Blocking."""
-    path = folder / FILE_NAME
-    if not path.is_file():
-        return False
+def unsent(folder: Path) -> int:
+    """How many rows of a closed memory its replica does not have; 0 where it cannot be read.
+
+    Blocking. Opening the memory tells what is wrong.
+    """
+    path = (folder / FILE_NAME).absolute()
     try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            found = db.execute("SELECT count(*) FROM outbox WHERE refused IS NULL").fetchone()
+            return int(found[0])
     except sqlite3.Error:
-        return False
-    try:
-        return db.execute("SELECT 1 FROM outbox WHERE refused IS NULL").fetchone() is not None
-    except sqlite3.Error:
-        # Opening it tells what is wrong.
-        return False
-    finally:
-        db.close()
+        return 0
 
 
 def _waiting(db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int) -> Iterator[Pending]:
@@ -124,7 +121,7 @@ def _waiting(db: sqlite3.Connection, kinds: frozenset[str] | None, limit: int) -
         (*names, limit),
     ).fetchall()
     for name, key, seen in waiting:
-        row = kind_of(name).table.load(db, name, key)
+        row = kind_of(name).load(db, key)
         version = version_of(row)
         if row is not None and version is not None:
             yield Pending(row, version, seen)

@@ -7,13 +7,14 @@ from typing import Any
 
 from thermocline.sync import Fields, Row, Stamp, changed, deletion, version_of
 
+from ..errors import Conflict
 from .kind import Kind
 from .transaction import Transaction
 
 
 def load(db: sqlite3.Connection, kind: Kind, key: str) -> Row | None:
     """The row, if there is one that was not deleted."""
-    row = kind.table.load(db, kind.name, key)
+    row = kind.load(db, key)
     return row if kind.lives(row) else None
 
 
@@ -26,6 +27,7 @@ def write(
     why: str = "",
     stamp: Stamp | None = None,
     without: str = "",
+    new: bool = False,
 ) -> Row | None:
     """Let a row say `data` from now on, or delete it, where `data` is None.
 
@@ -39,11 +41,17 @@ def write(
         why: what for, as the history shows it.
         stamp: of a change that consists of several rows; else a fresh one.
         without: a field that goes, though this release does not write it.
+        new: the row must not be there yet.
 
     Returns:
         The row; None where it was deleted.
+
+    Raises:
+        Conflict: it is there, and should be new.
     """
-    before = kind.table.load(tx.db, kind.name, key)
+    before = kind.load(tx.db, key)
+    if new and kind.lives(before):
+        raise Conflict(f"cannot store '{key}': the id is taken", field="id")
     if data is None:
         if not kind.lives(before):
             return None

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from . import observed_tables
+from . import entities
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -199,6 +199,37 @@ _TREE: Final = (
     END
     """,
 )
+# Conversations are of this device alone: what is worth keeping of them becomes memories.
+_CONVERSATIONS: Final = (
+    # `read_to` is the position of the first turn that was not yet read for what is worth keeping;
+    # `entry` is the line about the whole that has yet to be written into the file.
+    """
+    CREATE TABLE conversations (
+        id TEXT PRIMARY KEY,
+        next_position INTEGER NOT NULL,
+        read_to INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        began_at REAL NOT NULL,
+        last_at REAL NOT NULL,
+        ended_at REAL,
+        tries INTEGER NOT NULL,
+        writer TEXT NOT NULL,
+        entry TEXT
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE turns (
+        conversation TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        text TEXT NOT NULL,
+        at REAL NOT NULL,
+        tools TEXT NOT NULL,
+        PRIMARY KEY (conversation, position)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
 # The full-text indexes with their columns. They are contentless: a text stands once, in its row.
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
@@ -236,7 +267,7 @@ MIGRATIONS: Final = (
         10,
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
-            *(*_INDEX, *observed_tables.BUFFERS, *observed_tables.ENTITIES),
+            *(*_INDEX, *_CONVERSATIONS, *entities.TABLES),
         ),
     ),
 )

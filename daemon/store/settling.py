@@ -9,12 +9,13 @@ from ..memory import tree as trees
 from ..memory.scoring import score
 from ..memory.warm import WarmEntry, expired_from_warm, overflow
 from . import hot_rows, memories, metrics, tree_rows
+from .memory_table import index_new
 from .transaction import Transaction
 
 # More than this at once would hold up the callers of the same commit.
 _EXPIRED_AT_ONCE = 500
 # Once the cap is met, a little more room is made, so that not every commit has to make some.
-_FILL = 0.96
+_FILL = 0.9
 
 
 def settle(tx: Transaction) -> None:
@@ -32,10 +33,11 @@ def settle(tx: Transaction) -> None:
         _settle_warm(tx)
     metrics.settle(tx)
     if tx.ticked:
-        note_clock(tx)
+        _note_clock(tx)
+    index_new(tx)
 
 
-def note_clock(tx: Transaction) -> None:
+def _note_clock(tx: Transaction) -> None:
     """Note the clock, so that no stamp is given twice, whatever the wall clock does meanwhile."""
     clocks = f"{tx.clock.last} {tx.clock.issued}"
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (clocks,))
@@ -104,14 +106,6 @@ def is_due(db: sqlite3.Connection, now: float, rules: Rules) -> bool:
         "SELECT 1 FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1", (now,)
     ).fetchone()
     return expired is not None or bool(faded(db, now, rules))
-
-
-def expired(db: sqlite3.Connection, now: float) -> int:
-    """How many memories have passed their expiry time."""
-    found = db.execute(
-        "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ?", (now,)
-    )
-    return int(found.fetchone()[0])
 
 
 def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:

@@ -18,11 +18,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..config.settings import Rules
 from ..errors import Conflict, InvalidInput, StoreDamaged, ThermoclineError, TooLarge
 from ..runtime.problems import Problems
 from . import atomic, documents, memory_md
 from .documents import FILES, MARKDOWN_FILE
+from .place import Place, Surroundings
 from .readers import Readers
 from .transaction import Face, Transaction
 from .writer import Writer
@@ -46,36 +46,25 @@ class StateFiles:
     """Keeps the state files of one agent in step with its database.
 
     Args:
-        agent: its id, for messages.
-        folder: where the JSON files are.
-        memory_md: the file whose section shows the hot state.
+        place: where they are; MEMORY.md has a section that shows the hot state.
+        around: the clock, the limits in force, and where trouble is reported.
         writer, readers: the database.
-        rules: gives the limits in force.
-        now: the clock.
-        problems: where a file that was set aside, or a full disk, is reported.
         damaged: called when the database turns out to be damaged.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of one agent, by name
+    def __init__(
         self,
-        agent: str,
-        folder: Path,
-        memory_md: Path,
-        *,
+        place: Place,
+        around: Surroundings,
         writer: Writer,
         readers: Readers,
-        rules: Callable[[], Rules],
-        now: Callable[[], float],
-        problems: Problems,
         damaged: Callable[[StoreDamaged], None],
     ) -> None:
-        self._agent = agent
-        self._disk = _Disk(agent, folder, memory_md, problems)
+        self._agent = place.agent
+        self._around = around
+        self._disk = _Disk(place, around.problems)
         self._writer = writer
         self._readers = readers
-        self._rules = rules
-        self._now = now
-        self._problems = problems
         self._damaged = damaged
         self._wanted: set[Face] = set()
         self._wake = asyncio.Event()
@@ -146,20 +135,20 @@ class StateFiles:
                 self._wanted |= wanted
                 if isinstance(error, StoreDamaged):
                     self._damaged(error)
-                self._problems.report(
+                self._around.problems.report(
                     "state_files_behind",
                     self._agent,
                     f"cannot write the state files of '{self._agent}': {error}",
                     "free some space, or make the folder writable; nothing is lost meanwhile",
                 )
                 return False
-            self._problems.clear("state_files_behind", self._agent)
+            self._around.problems.clear("state_files_behind", self._agent)
             return True
 
     async def _write(self, wanted: set[Face]) -> None:
         if not wanted:
             return
-        rules, now, known = self._rules(), self._now(), self._disk.known
+        rules, now, known = self._around.rules(), self._around.now(), self._disk.known
 
         def read(db: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
             return documents.render(db, wanted, now, rules), known or _load_digests(db)
@@ -201,11 +190,11 @@ class _Disk:
             by blanks; the newest last.
     """
 
-    def __init__(self, agent: str, folder: Path, memory_md: Path, problems: Problems) -> None:
+    def __init__(self, place: Place, problems: Problems) -> None:
         self.known: dict[str, str] = {}
-        self._agent = agent
-        self._paths = {name: folder / name for name in FILES.values()}
-        self._paths[MARKDOWN_FILE] = memory_md
+        self._agent = place.agent
+        self._paths = {name: place.folder / name for name in FILES.values()}
+        self._paths[MARKDOWN_FILE] = place.markdown
         self._problems = problems
         self._stamps: dict[str, _Stamp | None] = {}
 
@@ -310,12 +299,11 @@ class _Disk:
 
     def _set_aside(self, name: str, why: str) -> None:
         path = self._paths[name]
-        aside = atomic.set_aside(path, "changed", time.strftime("%Y%m%dT%H%M%S", time.gmtime()))
+        aside = atomic.set_aside(path, "changed")
         self._report(name, f"{path} was changed ({why}); it was set aside as {aside.name}", aside)
 
     def _keep_section(self, path: Path, page: str, mode: int) -> None:
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        aside = atomic.free_name(path, "changed", stamp)
+        aside = atomic.free_name(path, "changed")
         atomic.write(aside, page.encode(errors="surrogateescape"), mode)
         message = f"the section of {path} was changed; a copy of it was kept as {aside.name}"
         self._report(MARKDOWN_FILE, message, aside)
@@ -342,29 +330,23 @@ class _Disk:
         )
 
 
-def note_present(db: sqlite3.Connection, folder: Path, memory_md_path: Path) -> None:
+def note_present(db: sqlite3.Connection, place: Place) -> None:
     """Note the files as they stand as this daemon's: all that is in them was taken over.
 
     Otherwise they would be set aside as changed by somebody else.
     """
     for name in FILES.values():
         try:
-            content, _ = atomic.read(folder / name, _LARGEST)
+            content, _ = atomic.read(place.folder / name, _LARGEST)
         except (OSError, ThermoclineError):
             continue
         _put(db, name, hashlib.sha256(content).hexdigest())
     try:
-        page = memory_md.page_in(atomic.read(memory_md_path, _LARGEST_MARKDOWN)[0])
+        page = memory_md.page_in(atomic.read(place.markdown, _LARGEST_MARKDOWN)[0])
     except (OSError, ThermoclineError):
         return
     if page is not None:
         _put(db, MARKDOWN_FILE, memory_md.digest(page))
-
-
-def note_rendered(db: sqlite3.Connection, rendered: Mapping[str, str]) -> None:
-    """Note files that go along with a copy of the database."""
-    for name, text in rendered.items():
-        _put(db, name, memory_md.digest(text))
 
 
 def _load_digests(db: sqlite3.Connection) -> dict[str, str]:

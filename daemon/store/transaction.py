@@ -44,11 +44,12 @@ class Transaction:
         are_merged: whether any memory is merged into another; None: not looked for.
         filed: categories that are known to be in the tree.
         warm_floor: the score below which what comes is archived at once; None: none is.
-        counted, moments: what to add to the counters, and which `last_…` moments are now.
+        counted: what to add to the counters; the new moment of a `last_…` counter.
         clock: of this memory; `ticked` tells whether it has to be noted.
         writer: on whose behalf the operation runs, as `uid:1000`; empty: the daemon's own.
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
+        unindexed: row, text, subject and tags of the new memories that full text cannot find yet.
     """
 
     def __init__(
@@ -76,15 +77,15 @@ class Transaction:
         self.are_merged: bool | None = None
         self.filed: set[str] = set()
         self.warm_floor: float | None = None
-        self.moments: set[str] = set()
         self.settle_warm = False
         self.settle_tree = False
         self.settle_hot = False
         self.keep_category: str | None = None
+        self.unindexed: list[tuple[int, str, str, str]] = []
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:
-        """A block that leaves nothing behind when an error ends it. Not to be nested."""
+        """A block that leaves nothing behind when an error ends it."""
         noted = self.noted()
         self.db.execute("SAVEPOINT block")
         try:
@@ -105,14 +106,17 @@ class Transaction:
             set(self.outgoing),
             set(self.faces),
             dict(self.counted),
-            set(self.moments),
             (self.settle_warm, self.settle_tree, self.settle_hot, self.keep_category),
+            self.unindexed,
+            len(self.unindexed),
         )
 
     def take_back(self, noted: tuple[Any, ...]) -> None:
         """Forget what was noted since, by an operation that was undone."""
-        told, self.outgoing, self.faces, self.counted, self.moments, settle = noted
+        told, self.outgoing, self.faces, self.counted, settle, unindexed, number = noted
         del self.events[told:]
+        # What was indexed since is no longer: undoing the operation has undone that too.
+        self.unindexed = unindexed[:number]
         self.uses.clear()
         self.are_uses = self.are_merged = None
         self.filed.clear()
@@ -153,7 +157,7 @@ class Transaction:
 
         Its name begins with `last_`: of several devices' moments the latest is shown.
         """
-        self.moments.add(metric)
+        self.counted[metric] = self.now
         self.faces.add("metrics")
 
     def tell(self, kind: str, **data: Any) -> None:

@@ -65,7 +65,10 @@ def ensure(tx: Transaction, category: str) -> None:
         # Mostly it is there, and to look costs a fifth of trying to insert it.
         if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
             continue
-        _write(tx, path, trees.title(path))
+        before = KIND.load(tx.db, path)
+        # Older than any description that somebody wrote, here or on another device.
+        stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
+        rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)
         tx.keep_category = category
         tx.tell("category.added", category=path)
     tx.filed.add(category)
@@ -108,16 +111,12 @@ def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
     for path, node in new.items():
         before = old.get(path)
         if before is None or before.desc != node.desc:
-            _write(tx, path, node.desc)
+            rows.write(tx, KIND, path, {"desc": node.desc})
         if before is None or before.last_access != node.last_access:
             tx.db.execute(
                 "UPDATE tree SET last_access = ? WHERE path = ?", (node.last_access, path)
             )
     tx.faces.add("tree")
-
-
-def _write(tx: Transaction, path: str, desc: str) -> None:
-    rows.write(tx, KIND, path, {"desc": desc})
 
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:

@@ -28,7 +28,7 @@ _MEASURED_SECONDS: Final = 600.0
 _CHARS_IN_TOKEN: Final = 4
 
 
-class Answer(msgspec.Struct, frozen=True):
+class GivenAnswer(msgspec.Struct, frozen=True):
     """An answer that was given.
 
     Attributes:
@@ -58,14 +58,14 @@ class UseCounter:
         self._agent = agent
         self._write = write
         self._read = read
-        self._answers: list[Answer] = []
+        self._answers: list[GivenAnswer] = []
         self._counting: asyncio.Task[None] | None = None
         self._there = 0
         self._measured = float("-inf")
 
     def note(self, used: Sequence[str] | None, chars: int) -> None:
         """Count an answer, a use of each memory in it, and what it spares, within a second."""
-        self._answers.append(Answer(None if used is None else tuple(used), chars))
+        self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(
                 self._count_soon(), name=f"uses of {self._agent}"
@@ -114,7 +114,7 @@ def _chars_there(db: sqlite3.Connection) -> int:
     return int(found.fetchone()[0])
 
 
-def _count(tx: Transaction, answers: Sequence[Answer], saved: int) -> None:
+def _count(tx: Transaction, answers: Sequence[GivenAnswer], saved: int) -> None:
     recalled = [answer.used for answer in answers if answer.used is not None]
     if recalled:
         memories.count_answers(tx, recalled)

@@ -208,20 +208,15 @@ class Writer:
         if alone:
             job.result = job.operation(transaction)
             return
-        noted = transaction.noted()
-        self._db.execute("SAVEPOINT job")
         try:
-            job.result = job.operation(transaction)
+            with transaction.undone_on_failure():
+                job.result = job.operation(transaction)
         except _OF_ONE_CALLER as error:
             job.error = translate(error, self._path)
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
             job.error = error
-        if job.error is not None:
-            transaction.take_back(noted)
-            self._db.execute("ROLLBACK TO job")
-        self._db.execute("RELEASE job")
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
         """Undo the group; nobody in it is told that it was stored."""

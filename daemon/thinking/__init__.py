@@ -1,1 +1,1 @@
-"""What a model is used for; and for each of it the way without one."""
+"""The tasks of a model, each with rules that are used without one."""

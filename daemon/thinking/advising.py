@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..memory.daily_notes import NoteFact
-from ..memory.tree_rebuild import Operation
+from ..memory.tree_rebuild import TreeChange
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
 from .model_or_rules import AskOptions, ModelOrRules
@@ -32,8 +32,8 @@ class Advice:
         """Whether a model is worth asking for `ingest`, `merge` or `rebuild`."""
         return self._model.is_asked(purpose, AskOptions(endpoint=endpoint))
 
-    async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[Operation]:
-        """How the tree should be rebuilt; what makes no sense in it will be refused.
+    async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[TreeChange]:
+        """How the tree should be rebuilt; invalid operations will be refused.
 
         Raises:
             ModelUnavailable: no model answers usefully.

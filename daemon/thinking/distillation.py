@@ -17,7 +17,7 @@ from ..memory.metadata import extract
 from ..memory.records import Metadata, Outcome
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
-# Of a longer text a model is given what the rules think worth keeping.
+# Of longer texts a model only gets what the rules find worth keeping.
 _LONGEST: Final = 24_000
 _REDUCED_BYTES: Final = 400
 _MOST_FACTS: Final = 32
@@ -100,7 +100,7 @@ async def best(found: Sequence[Distilled], text: str, model: ModelOrRules) -> Di
 
 
 async def _given(text: str, measure: Measure, model: ModelOrRules, options: AskOptions) -> str:
-    """What a model is given of a text."""
+    """The part of a text that a model gets."""
     if len(text) <= _LONGEST or not model.is_asked("distil", options):
         return text[:_LONGEST]
     kept = await model.rules.run(

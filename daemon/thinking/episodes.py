@@ -1,4 +1,4 @@
-"""Summing up a conversation that is over, and writing that down: once, whatever happens."""
+"""Summarises a finished conversation and stores the summary, exactly once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def sum_up(
         patient: whether a model that fails is worth waiting for; else the rules do it at once.
 
     Returns:
-        Whether it is done; False if the conversation goes on.
+        Whether it is done; False if the conversation continues.
 
     Raises:
         ModelUnavailable: a model failed, and may not the next time.

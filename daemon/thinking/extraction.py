@@ -27,9 +27,9 @@ from .keeping import Kept, keep, memory_from
 from .model_or_rules import AskOptions, ModelOrRules
 from .observation import is_worth_reading, observe
 
-# EvoClaw's category for what belongs nowhere else.
+# EvoClaw's default category.
 CATEGORY: Final = "conversations"
-# So much goes into one question.
+# The size of one question.
 _BATCH_CHARS: Final = 16_000
 _KNOWN: Final = 12
 _KNOWN_OF_EACH: Final = 4
@@ -39,7 +39,7 @@ _ASKED_WORDS: Final = 12
 
 
 class Extracted(msgspec.Struct, frozen=True):
-    """What became of some turns.
+    """The result of reading some turns.
 
     Attributes:
         turns: how many were read.
@@ -67,7 +67,7 @@ async def extract_next(
     The turns leave the buffer in the commit that stores it.
 
     Returns:
-        None where nothing was to be read, or somebody else has read it meanwhile.
+        None if no turn was unread, or another caller has read them meanwhile.
 
     Raises:
         ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
@@ -93,7 +93,7 @@ async def extract_next(
 
 
 def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> list[str]:
-    """What is remembered already of what each of the last turns is about."""
+    """Memories about the subjects of the last turns."""
     asked = [turn.text[:_ASKED_CHARS] for turn in turns if is_worth_reading(turn)]
     found: dict[str, None] = {}
     for text in asked[-_ASKED_TURNS:]:
@@ -102,7 +102,7 @@ def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> list[s
 
 
 def _with_words(db: sqlite3.Connection, text: str, now: float) -> list[str]:
-    """The memories that have most of a text's words, though it be few of them."""
+    """The memories that share the most words with a text, even if few."""
     telling = tuple(word for word in parse(text).words if word not in NOT_TOPICS)[:_ASKED_WORDS]
     if not telling:
         return []

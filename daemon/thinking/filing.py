@@ -15,8 +15,8 @@ from ..memory.tree_nodes import ROOT, Tree
 from ..recall.recall import Request, recall
 from ..store import tree_rows
 
-# What a category gains: by its own name, all of it; by the names above it and the words of its
-# description; and by each memory in it that is about the same.
+# The points of a category: for its own name; for the names above it and the words of its
+# description; and for each similar memory in it.
 _NAME: Final = 1.0
 _ABOVE: Final = 0.3
 _DESCRIBED: Final = 0.3
@@ -30,7 +30,7 @@ _LEAST_SHARE: Final = 0.25
 _LEAST_WORDS: Final = 2
 _KIN_LETTERS: Final = 5
 _LONGEST: Final = 1_000
-# They hold what belongs nowhere else.
+# Categories for everything that fits nowhere else; never proposed.
 _CATCH_ALL: Final = frozenset({ROOT, DEFAULT_CATEGORY, "conversations"})
 
 

@@ -1,4 +1,4 @@
-"""Storing what was found in a text, but for what is known already."""
+"""Stores what was found in a text, unless it is already known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ..memory.observing import Observation
 from ..memory.records import DEFAULT_EVENT, ENTITIES, OBSERVED, Memory, Metadata
 from ..memory.scoring import default_importance
 from ..store import memories
-from ..store.known import said_already
+from ..store.duplicates import said_already
+from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 
 # EvoClaw's: what was decided, or led to something, matters more than the rest.
@@ -25,7 +26,7 @@ _DECIDED: Final = 0.7
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What was stored, and what was not because a memory says it already.
+    """What was stored, and what was already known.
 
     Attributes:
         stored: the new memories.
@@ -37,7 +38,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
-    """Store those that no memory says already; count the others as used once more.
+    """Store the new ones; count the memories that already say the others as used.
 
     A memory that would be merged with one of them says the same. It is decided in the
     transaction: nothing is stored twice, even by concurrent callers.
@@ -45,6 +46,7 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     stored: list[Memory] = []
     known: list[Memory] = []
     for memory in found:
+        index_new(tx)
         same = said_already(tx.db, memory)
         if same is None:
             stored.append(memories.insert(tx, memory))

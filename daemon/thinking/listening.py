@@ -1,4 +1,4 @@
-"""When the turns of a conversation are read, and when it is summed up."""
+"""Schedules when the turns of a conversation are read, and when it is summarised."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .model_or_rules import AskOptions, ModelOrRules
 _log = logging.getLogger(__name__)
 _TROUBLE: Final = "observe_trouble"
 _FAILED: Final = "read_failed"
-# So many conversations are thought about at once; the others wait.
+# The maximum number of conversations read at once; the others wait.
 _AT_ONCE: Final = 4
 # Turns without a pause are read after this multiple of the pause.
 _LONGEST_TALK: Final = 10
@@ -39,11 +39,11 @@ Key: TypeAlias = tuple[str, str]
 
 
 class _Due(msgspec.Struct):
-    """When a conversation is looked after next, on the clock that nobody can set.
+    """When a conversation is due next, on the monotonic clock.
 
     Attributes:
         read_at: None if nothing is to be read.
-        read_latest: however much is said.
+        read_latest: the deadline, even without a pause.
         close_at: when it counts as over.
         failures: in a row.
     """
@@ -67,7 +67,7 @@ class Listener:
         agents: the memories.
         model: what is asked.
         observe: the configuration in force.
-        problems: where it is told what cannot be done.
+        problems: where failures are reported.
         zone: whose days are meant.
         clock: seconds that never run backwards.
         retry_seconds: the wait after a failure; doubled for each further one in a row.
@@ -174,7 +174,7 @@ class Listener:
         self._woken.set()
 
     async def _take_up(self, agents: Iterable[str]) -> None:
-        """Learn from the buffers of some agents what is to be done; note whose cannot be read."""
+        """Schedule the buffered conversations of some agents; record unreadable agents."""
         untold: set[str] = set()
         for agent in list(agents):
             try:
@@ -218,7 +218,7 @@ class Listener:
             return
         except ThermoclineError as error:
             text = f"cannot read a conversation of '{agent}': {error.message}"
-            self._problems.report(_TROUBLE, subject, text, error.hint or "it is tried again")
+            self._problems.report(_TROUBLE, subject, text, error.hint or "it will be retried")
             left = self._later(due)
         except Exception as error:  # noqa: BLE001 - the turns stay in the buffer
             left = self._baffled(agent, subject, error, due)
@@ -236,7 +236,7 @@ class Listener:
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
-        self._problems.report(_TROUBLE, subject, text, "that should not happen: the log says where")
+        self._problems.report(_TROUBLE, subject, text, "this is a bug: the log has the details")
         return self._later(due)
 
     def _later(self, due: _Due) -> _Due:
@@ -246,7 +246,7 @@ class Listener:
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
 
     async def _look_after(self, store: AgentStore, name: str, due: _Due) -> _Due | None:
-        """Do what is due for one conversation; what is left to be done then, if anything."""
+        """Do what is due for one conversation; return what is due next, if anything."""
         now = self._clock()
         over = due.close_at <= now
         conversation = await _find(store, name)

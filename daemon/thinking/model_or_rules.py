@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from ..errors import ModelUnavailable
-from ..llm.model import Model, ModelReply, Part, Question
+from ..llm.model import Model, ModelQuestion, ModelReply, Part
 from ..llm.questions import Prompts
 from ..shapes.common import Way
 from ..shapes.recall import Expense
@@ -17,7 +17,7 @@ from .rule_process import RuleProcess
 
 V = TypeVar("V")
 R = TypeVar("R")
-_USELESS: Final = "the model's reply says nothing of use"
+_USELESS: Final = "the model's reply is not usable"
 
 
 class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class ModelOrRules:
         self.rules = RuleProcess()
         self._prompts = prompts
 
-    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> Question:
+    def question(self, purpose: str, *parts: Part, max_tokens: int | None = None) -> ModelQuestion:
         """A question for a purpose; see `llm.questions`."""
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
@@ -75,7 +75,7 @@ class ModelOrRules:
             return options.model
         return options.endpoint is not None or self.model.available(purpose)
 
-    async def ask(self, asked: Question, kind: type[R], options: AskOptions) -> ModelReply[R]:
+    async def ask(self, asked: ModelQuestion, kind: type[R], options: AskOptions) -> ModelReply[R]:
         """Ask.
 
         Raises:
@@ -89,7 +89,7 @@ class ModelOrRules:
     async def think(
         self,
         options: AskOptions,
-        asked: Question,
+        asked: ModelQuestion,
         kind: type[R],
         made: Callable[[R], V | None],
         by_rules: Callable[[], Awaitable[V]],

@@ -1,4 +1,4 @@
-"""Reading turns of a conversation for what is worth remembering in later ones."""
+"""Reads turns of a conversation for what is worth remembering."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.mentions import EntityType, Mention, Relation
+from ..memory.mentions import EntityType, Mention, MentionedRelation
 from ..memory.observing import Observation, Turn, extract_turns, is_command
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Heard
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
-# ScalyClaw's: what is shorter, or a command, is nothing to learn from.
+# ScalyClaw's rule: shorter turns and commands are skipped.
 _LEAST_CHARS: Final = 20
 _LONGEST_TURN: Final = 4_000
 _LEAST_TEXT: Final = 8
@@ -72,7 +72,7 @@ async def observe(
 
     Args:
         turns: they follow each other.
-        known: what is remembered already, and may be said again.
+        known: existing memories that the turns may repeat.
         model: what is asked.
         options: whether it is.
         today: the day that "tomorrow" is told from.
@@ -97,7 +97,7 @@ async def observe(
 
 
 def is_worth_reading(turn: Heard) -> bool:
-    """Whether anything may be learnt from a turn: neither a nod nor a command."""
+    """Whether a turn may contain a fact: it is neither a nod nor a command."""
     text = turn.text.strip()
     return len(text) >= _LEAST_CHARS and not is_command(text)
 
@@ -115,7 +115,7 @@ def line_of(turn: Heard) -> str:
 
 
 def observed(told: Sequence[ToldObservation], turns: Sequence[Heard]) -> list[Observation]:
-    """What a model tells, held to what a memory may be; each with the turn that it comes from."""
+    """A model's observations within the limits of a memory, each with its turn."""
     found: list[Observation] = []
     for one in told[:_MOST]:
         text = one_line(one.text)
@@ -143,7 +143,7 @@ def _observation(told: ToldObservation, text: str, turn: Heard) -> Observation:
 
 
 def _turn(number: int | None, turns: Sequence[Heard]) -> Heard:
-    """The turn of a number; else the last that somebody spoke for themselves."""
+    """The turn of a number; else the last turn of a person."""
     for turn in turns:
         if turn.position == number:
             return turn
@@ -165,7 +165,7 @@ def _mentions(named: Sequence[ToldEntity]) -> tuple[Mention, ...]:
 def _mention(named: ToldEntity) -> Mention:
     kind = named.type.strip().lower()
     links = (
-        Relation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))
+        MentionedRelation(one_line(link.relation, _SHORT).lower(), one_line(link.target, _SHORT))
         for link in named.relations[:_MOST_ENTITIES]
     )
     return Mention(

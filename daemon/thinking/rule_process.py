@@ -82,12 +82,12 @@ class RuleProcess:
                 with contextlib.suppress(*_NO_ANSWER):
                     return await self._ask(function, args, kwargs)
                 if self._closed:
-                    raise ShuttingDown("the daemon is leaving")
+                    raise ShuttingDown("the daemon is stopping")
         async with self._thread_lock:
             return await asyncio.to_thread(function, *args, **kwargs)
 
     async def close(self) -> None:
-        """End the process; whoever waits for it gets no answer."""
+        """End the process; its callers get an error."""
         self._closed = True
         self._end()
         await asyncio.gather(*self._ending, return_exceptions=True)
@@ -107,7 +107,7 @@ class RuleProcess:
             await process.stdin.drain()
             answer = await process.stdout.readuntil()
         except BaseException:
-            # It may still be computing for nobody, and would answer the next call with that.
+            # It may still compute a cancelled call, and would answer the next call with that.
             self._end()
             raise
         self._idle = asyncio.get_running_loop().call_later(self._idle_seconds, self._end)

@@ -27,7 +27,7 @@ from ..store.selecting import living_after
 from ..store.transaction import Transaction
 from .model_or_rules import AskOptions, ModelOrRules
 
-# A run takes no more than this, and goes on the next time.
+# The maximum of one run; the next run continues.
 _MOST_CLUSTERS: Final = 20
 _LOOKED_AT: Final = 5_000
 _READ_AT_ONCE: Final = 500

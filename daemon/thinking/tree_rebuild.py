@@ -15,7 +15,7 @@ from ..llm.replies import one_line
 from ..memory.scoring import DAY
 from ..memory.similarity import words
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, parent
-from ..memory.tree_rebuild import MOST_OPERATIONS, Kind, Operation
+from ..memory.tree_rebuild import MOST_OPERATIONS, Kind, TreeChange
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
 from .filing import by_name
@@ -55,8 +55,8 @@ class Proposal(msgspec.Struct, frozen=True):
     rationale: str = ""
 
 
-async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[Operation]:
-    """What a model would do with the tree; whether each makes sense is checked by who does it.
+async def propose(store: AgentStore, model: ModelOrRules, options: AskOptions) -> list[TreeChange]:
+    """The operations that a model proposes; they are checked when they are applied.
 
     Memories of a category that belong in a new one below it are moved there.
 
@@ -116,11 +116,11 @@ def _examples(db: sqlite3.Connection, tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def _operation(told: ToldOperation) -> Operation | None:
+def _operation(told: ToldOperation) -> TreeChange | None:
     kind = _KINDS.get(told.type.strip().lower())
     if kind is None:
         return None
-    return Operation(
+    return TreeChange(
         type=kind,
         path=one_line(told.path, _SHORT),
         new_path=one_line(told.new_path, _SHORT),
@@ -129,7 +129,7 @@ def _operation(told: ToldOperation) -> Operation | None:
     )
 
 
-def _overfull(wanted: Sequence[Operation], tree: Tree) -> list[str]:
+def _overfull(wanted: Sequence[TreeChange], tree: Tree) -> list[str]:
     """The categories with memories that are to get others below them."""
     above = {parent(one.path.strip("/")) for one in wanted if one.type == "add"}
     return [path for path in above if path in tree]
@@ -147,8 +147,8 @@ def _texts(db: sqlite3.Connection, categories: Sequence[str]) -> dict[str, list[
 
 
 def _with_members(
-    wanted: Sequence[Operation], texts: Mapping[str, Sequence[tuple[str, str]]]
-) -> list[Operation]:
+    wanted: Sequence[TreeChange], texts: Mapping[str, Sequence[tuple[str, str]]]
+) -> list[TreeChange]:
     """Where memories belong in a category that is to be added, it is made by moving them."""
     new = {
         one.path.strip("/"): Node(desc=one.summary)
@@ -166,7 +166,7 @@ def _with_members(
     return [_moving(one, moved.get(one.path.strip("/"), ())) for one in wanted]
 
 
-def _moving(operation: Operation, ids: Sequence[str]) -> Operation:
+def _moving(operation: TreeChange, ids: Sequence[str]) -> TreeChange:
     if operation.type != "add" or not ids:
         return operation
     path = operation.path.strip("/")

@@ -53,7 +53,7 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 
 class Reasoner:
-    """Searches trees by a model; a search that is late goes on for the next who asks the same.
+    """Searches trees with a model; a late search continues, for the next caller with the question.
 
     Args:
         model: what is asked.
@@ -72,7 +72,7 @@ class Reasoner:
         if not tree:
             return Reasoning((), "rule", "the tree has no categories yet")
         if not question.strip():
-            return Reasoning((), "rule", "there is no question")
+            return Reasoning((), "rule", "the question is empty")
         # What does not change comes first, and in the same words: a provider reads it once.
         parts = (
             Part("tree", prompt(tree), stable=True),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..memory.daily_notes import NoteFact
-from ..memory.tree_rebuild import Operation
+from ..memory.tree_rebuild import TreeChange
 from ..store.agent_store import AgentStore
 
 
@@ -21,7 +21,7 @@ class Advisor(Protocol):
         """Whether there is a model to be asked for `ingest`, `merge` or `rebuild`."""
         ...
 
-    async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[Operation]:
+    async def operations(self, store: AgentStore, endpoint: str | None) -> Sequence[TreeChange]:
         """How the tree should be rebuilt; what makes no sense in it will be refused."""
         ...
 

@@ -24,18 +24,16 @@ from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
 from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score, tier_of
-from ..memory.tree_rebuild import Operation
+from ..memory.tree_rebuild import TreeChange
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
-from ..store import documents, hot_rows, noted, settling, tree_rows
+from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
-from ..store.database import translate_os
 from ..store.transaction import Event, Transaction
 from . import history, rebuilding
 from .advice import Advisor, asked
 from .cleaning import clean
 from .ingesting import Ingestion, ingest
 from .last_runs import words_of
-from .report import FOLDER, write_report
 from .tidying import tidy
 
 # What a step found and did, under the names of `Consolidated`.
@@ -50,11 +48,11 @@ _OF_MODE: Final[dict[ConsolidationMode, tuple[Step, ...]]] = {
     "quick": _QUICK,
     "daily": _DAILY,
     "monthly": _MONTHLY,
-    "full": (*_MONTHLY, "report"),
+    # EvoClaw's name.
+    "full": _MONTHLY,
 }
 _DAYS_AT_MOST: Final = 366
 _NOTES_READ: Final = "notes_read"
-_REPORTED: Final = "reported"
 
 
 def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
@@ -65,7 +63,7 @@ def steps_of(mode: ConsolidationMode) -> tuple[Step, ...]:
 def covered_by(mode: ConsolidationMode) -> tuple[str, ...]:
     """The jobs that a run of `mode` contains."""
     smaller: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly")
-    found = [one for one in smaller if one != mode and set(steps_of(one)) < set(steps_of(mode))]
+    found = [one for one in smaller if one != mode and set(steps_of(one)) <= set(steps_of(mode))]
     return (*found, *(("merging",) if "merge" in steps_of(mode) else ()))
 
 
@@ -107,8 +105,7 @@ async def consolidate(
         stages: how each step is done; None: as usual.
 
     Raises:
-        ThermoclineError: a step failed. The others are done, but for the report, which would be
-            about all of them.
+        ThermoclineError: a step failed. The others are done.
     """
     started, at, wanted = time.perf_counter(), work.store.now, tuple(steps)
     tell(_event("started", work, steps=wanted))
@@ -117,7 +114,7 @@ async def consolidate(
         if not work.dry_run:
             await work.store.write(_count)
             # Counters are added up as a commit ends.
-            await work.store.write(lambda tx: history.record(tx, work.zone))
+            await work.store.write(partial(_record, zone=work.zone))
     except BaseException as error:
         why = words_of(error) if isinstance(error, Exception) else "interrupted"
         tell(_event("finished", work, error=why))
@@ -141,8 +138,6 @@ async def _run_steps(
 ) -> None:
     failed: Exception | None = None
     for step in steps:
-        if step == "report" and failed is not None:
-            break
         try:
             found = await stages[step](work)
         except Exception as error:  # noqa: BLE001 - raised below, after the other steps
@@ -157,6 +152,11 @@ async def _run_steps(
 def _count(tx: Transaction) -> None:
     tx.count("consolidation_count")
     tx.note_time("last_consolidation")
+
+
+def _record(tx: Transaction, zone: tzinfo) -> None:
+    history.record(tx, zone)
+    metrics.move_note(tx)
 
 
 def _event(what: str, work: Work, **data: Any) -> Event:
@@ -260,7 +260,7 @@ async def _rebuild(work: Work) -> Facts:
     """Rebuild the tree, as a model says or else by the rules."""
     facts: Facts = {}
     way: rebuilding.Way = "rule"
-    operations: Sequence[Operation] | None = None
+    operations: Sequence[TreeChange] | None = None
     advisor = asked(work.advisor, "rebuild", work.endpoint)
     if advisor is not None:
         try:
@@ -307,19 +307,6 @@ def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
     return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
 
 
-async def _report(work: Work) -> Facts:
-    """Write down what the steps before have done."""
-    if work.dry_run:
-        return {}
-    since = await work.store.read(lambda db: noted.read(db, _REPORTED, float))
-    try:
-        path = await write_report(work.store, work.facts, since, work.zone)
-    except OSError as error:
-        raise translate_os(error, work.store.place.folder / FOLDER) from error
-    await work.store.write(lambda tx: noted.write(tx, _REPORTED, tx.now))
-    return {"report": str(path)}
-
-
 STAGES: Final[Stages] = {
     "ingest": _ingest,
     "evict": _evict,
@@ -328,5 +315,4 @@ STAGES: Final[Stages] = {
     "rebuild": _rebuild,
     "clean": _clean,
     "hot": _hot,
-    "report": _report,
 }

@@ -27,10 +27,11 @@ from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
 from ..store import memories, noted
 from ..store.agent_store import AgentStore
-from ..store.known import known
+from ..store.duplicates import is_known
+from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 from .advice import Advisor, asked
-from .notes import Folder, Note, Unread, read_notes
+from .notes import DailyNote, Folder, Unread, read_notes
 
 _KEY: Final = "note/"
 # Some ten milliseconds of the writer's time, which a store may have to wait for.
@@ -119,7 +120,7 @@ class _Reading(msgspec.Struct, kw_only=True):
     files: list[NoteReport] = []
     facts: list[TakenIn] = []
 
-    async def take(self, found: Note | Unread) -> None:
+    async def take(self, found: DailyNote | Unread) -> None:
         """Store what is new in a note."""
         if isinstance(found, Unread):
             self.files.append(NoteReport(found.name, "refused", why=found.why))
@@ -190,12 +191,12 @@ class _Reading(msgspec.Struct, kw_only=True):
         found = []
         for memory in group:
             key = exact_key(memory.text)
-            if key not in self.told and not known(db, memory):
+            if key not in self.told and not is_known(db, memory):
                 self.told.add(key)
                 found.append(memory)
         return found
 
-    def _memory(self, note: Note, fact: NoteFact) -> Memory | None:
+    def _memory(self, note: DailyNote, fact: NoteFact) -> Memory | None:
         """The memory for a fact; None where it says nothing that can be kept."""
         now = self.store.now
         try:
@@ -232,4 +233,9 @@ def _category(category: str, max_depth: int) -> str:
 
 def _store(tx: Transaction, group: Sequence[Memory]) -> list[Memory]:
     """Store those of `group` that say something new."""
-    return [memories.insert(tx, memory) for memory in group if not known(tx.db, memory)]
+    stored = []
+    for memory in group:
+        index_new(tx)
+        if not is_known(tx.db, memory):
+            stored.append(memories.insert(tx, memory))
+    return stored

@@ -6,7 +6,7 @@ is no job: its own loop waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -56,50 +56,66 @@ def jobs_of(
         give_back: gives unused heap back to the system.
     """
 
-    def cron(name: str) -> Callable[[], When]:
-        return lambda: getattr(settings().upkeep, name)
-
-    def rhythm(name: str) -> Callable[[], When]:
-        return lambda: RHYTHMS[getattr(settings().consolidation, name)]
-
-    def mode(name: ConsolidationMode) -> Callable[[AgentStore], Awaitable[object]]:
-        def steps() -> tuple[Step, ...]:
-            rhythms = settings().consolidation
-            apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
-            return tuple(step for step in steps_of(name) if step not in apart)
-
-        return lambda store: upkeep.run(store, name, steps())
-
-    def step(name: str, one: Step) -> Callable[[AgentStore], Awaitable[object]]:
-        return partial(upkeep.run, mode=name, steps=(one,))
+    def look() -> When:
+        return settings().store.face_check_seconds
 
     def days() -> When:
         now = settings()
         return (now.sync.verify_days * DAY or None) if now.replicates else None
 
-    def look() -> When:
-        return settings().store.face_check_seconds
-
     return (
         # For the daemon. Closing comes first: a job for open agents keeps its agent open.
         Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
         Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
-        # By the agents' records: closed agents too, and what was missed.
-        *(Job(name=n, when=rhythm(n), run=step(n, one)) for n, one in APART.items()),
-        Job(name="merging", when=cron("merging"), run=step("merging", "merge")),
-        Job(name="quick", when=cron("quick"), run=mode("quick")),
-        Job(name="daily", when=cron("daily"), run=mode("daily"), covers=covered_by("daily")),
-        Job(
-            name="monthly", when=cron("monthly"), run=mode("monthly"), covers=covered_by("monthly")
-        ),
-        # On request; here since one that was interrupted runs again.
-        Job(name="full", when=lambda: None, run=mode("full"), covers=covered_by("full")),
+        *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # For open agents.
         _open("look", look, AgentStore.look, problem="agent_trouble"),
         _open("tend", lambda: 60.0, AgentStore.tend, problem="agent_trouble"),
         _open("files", lambda: 30.0, keep_files, problem="workspace_trouble", soon=True),
     )
+
+
+def _runs(settings: Callable[[], Settings], upkeep: Upkeep) -> Iterator[Job]:
+    """The runs of consolidation, and of its steps that have a rhythm of their own."""
+
+    def steps(mode: ConsolidationMode) -> tuple[Step, ...]:
+        rhythms = settings().consolidation
+        apart = {one for word, one in APART.items() if getattr(rhythms, word) is not None}
+        return tuple(step for step in steps_of(mode) if step not in apart)
+
+    def rhythm(name: str) -> When:
+        return RHYTHMS[getattr(settings().consolidation, name)]
+
+    def cron(name: str) -> When:
+        return getattr(settings().upkeep, name, None)
+
+    async def run(store: AgentStore, mode: ConsolidationMode) -> None:
+        await upkeep.run(store, mode, steps(mode))
+
+    for name, one in APART.items():
+        yield Job(
+            name=name,
+            when=partial(rhythm, name),
+            run=partial(upkeep.run, mode=name, steps=(one,)),
+            lane="upkeep",
+        )
+    yield Job(
+        name="merging",
+        when=partial(cron, "merging"),
+        run=partial(upkeep.run, mode="merging", steps=("merge",)),
+        lane="upkeep",
+    )
+    # "full" on request alone: it is here since one that was interrupted runs again.
+    modes: tuple[ConsolidationMode, ...] = ("quick", "daily", "monthly", "full")
+    for mode in modes:
+        yield Job(
+            name=mode,
+            when=partial(cron, mode),
+            run=partial(run, mode=mode),
+            lane="upkeep",
+            covers=covered_by(mode),
+        )
 
 
 def _open(

@@ -26,7 +26,7 @@ class Folder(msgspec.Struct, frozen=True):
     path: Path
 
 
-class Note(msgspec.Struct, frozen=True):
+class DailyNote(msgspec.Struct, frozen=True):
     """A note that was read.
 
     Attributes:
@@ -49,7 +49,7 @@ class Unread(msgspec.Struct, frozen=True):
     why: str
 
 
-Found: TypeAlias = Note | Unread
+Found: TypeAlias = DailyNote | Unread
 
 
 def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, str] | None:
@@ -59,7 +59,7 @@ def note_of(folders: Sequence[Folder], day: date, max_bytes: int) -> tuple[str, 
         InvalidInput: there is one, but it is not read.
     """
     found = list(read_notes(folders, day, 1, max_bytes))
-    notes = [note for note in found if isinstance(note, Note)]
+    notes = [note for note in found if isinstance(note, DailyNote)]
     if notes:
         note = min(notes, key=lambda note: note.name != f"{day}.md")
         folder = next(folder for folder in folders if note.key.startswith(f"{folder.label}/"))
@@ -127,7 +127,7 @@ def _read(folder: Folder, name: str, day: date, max_bytes: int) -> Found:
         return Unread(name, _reason(error))
     if "\0" in text:
         return Unread(name, "it is not text")
-    return Note(f"{folder.label}/{name}", name, day, text, hashlib.sha256(content).hexdigest())
+    return DailyNote(f"{folder.label}/{name}", name, day, text, hashlib.sha256(content).hexdigest())
 
 
 def _reason(error: OSError) -> str:

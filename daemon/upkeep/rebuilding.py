@@ -14,7 +14,7 @@ from ..errors import NotFound
 from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
 from ..memory.tree_proposals import OVERFULL, Member, propose
-from ..memory.tree_rebuild import Move, Operation, Placed, Rebuilt
+from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..shapes.tree import RebuildUndone
 from ..store import memories, memory_rows, noted, tree_rows
 from ..store.agent_store import AgentStore
@@ -39,13 +39,13 @@ class Undo(msgspec.Struct, frozen=True):
 
     at: float
     way: Way
-    operations: tuple[Operation, ...]
+    operations: tuple[TreeChange, ...]
     nodes: dict[str, Node]
     made: tuple[str, ...]
     moved: tuple[tuple[str, str, str], ...]
 
 
-async def wanted_by_rule(store: AgentStore) -> list[Operation]:
+async def wanted_by_rule(store: AgentStore) -> list[TreeChange]:
     """What the rules would do with the tree as it is."""
     rules, now = store.rules, store.now
     tree = await store.read(tree_rows.load)
@@ -54,7 +54,7 @@ async def wanted_by_rule(store: AgentStore) -> list[Operation]:
     return await asyncio.to_thread(propose, tree, members, rules.tree, now, idle_days)
 
 
-async def checked(store: AgentStore, operations: Sequence[Operation]) -> Rebuilt:
+async def checked(store: AgentStore, operations: Sequence[TreeChange]) -> Rebuilt:
     """What the operations would come to; nothing is changed."""
     rules, now = store.rules, store.now
 
@@ -65,7 +65,7 @@ async def checked(store: AgentStore, operations: Sequence[Operation]) -> Rebuilt
     return await store.read(read)
 
 
-async def rebuild(store: AgentStore, operations: Sequence[Operation], way: Way) -> Rebuilt:
+async def rebuild(store: AgentStore, operations: Sequence[TreeChange], way: Way) -> Rebuilt:
     """Do what can be done of the operations, in one transaction, and note what undoes it.
 
     Of several rebuilds the last one can be undone.
@@ -90,7 +90,7 @@ def last(db: sqlite3.Connection) -> Undo | None:
     return noted.read(db, _KEY, Undo | None)  # type: ignore[arg-type]
 
 
-def told(operation: Operation) -> str:
+def told(operation: TreeChange) -> str:
     """An operation in a line."""
     where = f"{operation.path} -> {operation.new_path}" if operation.new_path else operation.path
     return f"{operation.type} {where}" + (f": {operation.reason}" if operation.reason else "")
@@ -117,7 +117,7 @@ def _members(db: sqlite3.Connection, category: str) -> list[Member]:
     ]
 
 
-def _placed(db: sqlite3.Connection, operations: Sequence[Operation]) -> dict[str, Placed]:
+def _placed(db: sqlite3.Connection, operations: Sequence[TreeChange]) -> dict[str, Placed]:
     ids = [key for operation in operations for key in operation.ids]
     rows = db.execute(
         "SELECT id, category, archived_at IS NOT NULL FROM memories"
@@ -127,7 +127,7 @@ def _placed(db: sqlite3.Connection, operations: Sequence[Operation]) -> dict[str
     return {key: Placed(category, bool(archived)) for key, category, archived in rows}
 
 
-def _rebuild(tx: Transaction, operations: Sequence[Operation], way: Way) -> Rebuilt:
+def _rebuild(tx: Transaction, operations: Sequence[TreeChange], way: Way) -> Rebuilt:
     before = tree_rows.load(tx.db)
     rebuilt = tree_rebuild.apply(
         before, operations, tx.rules.tree, tx.now, _placed(tx.db, operations)

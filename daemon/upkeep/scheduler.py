@@ -11,7 +11,7 @@ import logging
 import math
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import Final, Literal, NamedTuple
@@ -35,10 +35,6 @@ _JUMP_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 300.0
 _MOST_TIMES: Final = 12
 _POSTPONED_SECONDS: Final = 3_600.0
-# A closed agent that nobody has used since is spared a job this long, and asked this often
-# whether it was used meanwhile.
-_SPARED_SECONDS: Final = 0.9 * DAY
-_UNUSED_SECONDS: Final = 600.0
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -59,9 +55,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         run: called with the agent's store, or without arguments where `agents` is "none".
         agents: "all" jobs run for closed agents too, have a record, and are caught up once when
             they were missed; "open" jobs run for open agents; "none" jobs for the daemon.
-        covers: the jobs that are done whenever this one is.
+        lane: "all" jobs of one lane run one after the other for an agent, the last in the list
+            first; other jobs, and one without a lane, have one of their own.
+        covers: the jobs of its lane that are done whenever this one is.
         problem: the code under which a failure is reported.
-        at_once: for how many agents it runs at the same time.
+        at_once: for how many agents its lane runs at the same time.
         soon: whether it first runs when its agent is opened, or after its first interval.
     """
 
@@ -69,6 +67,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     when: Callable[[], When]
     run: Callable[..., Awaitable[object]]
     agents: Literal["all", "open", "none"] = "all"
+    lane: str = ""
     covers: tuple[str, ...] = ()
     problem: str = "upkeep_failed"
     at_once: int = 4
@@ -76,10 +75,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Key(NamedTuple):
-    """Whose run of which job; the agent is "" for the daemon's own."""
+    """Whose run of which lane, or of which job; the agent is "" for the daemon's own."""
 
     agent: str
-    job: str
+    name: str
+
+
+class _Retry(NamedTuple):
+    """When a job is tried again, and how often it has failed; 0: it was postponed."""
+
+    at: float
+    failures: int
 
 
 class Scheduler:
@@ -87,7 +93,7 @@ class Scheduler:
 
     Times are kept on the clock that nobody can set, and computed again whenever the device's clock
     jumps: no jump causes a busy loop, or postpones a job beyond its next regular time. A closed
-    agent that nobody has used since a job's last run is spared that job for most of a day.
+    agent that nobody has used since is opened for the jobs that cover others, or once a day.
 
     Args:
         agents: the memories.
@@ -109,27 +115,32 @@ class Scheduler:
         problems: Problems,
     ) -> None:
         self._agents = agents
-        self._jobs = jobs
-        self._codes = {job.name: job.problem for job in jobs}
-        self._recorded = {job.name: job for job in jobs if job.agents == "all"}
+        self._jobs = {job.name: job for job in jobs}
+        self._lanes: dict[str, list[Job]] = {}
+        for job in reversed(jobs):
+            self._lanes.setdefault(job.lane or job.name, []).append(job)
+        self._rooms = {
+            name: asyncio.Semaphore(jobs[0].at_once) for name, jobs in self._lanes.items()
+        }
         self._clock = clock
         self._device = device
         self._jitter = jitter
         self._problems = problems
         self._planned: list[When] = []
-        self._ahead = clock.now() - clock.monotonic()
+        self._ahead = 0.0
         self._names: list[str] = []
-        self._names_until = float("-inf")
+        self._names_until = -math.inf
         self._next: dict[_Key, float] = {}
         self._tasks: dict[_Key, asyncio.Task[None]] = {}
-        self._failures: dict[_Key, int] = {}
-        # How often the agent had been used when the job ran last, and when that was.
-        self._ran: dict[_Key, tuple[int, float]] = {}
-        self._rooms = {job.name: asyncio.Semaphore(job.at_once) for job in jobs}
+        self._retries: dict[_Key, _Retry] = {}
+        # How often the agent had been used when its lane was looked at last, and the lanes of
+        # closed agents that nobody has used since.
+        self._uses: dict[_Key, int] = {}
+        self._unused: set[_Key] = set()
 
     @property
     def running(self) -> set[tuple[str, str]]:
-        """The agents and jobs of the runs in progress."""
+        """The agents and lanes of the runs in progress."""
         return set(self._tasks)
 
     async def run(self) -> None:
@@ -151,9 +162,10 @@ class Scheduler:
     def schedules(self, agent: str, db: sqlite3.Connection) -> tuple[Schedule, ...]:
         """The recorded jobs of an agent that have an expression, or have run."""
         now, found = self._clock.now(), []
-        for job in self._recorded.values():
+        for job in self._jobs.values():
             when, run = job.when(), last_run(db, job.name)
-            if not isinstance(when, str) and (run is None or run.at is None):
+            has_run = run is not None and run.at is not None
+            if job.agents != "all" or not (isinstance(when, str) or has_run):
                 continue
             last = run or Run(now)
             found.append(
@@ -171,32 +183,35 @@ class Scheduler:
 
     async def _begin_due(self) -> None:
         now, up = self._clock.now(), self._clock.monotonic()
-        planned = [job.when() for job in self._jobs]
+        planned = [job.when() for job in self._jobs.values()]
         if planned != self._planned or abs(now - up - self._ahead) > _JUMP_SECONDS:
             self._planned, self._ahead = planned, now - up
-            for key in [key for key in self._next if key.job in self._recorded]:
+            for key in [key for key in self._next if self._lanes[key.name][0].agents == "all"]:
                 del self._next[key]
         await self._list_agents(up)
-        opened = self._agents.open_stores()
-        owners = {"all": self._names, "open": list(opened), "none": [""]}
+        owners = {"all": self._names, "open": list(self._agents.open_stores()), "none": [""]}
+        for key in self._unused:
+            if self._agents.uses(key.agent) != self._uses[key]:
+                self._next[key] = up
         current = set()
-        for job, when in zip(self._jobs, planned, strict=True):
-            for agent in owners[job.agents] if when is not None or job.agents == "all" else ():
-                key = _Key(agent, job.name)
+        for name, (job, *_) in self._lanes.items():
+            for agent in owners[job.agents] if job.agents == "all" or job.when() else ():
+                key = _Key(agent, name)
                 current.add(key)
                 # The agents not all at once when the daemon starts.
-                first = 0.0 if job.soon else interval_of(when) or 0.0
+                first = 0.0 if job.soon else interval_of(job.when()) or 0.0
                 first = self._delay(agent) if job.agents == "all" else first
                 if self._next.setdefault(key, up + first) > up or key in self._tasks:
                     continue
-                if agent not in opened and self._is_spared(key, up):
-                    self._next[key] = up + _UNUSED_SECONDS
-                else:
-                    self._begin(job, key)
+                self._next[key] = math.inf
+                task = asyncio.create_task(self._run(key), name=f"{name} of {agent or 'all'}")
+                self._tasks[key] = task
         for gone in self._next.keys() - current:
-            self._recovered(gone)
             del self._next[gone]
-            self._ran.pop(gone, None)
+            self._uses.pop(gone, None)
+            self._unused.discard(gone)
+            for job in self._lanes[gone.name]:
+                self._recovered(job, gone.agent)
 
     async def _list_agents(self, up: float) -> None:
         if up < self._names_until:
@@ -210,89 +225,86 @@ class Scheduler:
         else:
             self._problems.clear("upkeep_failed", "")
 
-    def _is_spared(self, key: _Key, up: float) -> bool:
-        uses, at = self._ran.get(key, (-1, -math.inf))
-        return uses == self._agents.uses(key.agent) and up - at < _SPARED_SECONDS
-
-    def _begin(self, job: Job, key: _Key) -> None:
-        name = f"{job.name} of {key.agent or 'the daemon'}"
-        self._next[key] = math.inf
-        task = asyncio.get_running_loop().create_task(self._run(job, key), name=name)
-        self._tasks[key] = task
-        task.add_done_callback(lambda _: self._tasks.pop(key, None))
-
-    async def _run(self, job: Job, key: _Key) -> None:
+    async def _run(self, key: _Key) -> None:
+        """Run a job, or what is due of a lane."""
+        agent, job = key.agent, self._lanes[key.name][0]
         delay = interval_of(job.when()) or _LONGEST_PAUSE
         try:
-            async with self._rooms[job.name]:
-                delay = await self._run_for(job, key.agent, delay)
+            async with self._rooms[key.name]:
+                if job.agents == "none":
+                    await job.run()
+                elif (is_open := agent in self._agents.open_stores()) or job.agents == "all":
+                    async with self._agents.use(agent, create=False, quietly=True) as store:
+                        if job.agents == "open":
+                            await job.run(store)
+                        else:
+                            delay = await self._catch_up(key, store, was_open=is_open)
+            if job.agents != "all":
+                self._recovered(job, agent)
         except NotFound:
             # Somebody has removed the agent's folder.
             pass
-        except Postponed:
-            delay = _POSTPONED_SECONDS
         except Exception as error:  # noqa: BLE001 - a failure stops no other job
-            delay = self._failed(job, key, error, delay)
-        else:
-            self._recovered(key)
+            least = _RETRY_SECONDS if job.agents == "all" else delay
+            delay = self._failed(job, agent, error, least)
         finally:
             self._next[key] = self._clock.monotonic() + delay
+            del self._tasks[key]
 
-    async def _run_for(self, job: Job, agent: str, delay: float) -> float:
-        """Run a job if it is due; the seconds until it is due again."""
-        if job.agents == "none":
-            await job.run()
-        elif job.agents == "all" or agent in self._agents.open_stores():
-            async with self._agents.use(agent, create=False, quietly=True) as store:
-                if job.agents == "all":
-                    return await self._catch_up(job, agent, store)
-                await job.run(store)
-        return delay
+    async def _catch_up(self, key: _Key, store: AgentStore, *, was_open: bool) -> float:
+        """Run what is due of a lane; the seconds until something of it is due again."""
+        jobs, agent = self._lanes[key.name], key.agent
+        uses = self._agents.uses(agent)
+        read = partial(self._records, jobs)
+        runs = await store.read(read)
+        if new := self._first_records(jobs, runs):
+            await store.write(partial(put_runs, runs=new))
+            runs |= new
+        unopened = self._retries.get(_Key(agent, jobs[0].name), _Retry(0.0, 0))
+        if unopened.failures and not runs.get(jobs[0].name, Run(0.0)).error:
+            self._recovered(jobs[0], agent)
+        for job in jobs:
+            if self._wait(job, agent, runs) > 0:
+                continue
+            _log.info("running '%s' for '%s'", job.name, agent, extra={"action": "job_due"})
+            names = (job.name, *job.covers)
+            try:
+                await record(store, names, partial(job.run, store))
+            except NotFound:
+                raise
+            except Exception as error:  # noqa: BLE001 - a failure stops no other job
+                self._failed(job, agent, error, _RETRY_SECONDS)
+            else:
+                for name in names:
+                    self._recovered(self._jobs[name], agent)
+            runs = await store.read(read)
+        self._unused.discard(key)
+        if not was_open and self._uses.get(key) == uses:
+            self._unused.add(key)
+            jobs = [job for job in jobs if job.covers]
+        self._uses[key] = uses
+        return min((self._wait(job, agent, runs) for job in jobs), default=DAY)
 
-    async def _catch_up(self, job: Job, agent: str, store: AgentStore) -> float:
-        runs = await store.read(self._records)
-        if self._start(runs):
-            await store.write(lambda tx: put_runs(tx, self._start(self._records(tx.db))))
-            runs |= self._start(runs)
-        if (wait := self._wait(job, agent, runs)) > 0:
-            return wait
-        larger = (one for one in self._recorded.values() if job.name in one.covers)
-        if any(
-            _Key(agent, one.name) in self._tasks and self._wait(one, agent, runs) <= 0
-            for one in larger
-        ):
-            # A run in progress does this too, and records it.
-            return _LONGEST_PAUSE
-        _log.info("running '%s' for '%s'", job.name, agent, extra={"action": "job_due"})
-        ran = self._agents.uses(agent), self._clock.monotonic()
-        names = (job.name, *job.covers)
-        try:
-            await record(store, names, partial(job.run, store))
-        except Postponed:
-            self._ran[_Key(agent, job.name)] = ran
-            raise
-        self._ran |= {_Key(agent, name): ran for name in names}
-        return self._wait(job, agent, await store.read(self._records))
+    def _records(self, jobs: Iterable[Job], db: sqlite3.Connection) -> dict[str, Run]:
+        return {job.name: run for job in jobs if (run := last_run(db, job.name)) is not None}
 
-    def _records(self, db: sqlite3.Connection) -> dict[str, Run]:
-        found = {name: last_run(db, name) for name in self._recorded}
-        return {name: run for name, run in found.items() if run is not None}
-
-    def _start(self, runs: dict[str, Run]) -> dict[str, Run]:
+    def _first_records(self, jobs: Iterable[Job], runs: dict[str, Run]) -> dict[str, Run]:
         """Records for the jobs that have none, or an impossible one: their time starts now."""
         now = self._clock.now()
         return {
-            name: msgspec.structs.replace(runs.get(name, Run(now)), done=now)
-            for name, job in self._recorded.items()
-            if (name in runs and runs[name].done != believed(runs[name].done, now))
-            or (name not in runs and job.when() is not None)
+            job.name: msgspec.structs.replace(run or Run(now), done=now)
+            for job in jobs
+            if ((run := runs.get(job.name)) is None and job.when() is not None)
+            or (run is not None and run.done != believed(run.done, now))
         }
 
     def _wait(self, job: Job, agent: str, runs: dict[str, Run]) -> float:
         """The seconds until a job is due."""
         run = runs.get(job.name)
         at = None if run is None else self._due_at(job, agent, run)
-        return DAY if at is None else at - self._clock.now()
+        wait = DAY if at is None else at - self._clock.now()
+        retry = self._retries.get(_Key(agent, job.name))
+        return wait if retry is None else max(wait, retry.at - self._clock.monotonic())
 
     def _delay(self, agent: str) -> float:
         return spread(self._jitter(), self._device, agent)
@@ -304,8 +316,12 @@ class Scheduler:
         at = next_after(job.when(), believed(run.done, now), self._clock.zone)
         return None if at is None else at + self._delay(agent)
 
-    def _failed(self, job: Job, key: _Key, error: Exception, delay: float) -> float:
+    def _failed(self, job: Job, agent: str, error: Exception, least: float) -> float:
         """Report a failure; the seconds until the job is tried again."""
+        key = _Key(agent, job.name)
+        if isinstance(error, Postponed):
+            self._retries[key] = _Retry(self._clock.monotonic() + _POSTPONED_SECONDS, 0)
+            return _POSTPONED_SECONDS
         hint = "nothing is lost; it is tried again"
         if isinstance(error, ThermoclineError):
             hint = error.hint or hint
@@ -314,16 +330,18 @@ class Scheduler:
             _log.error(
                 "'%s' failed with %s:\n%s", job.name, kind, where, extra={"action": "job_failed"}
             )
-        whose = f" for '{key.agent}'" if key.agent else ""
+        whose = f" for '{agent}'" if agent else ""
         message = f"cannot run '{job.name}'{whose}: {words_of(error)}"
-        self._problems.report(job.problem, key.agent, message, hint)
-        self._failures[key] = failures = self._failures.get(key, 0) + 1
-        least = _RETRY_SECONDS if job.agents == "all" else delay
-        return float(least * min(2 ** (failures - 1), _MOST_TIMES))
+        self._problems.report(job.problem, agent, message, hint)
+        failures = self._retries.get(key, _Retry(0.0, 0)).failures + 1
+        delay = least * min(2 ** (failures - 1), _MOST_TIMES)
+        self._retries[key] = _Retry(self._clock.monotonic() + delay, failures)
+        return float(delay)
 
-    def _recovered(self, key: _Key) -> None:
-        self._failures.pop(key, None)
-        code = self._codes[key.job]
-        others = (self._codes[k.job] for k in self._failures if k.agent == key.agent)
-        if code not in others:
-            self._problems.clear(code, key.agent)
+    def _recovered(self, job: Job, agent: str) -> None:
+        retry = self._retries.pop(_Key(agent, job.name), None)
+        if retry is None or not retry.failures:
+            return
+        failing = [k.name for k, r in self._retries.items() if k.agent == agent and r.failures]
+        if job.problem not in {self._jobs[name].problem for name in failing}:
+            self._problems.clear(job.problem, agent)

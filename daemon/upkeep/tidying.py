@@ -39,7 +39,7 @@ class Finding(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
-class Report(msgspec.Struct, frozen=True):
+class TidyReport(msgspec.Struct, frozen=True):
     """What was done, or would be: duplicates first, each kind in the order of time."""
 
     merged: int
@@ -78,7 +78,7 @@ class Survey:
         return sorted(found)
 
 
-async def tidy(store: AgentStore, *, dry_run: bool = False) -> Report:
+async def tidy(store: AgentStore, *, dry_run: bool = False) -> TidyReport:
     """Merge duplicates, mark what is superseded, archive what has faded.
 
     Nothing is forgotten, and every merge can be undone. Done twice in a row, the second finds
@@ -101,7 +101,7 @@ async def tidy(store: AgentStore, *, dry_run: bool = False) -> Report:
         findings = await _join(store, pairs)
         archived = await store.write(settling.archive_faded)
     merged = sum(finding.relation == "duplicate" for finding in findings)
-    return Report(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
+    return TidyReport(merged, len(findings) - merged, archived, survey.examined, tuple(findings))
 
 
 async def _surveyed(store: AgentStore) -> Survey:

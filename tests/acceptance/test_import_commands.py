@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shells import COMMAND, Shell
+from shells import Shell, run
 
-from thermocline.sync import Statement, turso
+from thermocline.sync import SqlStatement, turso
 
 FACT = {
     "id": "0a1b2c3d4e5f",
@@ -181,14 +180,8 @@ def test_a_workspace_is_taken_in_with_every_agent_in_it(daemon: Any, tmp_path: P
     (tmp_path / "ws" / "memory" / "bob").mkdir()
     (tmp_path / "ws" / "memory" / "bob" / "warm-memory.json").symlink_to(secret)
     for stored in (1, None):
-        done = subprocess.run(
-            [*COMMAND, f"--socket={daemon.socket}", "import", str(tmp_path / "ws"), "--json"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        answers = json.loads(done.stdout)["agents"]
+        told = run(f"--socket={daemon.socket}", "import", tmp_path / "ws", "--json").stdout
+        answers = json.loads(told)["agents"]
         assert [answers[name]["stored"].get("memory") for name in ("", "ada")] == [stored, stored]
     assert texts(Shell(daemon.socket, "default")) == {FACT["id"]: FACT["text"]}
     assert texts(Shell(daemon.socket, "ada")) == {FACT["id"]: "of ada"}
@@ -234,7 +227,7 @@ def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) ->
 def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
     shell: Shell, sqld: Any
 ) -> None:
-    async def fill(*statements: Statement) -> None:
+    async def fill(*statements: SqlStatement) -> None:
         remote = await turso.connect(sqld.url, "any")
         try:
             await remote.batch(statements)
@@ -243,23 +236,23 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
 
     asyncio.run(
         fill(
-            Statement(
+            SqlStatement(
                 "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL,"
                 " text TEXT NOT NULL, category TEXT NOT NULL, importance REAL DEFAULT 0.5,"
                 " created_at INTEGER NOT NULL, access_count INTEGER DEFAULT 0)"
             ),
-            Statement(
+            SqlStatement(
                 "CREATE TABLE critical_state (agent_id TEXT PRIMARY KEY, data TEXT NOT NULL,"
                 " updated_at INTEGER NOT NULL)"
             ),
             *(
-                Statement(
+                SqlStatement(
                     "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 2)",
                     (f"m{number}", agent, f"fact {number} of {agent}"),
                 )
                 for number, agent in enumerate(("default", "default", "ada"))
             ),
-            Statement(
+            SqlStatement(
                 "INSERT INTO critical_state VALUES ('default', ?, 1700000000)",
                 (json.dumps({"hot_state": HOT, "tree_nodes": TREE, "timestamp": 1, "odd": 2}),),
             ),
@@ -275,7 +268,7 @@ def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
     assert shell.json(*words)["stored"] == {}
     late = ("m3", "default", "a late fact")
     insert = "INSERT INTO cold_memories VALUES (?, ?, ?, 'work/boat', 0.7, 1700000000, 0)"
-    asyncio.run(fill(Statement(insert, late)))
+    asyncio.run(fill(SqlStatement(insert, late)))
     shell.run("update", "m0", "--text", "changed here")
     assert shell.json(*words)["stored"] == {"memory": 1}
     assert texts(shell)["m0"] == "changed here"

@@ -11,7 +11,6 @@ import select
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,6 +19,7 @@ from typing import Any
 
 import device
 import pytest
+from shells import COMMAND, run
 
 from thermocline.daemon.cli.main import main
 from thermocline.sync import (
@@ -34,8 +34,6 @@ from thermocline.sync import (
     version_of,
 )
 from thermocline.sync.rows import digest
-
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 
 
 def pending(number: int) -> list[Pending]:
@@ -77,15 +75,6 @@ def guarded(sqld_with_auth: Any) -> Any:
     return sqld_with_auth
 
 
-def run(*words: str | Path, code: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == code, (words, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
-
-
 def test_what_there_is_can_be_seen_first(replica: str, tmp_path: Path) -> None:
     state = tmp_path / "state"
     out, _ = run("restore", "--url", replica, "--to", state, "--dry-run")
@@ -104,7 +93,7 @@ def test_a_bare_machine_gets_its_memories_back(
     assert "restored  default\n" in out
     assert "compared  3 rows with the replica: no difference\n" in out
     assert out.endswith(f'add this to its config.json:\n{{"sync": {{"url": "{replica}"}}}}\n')
-    assert "default: comparing what came with what the replica holds\n" in err
+    assert "default: comparing the restored rows with the replica\n" in err
     with daemon.start().client() as client:
         assert client.recall("what does Ana like?").results
         assert client.sync().refused == 0
@@ -120,7 +109,7 @@ def test_a_program_gets_one_object_of_json(replica: str, tmp_path: Path) -> None
     assert restored == {"failed": {}}
     assert (other["agent"], other["counts"]["memory"], other["rows"]) == ("other", 3, 3)
     out, err = run(*words, "--json", code=1)
-    assert "--replace keeps" in json.loads(out)["error"]["hint"]
+    assert "--replace renames" in json.loads(out)["error"]["hint"]
     assert "error" not in err
     replaced = json.loads(run(*words, "--json", "--replace")[0])["restored"][0]
     assert Path(replaced["set_aside"]).is_dir()
@@ -254,7 +243,7 @@ def test_an_archive_is_restored_by_the_same_verb(daemon: Any, tmp_path: Path) ->
     words = ("restore", tmp_path / "a.tar.gz", "--to", tmp_path / "state")
     assert "would restore" in run(*words, "--dry-run")[0]
     out, _ = run(*words)
-    assert "memories    1\n" in out
+    assert re.search(r"^memories +1$", out, re.MULTILINE)
     assert out.endswith("\nnext: start the daemon, with the same state folder\n")
     assert "is not empty" in run(*words, code=1)[1]
 
@@ -283,7 +272,7 @@ def test_a_daemon_proves_on_demand_that_a_restore_works(
         out, err = run(*verify, code=1)
         assert out.startswith("NOT verified: 1 rows missing, 0 different, 0 too many")
         assert f"1 row is not on the replica: memory {lost}" in err
-        assert "1 row is damaged on the replica, or make no sense" in err
+        assert "1 row is damaged on the replica, or unreadable" in err
         assert f"memory {changed}" in err
         [problem] = client.health().problems
         assert problem.code == "verification_failed"
@@ -312,7 +301,7 @@ def test_rows_of_no_sense_are_left_out_alone(replica: str, tmp_path: Path) -> No
     assert "--keep-going restores all the others" in err
     assert not (tmp_path / "state/agents/default").exists()
     out, err = run(*words, "--keep-going")
-    assert "going on behind the 3 rows" in err
+    assert "resuming after 3 rows" in err
     assert "memories      3\n" in out
     assert "NOT RESTORED  4 rows are damaged" in out
 

@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
-
-
-class Shell:
-    """Runs commands against one daemon."""
-
-    def __init__(self, socket: Path) -> None:
-        self.socket = socket
-
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*COMMAND, "--socket", str(self.socket), *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == code, (words, done.stdout, done.stderr)
-        assert "Traceback" not in done.stderr
-        return done
-
-    def out(self, *words: str, stdin: str = "") -> str:
-        return self.run(*words, stdin=stdin).stdout
-
-    def json(self, *words: str, stdin: str = "") -> Any:
-        return json.loads(self.out("--json", *words, stdin=stdin))
+from shells import Shell
 
 
 @pytest.fixture

@@ -33,11 +33,11 @@ def test_a_full_disk_stops_a_restore_that_then_goes_on(small_disk: Disk, tmp_pat
 
     done = restore()
     assert done.returncode == 4, done.stderr
-    assert "free some space; the same command goes on with what has come" in done.stderr
+    assert "free some space and repeat the command: it continues where it stopped" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (small_disk.seen / "state/agents/default").exists()
     small_disk.remount("size=64m")
     done = restore()
     assert done.returncode == 0, done.stderr
-    assert "going on behind the " in done.stderr
+    assert "resuming after " in done.stderr
     assert f"memories  {MANY:,}" in done.stdout

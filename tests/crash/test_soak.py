@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,13 +25,13 @@ IDLE_FILES = 28
 class Footprint:
     """What the daemon's process holds at one moment."""
 
-    def __init__(self, pid: int, status: dict) -> None:
+    def __init__(self, pid: int, status: Any) -> None:
         process = Path(f"/proc/{pid}")
         fields = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
         self.megabytes = int(fields["VmRSS"].split()[0]) / 1024
         self.threads = int(fields["Threads"])
         self.files = len([*(process / "fd").iterdir()])
-        self.connections = status["connections"]
+        self.connections = status.connections
 
     def __str__(self) -> str:
         return f"{self.megabytes:.1f} MB, {self.files} files, {self.threads} threads"

@@ -17,8 +17,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place, Surroundings
 from thermocline.daemon.store.transaction import Event
 
 

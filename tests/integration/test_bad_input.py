@@ -415,6 +415,7 @@ def test_what_changes_or_forgets_an_agent_that_was_never_stored_for_is_refused(
         ("POST", "/api/tree/prune"),
         ("GET", "/api/devices"),
         ("GET", "/api/backup"),
+        ("GET", "/api/export"),
     ):
         assert call(method, target).refusal() == (404, "not_found", "agent"), target
     assert call("DELETE", f"/api/agents/{call.agent}").status == 404

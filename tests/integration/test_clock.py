@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, rows
 from thermocline.daemon.store.agent_store import AgentStore
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.sync import TOO_HIGH, HybridClock
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

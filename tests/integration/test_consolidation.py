@@ -13,10 +13,10 @@ import pytest
 from msgspec import UNSET, structs
 
 from thermocline.daemon.config.settings import Cold, Merging, Rules
-from thermocline.daemon.errors import ModelUnavailable, NotFound, ThermoclineError
+from thermocline.daemon.errors import ModelUnavailable, NotFound
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from thermocline.daemon.store import hot_rows, memories, metrics, noted, rows, tree_rows
 from thermocline.daemon.store.agent_store import AgentStore
@@ -212,7 +212,7 @@ async def test_monthly_splits_what_is_overfull_and_the_split_can_be_undone(
 
 async def test_an_undo_leaves_alone_what_has_happened_since(upkept: Upkept) -> None:
     await upkept.add(memory("a", category="x/old"), memory("b", category="x/old"))
-    merge = Operation(type="merge", path="x/old", new_path="x")
+    merge = TreeChange(type="merge", path="x/old", new_path="x")
     await rebuilding.rebuild(upkept.store, [merge], "llm")
     assert {one.category for one in (await upkept.all()).values()} == {"x"}
     await upkept.add(memory("c", category="x/old"))
@@ -235,7 +235,7 @@ async def test_a_rebuild_as_a_whole_travels_and_archived_memories_go_along(
     await upkept.add(memory("warm", category="a"), memory("cold", category="a"))
     await upkept.store.write(lambda tx: memories.archive(tx, ["cold"]))
     await upkept.store.write(lambda tx: tx.db.execute("DELETE FROM outbox") and None)
-    rename = Operation(type="rename", path="a", new_path="b/c", summary="Better")
+    rename = TreeChange(type="rename", path="a", new_path="b/c", summary="Better")
     done = await rebuilding.rebuild(upkept.store, [rename], "rule")
     assert not done.refused
 
@@ -309,56 +309,6 @@ async def test_every_answer_counts_what_was_merged_what_faded_and_what_is_fading
     assert done.pruned == int(done.evicted_warm or 0) + int(done.forgotten or 0)
 
 
-# The report
-
-
-async def test_full_writes_a_report_that_a_person_can_read(upkept: Upkept) -> None:
-    upkept.note()
-    await upkept.add(
-        memory("a", "The gate code is 4711", days=3, category="home"),
-        memory("b", "The gate code is 9902", days=2, category="home", access_count=7),
-        memory("evil", "# Ignore <b>all</b>\n[that](http://x) | `rm -rf`", days=1, importance=0.9),
-        memory("fading", "the fence needs paint", days=25, importance=0.69),
-    )
-    outcome = await upkept.run("full")
-    assert isinstance(outcome.report, str)
-    assert outcome.report.startswith(f"{upkept.store.place.folder}/reports/consolidation-")
-    page = text_of(outcome)
-    lines = page.splitlines()
-    assert lines[0] == "# What `default` remembers"
-    assert "- facts taken in from daily notes: 3" in lines
-    assert "- memories marked as contradicted: 1" in lines
-    older = lines.index("## Contradicted by something newer") + 2
-    assert lines[older].startswith("- “The gate code is 4711”")
-    assert lines[older + 1].startswith("  now: “The gate code is 9902”")
-    fading = lines.index("## Leaving the warm memories within a week")
-    assert "fence needs paint" in lines[fading + 2]
-    assert "| home | 2 | 0 |" in page
-    assert f"bytes, with {outcome.promoted} of the memories in it" in page
-    assert any(line.startswith("- “The gate code is 9902” (home, used 7 times") for line in lines)
-    # What a memory says is text and nothing else.
-    assert "- “\\# Ignore \\<b\\>all\\</b\\> \\[that\\](http://x) \\| \\`rm -rf\\`”" in page
-    assert [line for line in lines if line.startswith("# ")] == lines[:1]
-
-
-async def test_a_report_that_cannot_be_written_is_an_error_and_all_else_is_done(
-    upkept: Upkept,
-) -> None:
-    upkept.note()
-    (upkept.store.place.folder / "reports").write_text("in the way")
-    with pytest.raises(ThermoclineError, match="default"):
-        await upkept.run("full")
-    assert len(await upkept.all()) == 3
-    (upkept.store.place.folder / "reports").unlink()
-    outcome = await upkept.run("full")
-    assert outcome.ingested_facts == 0
-    assert text_of(outcome).startswith("# What `default` remembers")
-
-
-def text_of(outcome: Consolidated) -> str:
-    return Path(str(outcome.report)).read_text()
-
-
 # Dry runs
 
 
@@ -374,8 +324,6 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upk
     outcome = await upkept.run("full", dry_run=True)
     assert await upkept.store.read(dump) == before
     assert (outcome.dry_run, outcome.ingested_facts, outcome.evicted_warm) == (True, 3, 1)
-    assert outcome.report is UNSET
-    assert not (upkept.store.place.folder / "reports").exists()
 
 
 # What it notes
@@ -459,13 +407,10 @@ async def test_a_step_that_fails_keeps_no_other_from_being_done(upkept: Upkept) 
     with pytest.raises(ValueError, match="cannot encode"):
         await upkept.run("full", stages=STAGES | {"ingest": fails})
     assert (await upkept.all())["faded"].archived_at is not None
-    # The report would be about what has not been done.
-    assert not (upkept.store.place.folder / "reports").exists()
     # What an unexpected error says may be what was remembered.
     assert upkept.told[-1].data["error"] == "ValueError"
     outcome = await upkept.run("full")
     assert (outcome.ingested_facts, outcome.evicted_warm) == (3, 0)
-    assert outcome.report is not UNSET
 
 
 async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
@@ -474,7 +419,6 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
         for key in (
             "job/full",
             "notes_read",
-            "reported",
             "tree_undo",
             "note/own/2026-11-21.md",
             *days,
@@ -502,7 +446,7 @@ async def test_damaged_notes_are_as_if_there_were_none(upkept: Upkept) -> None:
 class Adviser:
     """A model as upkeep sees it; what it answers is set, or it is away."""
 
-    def __init__(self, *operations: Operation, away: bool = False) -> None:
+    def __init__(self, *operations: TreeChange, away: bool = False) -> None:
         self.wanted = operations
         self.away = away
         self.endpoints: list[str | None] = []
@@ -530,9 +474,9 @@ async def test_a_model_says_how_the_tree_is_rebuilt_and_nonsense_is_refused(
 ) -> None:
     await upkept.add(memory("a", category="x"), memory("b", category="y"))
     model = Adviser(
-        Operation(type="merge", path="x", new_path="y", reason="the same"),
-        Operation(type="remove", path="y"),
-        Operation(type="add", path="one/two/three/four/five"),
+        TreeChange(type="merge", path="x", new_path="y", reason="the same"),
+        TreeChange(type="remove", path="y"),
+        TreeChange(type="add", path="one/two/three/four/five"),
     )
     outcome = await upkept.run("monthly", advisor=model, endpoint="http://localhost:1/v1")
     assert outcome.tree_rebuilt == "llm"
@@ -557,7 +501,6 @@ async def test_the_hot_state_stays_within_its_limit_whatever_is_run(upkept: Upke
     await upkept.add(*(memory(f"m{n}", "word " * 40 + str(n), importance=1.0) for n in range(40)))
     outcome = await upkept.run("full")
     assert 0 < int(outcome.promoted or 0) < 40
-    assert "\n- … and 25 more, less important\n" in text_of(outcome)
     assert int(outcome.hot_size_bytes or 0) <= Rules().hot.max_bytes
     document = await upkept.store.read(lambda db: hot_rows.document(db, NOW, Rules()))
     assert len(document["hot_memories"]) == outcome.promoted

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from daemon_process import Daemon
 from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
 
 pytestmark = pytest.mark.fuzz
 EXAMPLES = 30
@@ -69,25 +70,45 @@ def test_the_description_is_valid_openapi(description: Any) -> None:
     validate(description)
 
 
-def test_every_call_that_fits_the_description_is_answered_as_it_says(
-    session: Any, description: Any
+@pytest.fixture(scope="module", autouse=True)
+def _remembered(session: Any) -> None:
+    """Something to find, to change and to forget."""
+    for number in range(20):
+        text = f"Ana drinks tea number {number} on Friday at https://tea.example/{number}"
+        new = {"text": text, "category": f"people/ana{number % 3}", "tags": ["tea"]}
+        assert session.post("http://daemon/api/memory", json=new).status_code == 201
+    assert session.put("http://daemon/api/kv/city", json={"value": "Lisbon"}).status_code == 200
+    lesson = {"text": "water boils at 100 degrees"}
+    assert session.put("http://daemon/api/hot/lesson", json=lesson).status_code == 200
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["calls that fit", "calls that do not fit"])
+def test_every_call_is_answered_as_the_description_says(
+    session: Any, description: Any, *, fits: bool
 ) -> None:
     import schemathesis  # noqa: PLC0415
+    from schemathesis import GenerationMode  # noqa: PLC0415
 
+    mode = GenerationMode.POSITIVE if fits else GenerationMode.NEGATIVE
     faults: list[str] = []
     for found in schemathesis.openapi.from_dict(description).get_all_operations():
         operation = found.ok()
         if operation.path in ENDLESS:
             continue
         try:
-            _holds(operation, session, description)
+            _holds(operation, mode, session, description)
+        except Unsatisfiable:
+            assert not fits, operation.label  # It takes nothing that could be wrong.
         except Exception as error:  # noqa: BLE001 - all are told together
             faults.append(f"{operation.label}: {error!r:.1500}")
     assert not faults, "\n\n".join(faults)
 
 
-def _holds(operation: Any, session: Any, description: Any) -> None:
-    from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: PLC0415
+def _holds(operation: Any, mode: Any, session: Any, description: Any) -> None:
+    from schemathesis import GenerationMode  # noqa: PLC0415
+    from schemathesis.specs.openapi import checks  # noqa: PLC0415
+
+    excluded = [checks.positive_data_acceptance, checks.negative_data_rejection]
 
     @settings(
         max_examples=EXAMPLES,
@@ -95,12 +116,12 @@ def _holds(operation: Any, session: Any, description: Any) -> None:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=operation.as_strategy())
+    @given(case=operation.as_strategy(generation_mode=mode))
     def answered(case: Any) -> None:
         response = case.call(base_url="http://daemon", session=session, timeout=60)
         # No 5xx, and no status, media type or body that is not described.
-        case.validate_response(response, excluded_checks=[positive_data_acceptance])
-        if response.status_code == 400:
+        case.validate_response(response, excluded_checks=excluded)
+        if mode is GenerationMode.POSITIVE and response.status_code == 400:
             error = response.json()["error"]
             assert _is_described(error, operation, description), error
 

@@ -12,7 +12,7 @@ from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 
 
 def settle(client, eventually):

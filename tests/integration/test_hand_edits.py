@@ -24,7 +24,7 @@ from thermocline.daemon.store.documents import (
     WARM_FILE,
 )
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.transaction import Transaction
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]

@@ -15,7 +15,7 @@ from thermocline.daemon.store import apply, history, memories, merging
 from thermocline.daemon.store import undo as undoing
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_rows import KIND
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.transaction import Transaction, acting
 from thermocline.sync import Received, Row, version_of
 
@@ -174,6 +174,7 @@ async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put
     assert await send(two, one) == 1
     [lost] = await one.read(lambda db: history.latest(db, 10, conflicts=True))
     assert (lost.id, lost.row.data["text"]) == (key, "said here")
+    assert await one.read(lambda db: history.replaced(db, KIND, lost)) == ["text"]
     assert (await one.read(lambda db: memories.find(db, key))).text == "said there"
     assert await send(two, one) == 0, "the same once more is no other conflict"
 

@@ -22,7 +22,7 @@ from thermocline.daemon.shapes.upkeep import Consolidated, Ingested
 from thermocline.daemon.store import memories, merging, noted
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.selecting import Filters
 from thermocline.daemon.upkeep.consolidation import Work, consolidate, steps_of
 from thermocline.daemon.upkeep.ingesting import Ingestion, ingest

@@ -23,7 +23,7 @@ from thermocline.daemon.store import conversations
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.conversations import Said
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.thinking.listening import Listener
 from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 

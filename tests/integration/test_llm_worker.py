@@ -24,7 +24,7 @@ from thermocline.daemon.llm.budget import Budget, UsageCounts
 from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
 from thermocline.daemon.llm.client import ModelClient, build_model
-from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.model import ModelQuestion, Part
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
 from thermocline.daemon.memory.secrets import clear
@@ -42,7 +42,7 @@ import asyncio, os, sys
 from pathlib import Path
 from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.client import build_model
-from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.model import Part, ModelQuestion
 from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
@@ -56,7 +56,7 @@ async def main(url, folder):
         clear=clear,
         problems=Problems(),
     )
-    asked = Question("distil", "do", (Part("note", "x"),), 100, 0.0)
+    asked = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
     asking = asyncio.create_task(model.ask(asked, dict, endpoint=url))
     while not model.status().worker.busy:
         await asyncio.sleep(0.01)
@@ -125,9 +125,9 @@ class Rig:
         return caught.value
 
 
-def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> Question:
+def asked(*texts: str, purpose: str = "distil", max_tokens: int = 100) -> ModelQuestion:
     parts = tuple(Part("note", text) for text in texts)
-    return Question(purpose, "Distil it.", parts, max_tokens, 0.0)
+    return ModelQuestion(purpose, "Distil it.", parts, max_tokens, 0.0)
 
 
 async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
@@ -336,7 +336,7 @@ async def test_after_one_repair_it_goes_by_rules(rig: Rig, model_server: ModelSe
     model_server.usually = Saying("I think the answer is 42.")
     error = await rig.refused()
     assert error.code == "model_unavailable"
-    assert "at the second attempt either: there is no JSON in it" in error.message
+    assert "even after a second attempt: it contains no JSON" in error.message
     assert len(model_server.heard) == 2
     assert rig.model.status().purposes["distil"].last_error == "unreadable"
 
@@ -385,11 +385,14 @@ async def test_a_refusal_is_an_error_and_is_not_argued_with(
 @pytest.mark.parametrize(
     ("said", "word"),
     [
-        (Saying(raw=("text/html", b"<html>log in</html>")), "something else"),
-        (Saying(raw=("application/json", b'{"a": 1}')), "something else"),
-        (Saying(raw=("application/json", b"[")), "something else"),
+        (
+            Saying(raw=("text/html", b"<html>log in</html>")),
+            "does not answer in the expected format",
+        ),
+        (Saying(raw=("application/json", b'{"a": 1}')), "does not answer in the expected format"),
+        (Saying(raw=("application/json", b"[")), "does not answer in the expected format"),
         (Saying(FACT * 20, cut_after=40), "cannot reach"),
-        (Saying("x" * 3_000_000), "without an end"),
+        (Saying("x" * 3_000_000), "sends an answer that is too long"),
         (Saying("there is no such model", status=404), "status 404: there is no such model"),
     ],
     ids=["html", "json", "half", "cut off", "huge", "404"],
@@ -440,7 +443,7 @@ async def test_a_new_key_is_used_at_once(rig: Rig, model_server: ModelServer) ->
     model_server.says(Saying("wrong", status=401), FACT)
     await rig.refused()
     again = await rig.refused()
-    assert "left alone" in again.message
+    assert "is not asked for" in again.message
     assert again.hint == "put a valid key into the file of llm.key_file"
     (rig.folder / "key").write_text("sk-another")
     assert (await rig.ask()).value.fact
@@ -464,16 +467,14 @@ async def test_a_key_file_that_cannot_be_used_is_told_and_mended(
 async def test_a_place_of_keys_that_cannot_be_looked_at_leaves_it_to_the_rules(rig: Rig) -> None:
     rig.plan = msgspec.structs.replace(rig.plan, key_file="~no-such-user/key")
     error = await rig.refused()
-    assert error.message == "cannot find ~no-such-user/key: nobody has this home folder"
+    assert error.message == "cannot find ~no-such-user/key: no user has this home folder"
     assert [problem.code for problem in rig.problems.standing()] == ["model_keys"]
 
 
 async def test_a_provider_that_wants_a_key_and_has_none_is_not_asked(rig: Rig) -> None:
     rig.plan = Llm(model="openai/gpt-4o-mini")
     error = await rig.refused()
-    assert error.in_full == (
-        "there is no key for openai; put a valid key into the file of llm.key_file"
-    )
+    assert error.in_full == ("no key for openai; put a valid key into the file of llm.key_file")
     assert [problem.code for problem in rig.problems.standing()] == ["model_failing"]
     # What was wrong with a configuration is over with it, though nobody asks again.
     rig.plan = Llm()
@@ -708,10 +709,13 @@ async def test_an_endpoint_gets_no_key_and_costs_no_budget(
     ("said", "word"),
     [
         (Saying("", status=302, headers={"Location": "/elsewhere"}), "status 302"),
-        (Saying("x" * 5_000_000), "without an end"),
-        (Saying(FACT * 9, cut_after=30), "breaks its answer off"),
-        (Saying(raw=("text/html", b"<html>")), "something else"),
-        (Saying(raw=("application/json", b'{"other": 1}')), "something else"),
+        (Saying("x" * 5_000_000), "sends an answer that is too long"),
+        (Saying(FACT * 9, cut_after=30), "broke off its answer"),
+        (Saying(raw=("text/html", b"<html>")), "does not answer in the expected format"),
+        (
+            Saying(raw=("application/json", b'{"other": 1}')),
+            "does not answer in the expected format",
+        ),
         (Saying("down", status=503, headers={"Retry-After": "99"}), "status 503"),
     ],
     ids=["redirect", "huge", "cut off", "html", "other", "503"],
@@ -911,5 +915,5 @@ async def test_closing_ends_the_process_and_whoever_waits(
     assert is_gone(pid)
     with pytest.raises(ModelUnavailable):
         await waiting
-    with pytest.raises(ModelUnavailable, match="the daemon is leaving"):
+    with pytest.raises(ModelUnavailable, match="the daemon is stopping"):
         await model.ask(asked("b"), Fact, endpoint=model_server.plain)

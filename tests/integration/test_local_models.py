@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from model_server import ModelServer, Saying
+from shells import Shell
 
 from thermocline.daemon.cli.local_models import has_model, ports_of
 
-COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
 CHOICE = '[{"path": "people/ada", "relevance": 0.8, "reason": "about her"}]'
 
@@ -67,32 +65,26 @@ def test_the_ports_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_who_asks_for_a_model_gets_the_one_that_runs_here_and_nobody_else_does(
-    shared_daemon: Any, call: Any, model_server: ModelServer, closed_port: int
+    shared_daemon: Any,
+    call: Any,
+    model_server: ModelServer,
+    closed_port: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     call.store("Ada likes oolong", category="people/ada")
     model_server.usually = Saying(CHOICE)
-    ports = {"THERMOCLINE_MODEL_PORTS": f"{closed_port} {model_server.port}"}
-
-    def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-        start = [*COMMAND, f"--socket={shared_daemon.socket}", f"--agent-id={call.agent}"]
-        return subprocess.run(
-            [*start, *words],
-            env=os.environ | env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-
-    assert "oolong" in run("retrieve", "oolong", "--mode", "llm", **ports).stdout
-    assert "oolong" in run("retrieve", "oolong", **ports).stdout
+    shell = Shell(shared_daemon.socket, call.agent)
+    monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", f"{closed_port} {model_server.port}")
+    assert "oolong" in shell.run("retrieve", "oolong", "--mode", "llm").stdout
+    assert "oolong" in shell.run("retrieve", "oolong").stdout
     assert model_server.heard == []
-    done = run("retrieve", "which beverage?", "--llm", **ports)
+    done = shell.run("retrieve", "which beverage?", "--llm")
     assert "Ada likes oolong" in done.stdout
     address = f"http://127.0.0.1:{model_server.port}/v1"
     assert done.stderr == f"thermocline: no model is configured; asking the one at {address}\n"
     assert len(model_server.heard) == 1
-    done = run("retrieve", "oolong", "--llm", THERMOCLINE_MODEL_PORTS=str(closed_port))
+    monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", str(closed_port))
+    done = shell.run("retrieve", "oolong", "--llm")
     first, second = done.stderr.splitlines()
     assert first.endswith(f"no model's server answers at port {closed_port} of this device")
     assert second.endswith("no model is configured for tree; name one in llm.model")

@@ -27,7 +27,7 @@ from thermocline.daemon.store import documents, hot_rows, memories, memory_rows,
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
 from thermocline.daemon.store.transaction import Event, Transaction

@@ -17,7 +17,7 @@ import pytest
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.errors import ThermoclineError
-from thermocline.daemon.importers.intake import Intake, Report
+from thermocline.daemon.importers.intake import ImportReport, Intake
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
 from thermocline.daemon.memory.records import Memory
@@ -26,7 +26,7 @@ from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 from thermocline.daemon.store.transaction import Transaction
 
 OpenStore = Callable[..., Awaitable[AgentStore]]
@@ -398,7 +398,7 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
     db.close()
     damaged = place.database.rename(place.folder / "damaged.db")
     store = await open_store(place)
-    report = Report()
+    report = ImportReport()
 
     def rescue(tx: Transaction) -> None:
         intake = Intake(tx)

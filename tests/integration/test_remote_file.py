@@ -18,11 +18,11 @@ import pytest
 
 from thermocline.sync.failures import Refused, SchemaMissing, SyncError, TryLater
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.remote import Statement
+from thermocline.sync.remote import SqlStatement
 
-TABLE = [Statement("CREATE TABLE IF NOT EXISTS t (a)")]
-INSERT = [Statement("INSERT INTO t VALUES (1)")]
-COUNT = [Statement("SELECT count(*) FROM t")]
+TABLE = [SqlStatement("CREATE TABLE IF NOT EXISTS t (a)")]
+INSERT = [SqlStatement("INSERT INTO t VALUES (1)")]
+COUNT = [SqlStatement("SELECT count(*) FROM t")]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def count(remote: FileRemote) -> object:
     return (await remote.batch(COUNT))[0].rows[0][0]
 
 
-async def failure(remote: FileRemote, statements: list[Statement]) -> SyncError:
+async def failure(remote: FileRemote, statements: list[SqlStatement]) -> SyncError:
     with pytest.raises(SyncError) as raised:
         await remote.batch(statements)
     assert str(remote._path) in raised.value.message
@@ -72,7 +72,7 @@ async def test_file_and_folder_are_made_for_their_owner_alone(open_remote, path)
 
 
 async def test_a_batch_waits_for_the_disk_itself(open_remote, path):
-    pragmas = [Statement("PRAGMA journal_mode"), Statement("PRAGMA synchronous")]
+    pragmas = [SqlStatement("PRAGMA journal_mode"), SqlStatement("PRAGMA synchronous")]
     results = await open_remote(path).batch(pragmas)
     full = 2
     assert [result.rows[0][0] for result in results] == ["wal", full]
@@ -147,7 +147,7 @@ async def test_a_damaged_file_is_reported_and_may_be_removed(open_remote, path, 
     await first.close()
     remote = open_remote(path)
     if opened:
-        await remote.batch([Statement("SELECT 1")])
+        await remote.batch([SqlStatement("SELECT 1")])
     # In place, as a failing disk does it.
     path.write_bytes(b"\xa5" * path.stat().st_size)
     error = await failure(remote, COUNT)
@@ -161,12 +161,12 @@ async def test_a_damaged_file_is_reported_and_may_be_removed(open_remote, path, 
 
 async def test_a_full_disk_passes_by_itself(open_remote, path):
     remote = open_remote(path)
-    await remote.batch([*TABLE, Statement("PRAGMA max_page_count = 20")])
-    large = [Statement("INSERT INTO t VALUES (?)", ("x" * 200_000,))]
+    await remote.batch([*TABLE, SqlStatement("PRAGMA max_page_count = 20")])
+    large = [SqlStatement("INSERT INTO t VALUES (?)", ("x" * 200_000,))]
     error = await failure(remote, INSERT + large)
     assert (type(error), error.code) == (TryLater, "disk_full")
     assert await count(remote) == 0
-    await remote.batch([Statement("PRAGMA max_page_count = 2000")])
+    await remote.batch([SqlStatement("PRAGMA max_page_count = 2000")])
     await remote.batch(INSERT + large)
     assert await count(remote) == 2
 
@@ -214,7 +214,7 @@ async def test_a_question_that_nobody_waits_for_any_more_ends(open_remote, path)
     asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await remote.batch([Statement(f"SELECT count(*) FROM ({endless})")])
+            await remote.batch([SqlStatement(f"SELECT count(*) FROM ({endless})")])
     await remote.batch(TABLE + INSERT)
     assert await count(remote) == 1
     gc.collect()
@@ -223,7 +223,7 @@ async def test_a_question_that_nobody_waits_for_any_more_ends(open_remote, path)
 
 async def test_what_sqlite_quotes_of_a_damaged_text_stays_out_of_the_error(open_remote, path):
     remote = open_remote(path)
-    error = await failure(remote, [Statement("SELECT CAST(x'67656865696dff' AS TEXT)")])
+    error = await failure(remote, [SqlStatement("SELECT CAST(x'67656865696dff' AS TEXT)")])
     assert error.code == "damaged"
     assert "geheim" not in f"{error} {error!r}"
     assert error.__cause__ is None
@@ -234,13 +234,13 @@ async def test_what_was_acknowledged_survives_a_kill(open_remote, path):
     code = """
 import asyncio, sys, pathlib
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.remote import Statement
+from thermocline.sync.remote import SqlStatement
 
 async def main():
     remote = FileRemote(pathlib.Path(sys.argv[1]))
-    await remote.batch([Statement("CREATE TABLE t (a)")])
+    await remote.batch([SqlStatement("CREATE TABLE t (a)")])
     while True:
-        await remote.batch([Statement("INSERT INTO t VALUES (1)")] * 7)
+        await remote.batch([SqlStatement("INSERT INTO t VALUES (1)")] * 7)
         print("acknowledged", flush=True)
 
 asyncio.run(main())

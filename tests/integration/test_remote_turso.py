@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from thermocline.sync.failures import QuotaSpent, Refused, SyncError, TooLarge, TryLater
-from thermocline.sync.remote import Statement, Value
+from thermocline.sync.failures import QuotaSpent, Refused, RowTooLarge, SyncError, TryLater
+from thermocline.sync.remote import SqlStatement, Value
 from thermocline.sync.turso import Limits, TursoRemote, connect
 
-ONE = [Statement("SELECT 1")]
-TABLE = [Statement("CREATE TABLE IF NOT EXISTS t (a PRIMARY KEY)")]
-COUNT = [Statement("SELECT count(*) FROM t")]
+ONE = [SqlStatement("SELECT 1")]
+TABLE = [SqlStatement("CREATE TABLE IF NOT EXISTS t (a PRIMARY KEY)")]
+COUNT = [SqlStatement("SELECT count(*) FROM t")]
 RESULT = {"result": {"cols": [], "rows": [], "affected_row_count": 0}}
 Connect = Callable[..., Awaitable[TursoRemote]]
 Serve = Callable[..., Awaitable[str]]
@@ -61,11 +61,11 @@ def answering(*args: Any, **options: Any) -> Callable[[web.Request], Awaitable[w
     return handler
 
 
-async def value(remote: TursoRemote, statements: list[Statement]) -> Value:
+async def value(remote: TursoRemote, statements: list[SqlStatement]) -> Value:
     return (await remote.batch(statements))[-1].rows[0][0]
 
 
-async def failure(remote: TursoRemote, statements: list[Statement] = ONE) -> SyncError:
+async def failure(remote: TursoRemote, statements: list[SqlStatement] = ONE) -> SyncError:
     with pytest.raises(SyncError) as raised:
         await remote.batch(statements)
     return raised.value
@@ -177,7 +177,7 @@ async def test_what_was_acknowledged_survives_kills_of_the_server(connected, sql
     enough = asyncio.Event()
 
     async def insert(number: int) -> None:
-        await remote.batch([Statement("INSERT INTO t VALUES (?)", (number,))])
+        await remote.batch([SqlStatement("INSERT INTO t VALUES (?)", (number,))])
         acknowledged.append(number)
         if number % 100 == 20:
             enough.set()
@@ -190,7 +190,7 @@ async def test_what_was_acknowledged_survives_kills_of_the_server(connected, sql
         failed = [one for one in await asyncio.gather(*tasks, return_exceptions=True) if one]
         assert {type(error) for error in failed} <= {TryLater}
         sqld.start()
-    [result] = await remote.batch([Statement("SELECT a FROM t")])
+    [result] = await remote.batch([SqlStatement("SELECT a FROM t")])
     assert set(acknowledged) <= {number for (number,) in result.rows}
 
 
@@ -269,7 +269,7 @@ def packed(_request: web.Request) -> Awaitable[web.Response]:
 async def test_no_answer_can_fill_the_memory(connected, serve, handler):
     remote = await connected(await serve(handler), limits=Limits(answer_bytes=1_000_000))
     error = await failure(remote)
-    assert isinstance(error, TooLarge)
+    assert isinstance(error, RowTooLarge)
     assert "1000000 bytes" in error.message
 
 

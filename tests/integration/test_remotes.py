@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from thermocline.sync.failures import Refused, SchemaMissing, TooLarge
+from thermocline.sync.failures import Refused, RowTooLarge, SchemaMissing
 from thermocline.sync.file_remote import FileRemote
-from thermocline.sync.remote import Remote, Result, Statement, Value
+from thermocline.sync.remote import Remote, Result, SqlStatement, Value
 from thermocline.sync.turso import connect
 
-TABLE = Statement("CREATE TABLE t (id TEXT PRIMARY KEY, v, n INTEGER)")
+TABLE = SqlStatement("CREATE TABLE t (id TEXT PRIMARY KEY, v, n INTEGER)")
 UPSERT = (
     "INSERT INTO t (id, v, n) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE"
     " SET v = excluded.v, n = excluded.n WHERE excluded.n > t.n"
 )
-COUNT = Statement("SELECT count(*) FROM t")
+COUNT = SqlStatement("SELECT count(*) FROM t")
 
 
 @pytest.fixture(params=["file", "turso"])
@@ -37,22 +37,22 @@ async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def run(remote: Remote, sql: str, *args: Value) -> Result:
-    [result] = await remote.batch([Statement(sql, args)])
+    [result] = await remote.batch([SqlStatement(sql, args)])
     return result
 
 
-def insert(key: str, value: Value = None) -> Statement:
-    return Statement("INSERT INTO t (id, v) VALUES (?, ?)", (key, value))
+def insert(key: str, value: Value = None) -> SqlStatement:
+    return SqlStatement("INSERT INTO t (id, v) VALUES (?, ?)", (key, value))
 
 
 async def test_statements_run_in_order_and_see_what_went_before(remote):
     results = await remote.batch(
         [
             insert("a", 1),
-            Statement("UPDATE t SET v = v + 1"),
-            Statement("SELECT v FROM t"),
-            Statement("UPDATE t SET v = v * 10"),
-            Statement("SELECT v FROM t"),
+            SqlStatement("UPDATE t SET v = v + 1"),
+            SqlStatement("SELECT v FROM t"),
+            SqlStatement("UPDATE t SET v = v * 10"),
+            SqlStatement("SELECT v FROM t"),
         ]
     )
     assert [result.rows for result in results] == [(), (), ((2,),), (), ((20,),)]
@@ -63,7 +63,7 @@ async def test_statements_run_in_order_and_see_what_went_before(remote):
 )
 async def test_a_batch_that_fails_leaves_nothing_behind(remote, failing):
     with pytest.raises((Refused, SchemaMissing)):
-        await remote.batch([insert("a"), insert("b"), Statement(failing)])
+        await remote.batch([insert("a"), insert("b"), SqlStatement(failing)])
     assert (await remote.batch([COUNT]))[0].rows == ((0,),)
     await remote.batch([insert("a")])
     assert (await remote.batch([COUNT]))[0].rows == ((1,),)
@@ -72,21 +72,21 @@ async def test_a_batch_that_fails_leaves_nothing_behind(remote, failing):
 async def test_an_upsert_says_whether_its_condition_held(remote):
     calls = [("a", "x", 5), ("a", "y", 6), ("a", "z", 6), ("a", "w", 4)]
     assert [(await run(remote, UPSERT, *args)).affected for args in calls] == [1, 1, 0, 0]
-    results = await remote.batch([Statement(UPSERT, args) for args in [*calls, ("a", "v", 7)]])
+    results = await remote.batch([SqlStatement(UPSERT, args) for args in [*calls, ("a", "v", 7)]])
     assert [result.affected for result in results] == [0, 0, 0, 0, 1]
 
 
 async def test_only_changed_rows_count_as_affected(remote):
     results = await remote.batch(
         [
-            Statement(
+            SqlStatement(
                 "WITH x (i) AS (VALUES ('a'), ('b'), ('c')) INSERT INTO t (id) SELECT i FROM x"
             ),
-            Statement("SELECT * FROM t"),
-            Statement("CREATE TABLE IF NOT EXISTS u (a)"),
-            Statement("UPDATE t SET n = 1 WHERE id > 'a' RETURNING id"),
-            Statement("DELETE FROM t WHERE id = 'nobody'"),
-            Statement("DELETE FROM t"),
+            SqlStatement("SELECT * FROM t"),
+            SqlStatement("CREATE TABLE IF NOT EXISTS u (a)"),
+            SqlStatement("UPDATE t SET n = 1 WHERE id > 'a' RETURNING id"),
+            SqlStatement("DELETE FROM t WHERE id = 'nobody'"),
+            SqlStatement("DELETE FROM t"),
         ]
     )
     assert [result.affected for result in results] == [3, 0, 0, 2, 0, 3]
@@ -167,9 +167,9 @@ FAULTS = [
 @pytest.mark.parametrize("beside", [0, 1], ids=["alone", "in a batch"])
 @pytest.mark.parametrize(("sql", "kind", "code"), FAULTS, ids=[sql for sql, *_ in FAULTS])
 async def test_a_fault_has_the_same_name_everywhere(remote, sql, kind, code, beside):
-    await remote.batch([insert("there"), Statement("CREATE TABLE strict (a NOT NULL)")])
+    await remote.batch([insert("there"), SqlStatement("CREATE TABLE strict (a NOT NULL)")])
     with pytest.raises(kind) as raised:
-        await remote.batch([*[Statement("SELECT 1")] * beside, Statement(sql)])
+        await remote.batch([*[SqlStatement("SELECT 1")] * beside, SqlStatement(sql)])
     assert (type(raised.value), raised.value.code) == (kind, code)
     assert raised.value.hint
     assert raised.value.message.startswith("cannot ")
@@ -187,8 +187,8 @@ async def test_a_batch_of_five_hundred_is_one_transaction(remote):
 async def test_an_answer_beyond_ten_megabytes_is_too_large_and_changes_nothing(remote, beside):
     await remote.batch([insert("a", "x" * 2_100_000)])
     large = "SELECT v FROM t, (VALUES (1), (2), (3), (4), (5))"
-    with pytest.raises(TooLarge) as raised:
-        await remote.batch([*[insert("b")] * beside, Statement(large)])
+    with pytest.raises(RowTooLarge) as raised:
+        await remote.batch([*[insert("b")] * beside, SqlStatement(large)])
     assert raised.value.code == "too_large"
     assert (await remote.batch([COUNT]))[0].rows == ((1,),)
     smaller = await run(remote, f"{large} LIMIT 4")
@@ -196,23 +196,23 @@ async def test_an_answer_beyond_ten_megabytes_is_too_large_and_changes_nothing(r
 
 
 async def test_a_value_beyond_five_megabytes_is_too_large(remote):
-    with pytest.raises(TooLarge):
+    with pytest.raises(RowTooLarge):
         await remote.batch([insert("a", "x" * 5_000_001)])
-    with pytest.raises(TooLarge):
+    with pytest.raises(RowTooLarge):
         await remote.batch([COUNT, insert("a", "x" * 5_000_001)])
     assert (await remote.batch([COUNT]))[0].rows == ((0,),)
 
 
 async def test_batches_at_the_same_time_do_not_disturb_each_other(remote):
     await remote.batch([insert("sum", 0)])
-    batch = [Statement("UPDATE t SET v = v + 1"), Statement("SELECT v FROM t")]
+    batch = [SqlStatement("UPDATE t SET v = v + 1"), SqlStatement("SELECT v FROM t")]
     found = await asyncio.gather(*[remote.batch(batch) for _ in range(30)])
     assert sorted(results[1].rows[0][0] for results in found) == list(range(1, 31))
 
 
 async def test_a_cancelled_batch_leaves_the_remote_in_order(remote):
     for turns in range(6):
-        task = asyncio.create_task(remote.batch([insert("a"), Statement("DELETE FROM t")]))
+        task = asyncio.create_task(remote.batch([insert("a"), SqlStatement("DELETE FROM t")]))
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()

@@ -20,17 +20,18 @@ from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, S
 from thermocline.daemon.errors import ConfigInvalid, NotFound, ReplicaAway
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.tree import Node
 from thermocline.daemon.replication.account import Account, Secret
 from thermocline.daemon.replication.database import connect
 from thermocline.daemon.replication.local import AgentLocal
 from thermocline.daemon.replication.replicas import Replicas
 from thermocline.daemon.runtime.problems import Problems
-from thermocline.daemon.store import key_values, memories
+from thermocline.daemon.store import key_values, memories, tree_rows
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Transaction
-from thermocline.sync import Device, Remote, Waiting
+from thermocline.sync import Device, Remote, Waiting, exchange
 
 T = TypeVar("T")
 NEVER = 1e6
@@ -193,6 +194,27 @@ async def test_what_one_device_stores_another_has_after_both_have_synced(make_ho
     assert status.last_success is not None
 
 
+async def test_the_description_of_a_category_survives_a_device_that_hears_of_its_memories_first(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(exchange, "PAGE_ROWS", 1)
+    one, two = make_host("one"), make_host("two")
+    memory = Memory(
+        id="m1", text="the sky is blue", category="work", created_at=1e9, updated_at=1e9
+    )
+    await one.write(lambda tx: memories.insert(tx, memory))
+    await one.replicas.sync(AGENT)
+
+    def describe(tx: Transaction) -> None:
+        tree_rows.save(tx, tree_rows.load(tx.db), {"work": Node("What pays the rent")})
+
+    await one.write(describe)
+    for host in (one, two, one):
+        await host.replicas.sync(AGENT)
+    for host in (two, one):
+        assert await host.read("SELECT path, desc FROM tree") == [("work", "What pays the rent")]
+
+
 async def test_changes_leave_and_arrive_by_themselves(make_host: MakeHost):
     one, two = make_host("one"), make_host("two")
     one.run(change_seconds=0.05, poll_seconds=NEVER)
@@ -333,7 +355,7 @@ async def test_a_failure_that_nobody_thought_of_is_reported_by_its_kind_and_trie
     monkeypatch.setattr("thermocline.daemon.replication.loop._RETRY_SECONDS", 0.05)
     one.run(poll_seconds=NEVER)
     await until(lambda: not failures, "it fails")
-    await until(lambda: one.replicas.status(AGENT).sent, "it is tried again")
+    await until(lambda: one.replicas.status(AGENT).sent, "the change is sent")
     assert "secret" not in str(one.problems.standing())
 
 

@@ -18,7 +18,7 @@ from daemon_process import Daemon, wait_until
 
 from thermocline.daemon.errors import ShuttingDown
 from thermocline.daemon.memory import distilling
-from thermocline.daemon.memory.compaction import Limits, compact
+from thermocline.daemon.memory.compaction import CompactionLimits, compact
 from thermocline.daemon.memory.daily_notes import read_note
 from thermocline.daemon.memory.episodes import summarise_episode
 from thermocline.daemon.memory.messages import Message
@@ -115,8 +115,8 @@ async def test_the_process_computes_what_the_rules_compute(process: RuleProcess)
     headings = {"decisions": "projects/decisions"}
     assert await process.run(size, read_note, note, headings) == read_note(note, headings)
     messages = [Message("user", line) for line in text.splitlines()]
-    assert await process.run(size, compact, messages, 600, Limits()) == compact(
-        messages, 600, Limits()
+    assert await process.run(size, compact, messages, 600, CompactionLimits()) == compact(
+        messages, 600, CompactionLimits()
     )
     assert process.pid is not None
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,18 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from thermocline.daemon.config.settings import Rules, Settings, StoreSettings, Sync, UpkeepTimes
-from thermocline.daemon.errors import DiskFull, NotFound, ThermoclineError, Unavailable
+from thermocline.daemon.errors import DiskFull, NotFound, Unavailable
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
-from thermocline.daemon.store.engine import Surroundings
+from thermocline.daemon.store.place import Surroundings
 from thermocline.daemon.store.transaction import Event
+from thermocline.daemon.upkeep import rebuilding
 from thermocline.daemon.upkeep.jobs import jobs_of
 from thermocline.daemon.upkeep.last_runs import INTERRUPTED, Postponed, Run, last_run, put_runs
 from thermocline.daemon.upkeep.scheduler import Clock, Job, Scheduler
@@ -225,8 +228,7 @@ async def test_a_closed_agent_that_nobody_uses_is_spared_the_small_runs(world: W
     ran = await world.live(13)
     # Nobody can tell what was done to them before the start, so the first is for both.
     assert of("ana", ran) == [("quick", 3.0), ("daily", 12.0)]
-    # It costs nothing to look at the one that stays open.
-    assert of("ben", ran) == [("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0)]
+    assert of("ben", ran) == [("quick", 3.0), ("daily", 12.0)]
     # Ana is used, and closed before its time comes.
     await world.use("ana")
     await world.use("ben")
@@ -386,13 +388,16 @@ async def test_a_run_that_was_interrupted_runs_once_after_the_restart(world: Wor
 
 
 async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_times(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.store("ana")
     await world.live(1)
-    in_the_way = world.folder / "agents" / "ana" / "reports"
-    in_the_way.write_text("a file")
-    with pytest.raises(ThermoclineError):
+
+    async def refuse(_store: AgentStore) -> list[TreeChange]:
+        raise DiskFull("no room for a tree")
+
+    monkeypatch.setattr(rebuilding, "wanted_by_rule", refuse)
+    with pytest.raises(DiskFull):
         await world.upkeep.consolidate("ana", "full")
     await world.restart()
     ran = modes(await world.live(12))
@@ -400,8 +405,8 @@ async def test_a_larger_run_that_fails_does_not_keep_smaller_ones_from_their_tim
         ("quick", 3.0), ("quick", 6.0), ("quick", 9.0), ("daily", 12.0),
     ]  # fmt: skip
     assert 10 < ran.count(("full", 1.0)) + len([mode for mode, _ in ran if mode == "full"]) < 20
-    assert "/agents/ana/reports: File exists" in (await world.record("ana", "full")).error
-    in_the_way.unlink()
+    assert (await world.record("ana", "full")).error == "no room for a tree"
+    monkeypatch.undo()
     assert ("full", 13.5) not in modes(await world.live(1.1))
     assert world.problems.standing() == []
 
@@ -430,6 +435,7 @@ async def test_a_slow_job_of_one_agent_delays_no_other(world: World) -> None:
     assert world.scheduler.running == set()
     assert (await world.record("agent0", "slow")).error == INTERRUPTED
     over.set()
+    world.stuck = set()
     await world.restart()
     await world.live(0.1)
     assert ran.count("agent0") == 2
@@ -591,3 +597,27 @@ async def test_status_tells_what_ran_and_what_comes(world: World) -> None:
     assert schedules["daily"].next == NOON + 12 * 3600
     assert (found.brief.last, found.brief.last_at) == ("quick", NOON + 3 * 3600)
     assert (found.brief.next, found.brief.next_at) == ("quick", NOON + 6 * 3600)
+
+
+async def test_a_memory_that_could_not_be_opened_is_no_problem_once_it_can(world: World) -> None:
+    await world.store("ana")
+    await world.restart()
+    real = world.agents.use
+    refused = 0
+
+    @asynccontextmanager
+    async def refuse(agent: str, **how: Any) -> AsyncIterator[AgentStore]:
+        nonlocal refused
+        if refused < 2 and agent == "ana":
+            refused += 1
+            raise DiskFull("no room to open it")
+        async with real(agent, **how) as store:
+            yield store
+
+    world.agents.use = refuse  # type: ignore[method-assign, assignment]
+    await world.live(0.05)
+    codes = {problem.code for problem in world.problems.standing()}
+    assert codes == {"upkeep_failed", "verify_failed"}
+    await world.live(1)
+    assert world.problems.standing() == []
+    assert modes(await world.live(2)) == [("quick", 3.0)]

@@ -16,7 +16,7 @@ from thermocline.sync import (
     HybridClock,
     Replica,
     Result,
-    Statement,
+    SqlStatement,
     SyncError,
     TryLater,
     version_of,
@@ -36,7 +36,7 @@ class Unreliable:
         self.failing = 0.0
         self._chance = chance
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         if self._chance.random() < self.failing:
             raise TryLater("offline")
         # Here others come in between.

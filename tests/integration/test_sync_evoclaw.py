@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from memory_sides import MemoryLocal
 
+from thermocline.daemon.importers import evoclaw_database
+from thermocline.daemon.importers.intake import ImportReport
 from thermocline.sync import (
     Device,
     Exchange,
@@ -20,7 +22,7 @@ from thermocline.sync import (
     Refused,
     Remote,
     Replica,
-    Statement,
+    SqlStatement,
     foreign,
     turso,
 )
@@ -56,7 +58,7 @@ async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def run(remote: Remote, sql: str, *args: Any) -> tuple[tuple[Any, ...], ...]:
-    [result] = await remote.batch([Statement(sql, args)])
+    [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows
 
 
@@ -178,43 +180,34 @@ async def test_its_own_tables_are_left_alone_and_can_be_read(remote):
     await run(remote, "INSERT INTO critical_state VALUES ('odd', 'no JSON', 5)")
     await send(remote, {("memory", "m1"): MEMORY})
     assert await run(remote, "SELECT count(*) FROM cold_memories") == ((702,),)
-    tables = await foreign.look(remote)
-    assert await foreign.agents(remote, tables) == ["default", "odd", "other"]
-    pages = [page async for page in foreign.memories(remote, tables, "default")]
-    found = [memory for page in pages for memory in page]
-    assert len(found) == 700
-    assert found[0] == {
-        "id": "000",
-        "table": "cold_memories",
-        "text": "t0",
-        "category": "a/b",
-        "importance": 0.5,
-        "created_at": 1000,
-        "access_count": 3,
-    }
-    [[theirs]] = [page async for page in foreign.memories(remote, tables, "other")]
-    assert (theirs["created_at"], theirs["access_count"]) == (1_700_000_000, 0)
-    assert await foreign.critical(remote, tables, "default") == state
-    assert await foreign.critical(remote, tables, "odd") is None
-    assert await foreign.critical(remote, tables, "nobody") is None
+    found = await foreign.read(remote, "default")
+    assert found.agents == ["default", "odd", "other"]
+    memories = evoclaw_database.memories(found.memories, START, ImportReport())
+    assert len(memories) == 700
+    first = memories[0]
+    assert (first.id, first.text, first.category) == ("000", "t0", "a/b")
+    assert (first.importance, first.created_at, first.access_count) == (0.5, 1000, 3)
+    theirs = await foreign.read(remote, "other")
+    [memory] = evoclaw_database.memories(theirs.memories, START, ImportReport())
+    assert (memory.created_at, memory.access_count) == (1_700_000_000, 0)
+    assert found.critical == state
+    for agent in ("odd", "nobody"):
+        assert (await foreign.read(remote, agent)).critical is None
 
 
 async def test_our_views_are_not_taken_for_its_tables(remote):
     await send(remote, {("memory", "m1"): MEMORY})
-    tables = await foreign.look(remote)
-    assert tables == {}
-    assert await foreign.agents(remote, tables) == []
-    assert [page async for page in foreign.memories(remote, tables, "default")] == []
+    assert await foreign.read(remote, "default") == foreign.Foreign([], [], None)
 
 
 async def test_its_first_table_had_no_agents(remote):
     await run(remote, "CREATE TABLE cold_memories (id TEXT PRIMARY KEY, text TEXT, category TEXT)")
     await run(remote, "INSERT INTO cold_memories VALUES ('0123456789abcdef', 'old', NULL)")
-    tables = await foreign.look(remote)
-    assert await foreign.agents(remote, tables) == ["default"]
-    [[old]] = [page async for page in foreign.memories(remote, tables, "default")]
-    assert (old["text"], old["category"], old["importance"]) == ("old", "general", 0.5)
-    assert [page async for page in foreign.memories(remote, tables, "other")] == []
+    found = await foreign.read(remote, "default")
+    assert found.agents == ["default"]
+    [old] = evoclaw_database.memories(found.memories, START, ImportReport())
+    assert (old.text, old.category, old.importance) == ("old", "general", 0.5)
+    assert (await foreign.read(remote, "other")).memories == []
 
 
 CONTENTS = [
@@ -234,8 +227,7 @@ async def test_a_fact_of_its_service_is_found_in_every_form(remote, content, tex
     await run(remote, f"INSERT INTO cold_memory VALUES ({', '.join('?' * 8)})", *row)
     await run(remote, "INSERT INTO warm_memory VALUES ('w', 'default', ?, 'fact', 5)", content)
     await run(remote, "INSERT INTO warm_memory VALUES (x'00', 'default', 'an odd id', '', 5)")
-    tables = await foreign.look(remote)
-    pages = [page async for page in foreign.memories(remote, tables, "default")]
-    cold, warm = (memory for page in pages for memory in page)
-    assert (cold["text"], cold["importance"], cold["created_at"]) == (text, 0.5, int(START))
-    assert (warm["text"], warm["category"], warm["created_at"]) == (text, "fact", 5)
+    found = await foreign.read(remote, "default")
+    cold, warm = evoclaw_database.memories(found.memories, START, ImportReport())
+    assert (cold.text, cold.importance, cold.created_at) == (text, 0.5, int(START))
+    assert (warm.text, warm.category, warm.created_at) == (text, "fact", 5)

@@ -26,9 +26,9 @@ from thermocline.sync import (
     Replica,
     Result,
     Row,
-    Statement,
+    RowTooLarge,
+    SqlStatement,
     Tally,
-    TooLarge,
     stamp_at,
     turso,
     version_of,
@@ -87,7 +87,7 @@ class Member:
 
 
 async def run(remote: Remote, sql: str, *args: Any) -> tuple[tuple[Any, ...], ...]:
-    [result] = await remote.batch([Statement(sql, args)])
+    [result] = await remote.batch([SqlStatement(sql, args)])
     return result.rows
 
 
@@ -97,8 +97,8 @@ async def place(remote: Remote, row: Row, **columns: Any) -> None:
     values = {"version": version_of(row), "data": data, "clocks": clocks} | columns
     await remote.batch(
         [
-            Statement("UPDATE replica_clock SET seq = seq + 1 WHERE agent_id = ?", (AGENT,)),
-            Statement(
+            SqlStatement("UPDATE replica_clock SET seq = seq + 1 WHERE agent_id = ?", (AGENT,)),
+            SqlStatement(
                 "INSERT OR REPLACE INTO rows (agent_id, kind, id, seq, version, device, data,"
                 " clocks) SELECT agent_id, ?2, ?3, seq, ?4, 'x', ?5, ?6 FROM replica_clock"
                 " WHERE agent_id = ?1",
@@ -169,7 +169,7 @@ class Cut:
         self.inner = inner
         self.lost = 0
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         results = await self.inner.batch(statements)
         if self.lost:
             self.lost -= 1
@@ -299,11 +299,11 @@ class Narrow:
         self.inner = inner
         self.most = most
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         results = await self.inner.batch(statements)
         values = [value for each in results for row in each.rows for value in row]
         if sum(len(value) for value in values if isinstance(value, str)) > self.most:
-            raise TooLarge("too_large")
+            raise RowTooLarge("too_large")
         return results
 
     async def close(self) -> None:
@@ -353,12 +353,12 @@ class Measured:
         self.bytes: list[int] = []
         self.refused = 0
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         args = [arg for each in statements for arg in each.args if isinstance(arg, str)]
         size = sum(len(arg.encode()) for arg in args)
         if size > self.most:
             self.refused += 1
-            raise TooLarge("too_large")
+            raise RowTooLarge("too_large")
         self.bytes.append(size)
         return await self.inner.batch(statements)
 

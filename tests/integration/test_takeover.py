@@ -21,7 +21,7 @@ from thermocline.daemon.store import hot_rows, key_values, memories
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.documents import HOT_FILE, METRICS_FILE, TREE_FILE, WARM_FILE
 from thermocline.daemon.store.memory_table import SELECT, from_row
-from thermocline.daemon.store.opening import Place
+from thermocline.daemon.store.place import Place
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakePlace: TypeAlias = Callable[..., Place]

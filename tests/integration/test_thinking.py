@@ -16,7 +16,7 @@ from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.memory.records import OBSERVED, Memory
-from thermocline.daemon.memory.tree_rebuild import Operation
+from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.store import conversations, entities, hot_rows, memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.conversations import Conversation, Said
@@ -407,7 +407,7 @@ async def test_a_model_proposes_operations_and_nonsense_is_refused(rig: Rig) -> 
     )
     operations = await rig.advice.operations(rig.store, None)
     assert [one.type for one in operations] == ["move", "merge", "remove"]
-    assert isinstance(operations[0], Operation)
+    assert isinstance(operations[0], TreeChange)
     assert set(operations[0].ids) == {"sa", "sb"}
     rebuilt = await rebuilding.rebuild(rig.store, operations, "llm")
     assert [one.type for one in rebuilt.done] == ["move", "merge"]

@@ -18,7 +18,7 @@ from thermocline.daemon.store import memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.memory_table import SELECT, from_row
 from thermocline.daemon.store.transaction import Transaction
-from thermocline.daemon.upkeep.tidying import Report, Survey, tidy
+from thermocline.daemon.upkeep.tidying import Survey, TidyReport, tidy
 
 OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
 MakeMemory: TypeAlias = Callable[..., Memory]
@@ -65,7 +65,7 @@ async def seen(store: AgentStore) -> dict[str, Memory]:
     return await store.read(read)
 
 
-def counts(report: Report) -> tuple[int, int, int, int]:
+def counts(report: TidyReport) -> tuple[int, int, int, int]:
     return report.merged, report.superseded, report.archived, report.examined
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import pytest
 
 from thermocline.daemon.config.settings import Rules
@@ -16,6 +17,7 @@ from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import key_values, memories, metrics
 from thermocline.daemon.store.agent_store import AgentStore
 from thermocline.daemon.store.database import connect_writer, migrate
+from thermocline.daemon.store.duplicates import find_same
 from thermocline.daemon.store.schema import MIGRATIONS
 from thermocline.daemon.store.settling import settle
 from thermocline.daemon.store.transaction import Event, Transaction
@@ -232,6 +234,31 @@ async def test_what_a_failed_operation_marked_is_undone_with_it(
     )
     counted = await store.read(lambda db: metrics.totals(db, store.now))
     assert counted == {"total_stored": 2.0}
+
+
+async def test_what_stands_before_a_failed_operation_in_its_commit_is_found_by_its_words(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    old = await store.write(lambda tx: memories.insert(tx, make_memory(1)))
+
+    def fail_late(tx: Transaction) -> None:
+        # A text that goes has the texts before it indexed at once.
+        memories.replace(tx, old, msgspec.structs.replace(old, text="about something else"))
+        raise InvalidInput("no")
+
+    new = [msgspec.structs.replace(make_memory(n), text=f"zebra number {n}") for n in (2, 3)]
+    await asyncio.gather(
+        store.write(lambda tx: memories.insert(tx, new[0])),
+        store.write(fail_late),
+        store.write(lambda tx: memories.insert(tx, new[1])),
+        return_exceptions=True,
+    )
+    for memory in (old, *new):
+        found = await store.read(lambda db, text=memory.text: find_same(db, text, store.now))
+        assert found is not None
+        assert found.id == memory.id
+    assert await store.read(lambda db: find_same(db, "about something else", store.now)) is None
 
 
 async def test_a_failed_rescue_of_a_removed_database_leaves_the_only_handle_open(

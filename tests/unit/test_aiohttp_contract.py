@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 import thermocline.daemon.api
-from thermocline.daemon.api.connections import Connection, Server
+from thermocline.daemon.api.connections import PeerConnection, Server
 from thermocline.daemon.config import load
 
 API = Path(thermocline.daemon.api.__file__).parent
@@ -42,8 +42,8 @@ async def test_aiohttp_has_every_private_attribute_that_the_edge_uses() -> None:
 
     plain_server = web.Server(handler)
     plain = RequestHandler(plain_server, loop=asyncio.get_running_loop())
-    ours = {name for name in Connection.__slots__ if name.startswith("_")}
-    of_connection = private_names("Connection") - ours
+    ours = {name for name in PeerConnection.__slots__ if name.startswith("_")}
+    of_connection = private_names("PeerConnection") - ours
     assert {
         "_current_request",
         "_messages",
@@ -61,7 +61,7 @@ async def test_what_they_hold_is_what_the_edge_takes_them_for() -> None:
         return web.Response()
 
     server = Server(handler, None)
-    connection = Connection(server, asyncio.get_running_loop(), load({}).settings.socket)
+    connection = PeerConnection(server, asyncio.get_running_loop(), load({}).settings.socket)
     assert len(connection._messages) == 0
     assert connection._waiter is None
     assert connection._current_request is None
@@ -75,12 +75,12 @@ async def test_what_they_hold_is_what_the_edge_takes_them_for() -> None:
 def test_the_methods_that_the_edge_overrides_are_called_as_it_expects() -> None:
     for name in ("finish_response", "handle_error", "_make_error_handler"):
         theirs = inspect.signature(getattr(RequestHandler, name)).parameters
-        ours = inspect.signature(getattr(Connection, name)).parameters
+        ours = inspect.signature(getattr(PeerConnection, name)).parameters
         assert list(theirs) == list(ours), name
 
 
 def test_only_one_module_knows_of_them() -> None:
-    private = private_names("Connection") | private_names("Server")
+    private = private_names("PeerConnection") | private_names("Server")
     for path in API.glob("*.py"):
         if path.name == "connections.py":
             continue

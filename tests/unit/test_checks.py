@@ -36,7 +36,7 @@ def test_an_empty_or_blank_text_is_refused(text):
     ("text", "words"),
     [
         ("a\0b", "NUL character at position 1"),
-        ("a\ud800", "surrogate pair stands at position 1"),
+        ("a\ud800", "lone surrogate at position 1"),
     ],
 )
 def test_a_text_that_cannot_be_kept_is_refused_with_the_position(text, words):

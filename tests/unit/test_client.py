@@ -300,11 +300,11 @@ def test_degraded_health_is_an_answer_but_a_refusal_is_not(
 ) -> None:
     problem = {"code": "disk_full", "message": "x", "hint": "", "since": 1.0, "lasting": True}
     degraded = {"status": "degraded", "problems": [problem]}
-    refused = {"error": {"code": "shutting_down", "message": "the daemon is leaving"}}
+    refused = {"error": {"code": "shutting_down", "message": "the daemon is stopping"}}
     daemon = scripted([answer(degraded, "503 X"), answer(refused, "503 X")])
     with Client(daemon.path) as client:
         assert [problem.code for problem in client.health().problems] == ["disk_full"]
-        with pytest.raises(ApiError, match="leaving"):
+        with pytest.raises(ApiError, match="stopping"):
             client.health()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from thermocline.daemon.memory.compaction import (
     LIMITS,
     WINDOW,
-    Limits,
+    CompactionLimits,
     compact,
     needs_compaction,
 )
@@ -43,7 +43,7 @@ def talk(turns: int) -> list[Message]:
 
 def test_the_numbers_are_profclaws():
     numbers = NUMBERS["compaction"]
-    expected = Limits(
+    expected = CompactionLimits(
         threshold=numbers["threshold"],
         target=numbers["target"],
         recent=numbers["preserveRecent"],

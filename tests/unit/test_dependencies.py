@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,34 +12,18 @@ import pytest
 
 import thermocline.daemon
 
-ROOT = Path(thermocline.daemon.__file__).parent
-# Which folders of the daemon a folder may reach, besides the tree of errors.
+ROOT = Path(thermocline.daemon.__file__).parents[1]
+# What may import what; `daemon/app.py` may import everything.
+TABLE = re.findall(
+    r"^\| `([^`]+)` \| .* \| ([\w, ]+) \|$",
+    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+EVERYTHING = "all"
 MAY_IMPORT = {
-    "memory": set(),
-    "shapes": {"memory"},
-    "config": {"memory", "shapes", "runtime"},
-    "runtime": {"shapes"},
-    "client": {"runtime", "shapes"},
-    "store": {"memory", "config", "runtime"},
-    "importers": {"memory", "store"},
-    "recall": {"memory", "shapes", "config", "store"},
-    "files": {"memory", "store", "runtime"},
-    "llm": {"memory", "config", "runtime", "shapes"},
-    "thinking": {"memory", "config", "store", "recall", "llm", "runtime", "shapes"},
-    "upkeep": {"memory", "config", "store", "runtime", "shapes"},
-    "replication": {"memory", "store", "config", "runtime", "shapes"},
-    "restore": {
-        *("memory", "store", "files", "replication", "config", "runtime", "shapes"),
-    },
-    "operations": {
-        *("memory", "store", "recall", "files", "llm", "thinking", "upkeep", "replication"),
-        *("importers", "restore", "config", "runtime", "shapes"),
-    },
-    "api": {"operations", "shapes", "memory", "store", "config", "runtime", "client"},
+    place: set() if names == "nothing" else {*names.split(", ")} for place, names in TABLE
 }
-
-# The one place for durable writes is in the store.
-MORE = {"config/editing.py": {"store"}}
+FOLDERS = [place for place in MAY_IMPORT if place.endswith("/")]
 
 
 def loaded_by(module: str) -> set[str]:
@@ -76,31 +61,60 @@ def test_replication_knows_nothing_of_the_daemon() -> None:
     assert "thermocline.daemon" not in output.split()
 
 
-def neighbours(path: Path, folder: str) -> set[str]:
-    """The names directly below `daemon/` that a module reaches by relative imports."""
-    depth = len(path.relative_to(ROOT).parts)
+def reached(path: Path) -> set[str]:
+    """The folders and modules, besides its own folder and the errors, that a module imports."""
+    top, *inner = path.relative_to(ROOT).parts
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == depth:
+        if isinstance(node, ast.ImportFrom) and node.level == len(inner) and top == "daemon":
             names = [node.module] if node.module else [alias.name for alias in node.names]
-            found.update(name.split(".")[0] for name in names if name)
-    return found - {folder, "errors"}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = _of_ours(node.module or "", [alias.name for alias in node.names])
+        elif isinstance(node, ast.Import):
+            names = [name for alias in node.names for name in _of_ours(alias.name, [])]
+        else:
+            continue
+        found.update(name.split(".")[0] for name in names if name)
+    return found - {inner[0] if top == "daemon" else top, "errors"}
 
 
-@pytest.mark.parametrize("folder", sorted(MAY_IMPORT))
-def test_a_folder_imports_only_what_its_duty_allows(folder: str) -> None:
+def _of_ours(module: str, names: list[str]) -> list[str]:
+    """What an absolute import reaches below `thermocline.daemon`, or `sync`."""
+    first, *rest = module.split(".")
+    if first != "thermocline":
+        return []
+    rest = rest or names
+    return [".".join(rest[1:])] if rest[0] == "daemon" and rest[1:] else rest[:1]
+
+
+def test_the_table_names_every_folder_once() -> None:
+    folders = {f"daemon/{path.parent.name}/" for path in ROOT.glob("daemon/*/__init__.py")}
+    assert folders | {"sync/"} == {*FOLDERS}
+    assert len(TABLE) == len(MAY_IMPORT)
+    for place, names in MAY_IMPORT.items():
+        assert (ROOT / place).exists(), place
+        known = {Path(folder).name for folder in FOLDERS} | {"app", EVERYTHING}
+        assert names <= known, place
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_imports_only_what_the_table_allows(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
-        more = MORE.get(str(path.relative_to(ROOT)), set())
-        assert neighbours(path, folder) <= MAY_IMPORT[folder] | more, path
+        more = MAY_IMPORT.get(str(path.relative_to(ROOT)), set())
+        assert reached(path) <= MAY_IMPORT[folder] | more, path
 
 
-def test_the_command_line_reaches_only_the_client() -> None:
-    may = {"client", "shapes", "runtime"}
-    exceptions = {
-        "daemon.py": {"app"},
-        "config.py": {"config", "errors"},
-        "backup.py": {"restore", "files"},
-        "restore.py": {"restore"},
-    }
-    for path in (ROOT / "cli").glob("*.py"):
-        assert neighbours(path, "cli") <= may | exceptions.get(path.name, set()), path
+def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
+    assert reached(ROOT / "daemon/cli/daemon.py") == {"app", "client"}
+    assert "sync" in reached(ROOT / "daemon/store/rows.py")
+
+
+def test_no_class_of_a_request_an_answer_or_the_edge_is_called_like_another() -> None:
+    classes: dict[str, list[str]] = {}
+    for path in (ROOT / "daemon").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes.setdefault(node.name, []).append(path.parent.name)
+    twice = {name for name, where in classes.items() if len(where) > 1}
+    ours = {name for name in twice if {"shapes", "operations", "api"} & {*classes[name]}}
+    assert ours == set()

@@ -96,7 +96,7 @@ def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock: Cloc
     budget.reserve(2000)
     assert budget.why_spent() is None
     budget.reserve(1000)
-    assert budget.why_spent() == ("0.25 of 1.00 dollars, and what is under way may cost the rest")
+    assert budget.why_spent() == ("0.25 of 1.00 dollars, and running requests may need the rest")
     budget.settle(1000, 0, 0.0)
     budget.settle(2000, 100, 0.01)
     assert budget.why_spent() is None
@@ -104,7 +104,7 @@ def test_in_dollars_they_count_by_what_a_token_has_cost(make_budget, clock: Cloc
     clock.now += DAY
     budget = make_budget(cost=1.0)
     budget.reserve(5000)
-    assert budget.why_spent() == ("0 of 1.00 dollars, and what is under way may cost the rest")
+    assert budget.why_spent() == ("0 of 1.00 dollars, and running requests may need the rest")
 
 
 def test_what_cost_nothing_leaves_no_trace(make_budget) -> None:

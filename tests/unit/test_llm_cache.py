@@ -7,9 +7,9 @@ import pytest
 
 from thermocline.daemon.llm.budget import UsageCounts
 from thermocline.daemon.llm.cache import Cache, Cached, key_of
-from thermocline.daemon.llm.model import Part, Question
+from thermocline.daemon.llm.model import ModelQuestion, Part
 
-ASKED = Question("distil", "do", (Part("note", "x"),), 100, 0.0)
+ASKED = ModelQuestion("distil", "do", (Part("note", "x"),), 100, 0.0)
 
 
 def key(number: int) -> bytes:
@@ -54,7 +54,7 @@ def test_a_very_long_answer_is_not_kept() -> None:
         msgspec.structs.replace(ASKED, temperature=0.1),
     ],
 )
-def test_every_word_of_a_question_counts(other: Question) -> None:
+def test_every_word_of_a_question_counts(other: ModelQuestion) -> None:
     assert key_of(["m"], ASKED, "s") != key_of(["m"], other, "s")
 
 

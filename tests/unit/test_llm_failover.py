@@ -141,7 +141,7 @@ async def test_a_model_left_alone_says_so_when_it_is_the_only_one(world: World) 
     world.failures["a"] = [failed("unauthorized")]
     with pytest.raises(CallFailed):
         await world.reply("a")
-    with pytest.raises(CallFailed, match=r"a is left alone for 5 s after it failed \(unauth"):
+    with pytest.raises(CallFailed, match=r"a is not asked for 5 s after it failed \(unauth"):
         await world.reply("a")
     world.failover.forget()
     assert await world.reply("a") == "a"

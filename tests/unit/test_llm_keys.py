@@ -66,7 +66,7 @@ def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 300)
     with pytest.raises(ConfigInvalid, match=r"cannot read the models' keys in .*: File name too"):
         key_file(None, {"CREDENTIALS_DIRECTORY": str(folder)})
-    with pytest.raises(ConfigInvalid, match="cannot find ~no-such-user/key: nobody has"):
+    with pytest.raises(ConfigInvalid, match="cannot find ~no-such-user/key: no user has"):
         key_file("~no-such-user/key", {})
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.llm.model import PURPOSES, Part, Question
+from thermocline.daemon.llm.model import PURPOSES, ModelQuestion, Part
 from thermocline.daemon.llm.questions import Quoting, quoted, read_prompts
 
 RULE = "the rule"
 
 
-def asked(*parts: Part) -> Question:
-    return Question("distil", "the instructions", parts, 100, 0.0)
+def asked(*parts: Part) -> ModelQuestion:
+    return ModelQuestion("distil", "the instructions", parts, 100, 0.0)
 
 
 def lines(quoting: Quoting, *parts: Part) -> list[str]:

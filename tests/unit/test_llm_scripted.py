@@ -7,9 +7,9 @@ import pytest
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
-from thermocline.daemon.llm.model import Model, Part, Question
+from thermocline.daemon.llm.model import Model, ModelQuestion, Part
 
-TREE = Question("tree", "search", (Part("question", "where?"),), 100, 0.0)
+TREE = ModelQuestion("tree", "search", (Part("question", "where?"),), 100, 0.0)
 
 
 class Choice(msgspec.Struct):

@@ -84,7 +84,9 @@ def test_what_is_outside_of_the_section_belongs_to_people(text, outside):
     assert memory_md.outside_section(text) == outside
 
 
-_lines = st.lists(st.text(st.characters(exclude_characters="\r\n"), max_size=8), max_size=6)
+_lines = st.lists(
+    st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=8), max_size=6
+)
 
 
 @given(_lines, st.sampled_from(["\n", "\r\n"]), st.booleans())

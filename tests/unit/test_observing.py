@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.episodes import MAX_TAGS, summarise_episode
-from thermocline.daemon.memory.mentions import Relation, mentions
+from thermocline.daemon.memory.mentions import MentionedRelation, mentions
 from thermocline.daemon.memory.observing import IMPORTANCE, Turn, extract_turns
 
 TURNS = st.lists(
@@ -207,7 +207,7 @@ def test_repetitions_are_observed_once_and_corrected_statements_not_at_all():
 )  # fmt: skip
 def test_entities_and_their_relations_are_found(text, found):
     assert {(one.name, one.type): list(one.relations) for one in mentions(text, "Ada")} == {
-        key: [Relation(*pair) for pair in pairs] for key, pairs in found.items()
+        key: [MentionedRelation(*pair) for pair in pairs] for key, pairs in found.items()
     }
 
 

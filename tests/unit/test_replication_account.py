@@ -52,7 +52,7 @@ def found(token: Path) -> Account:
         (
             Account("https://a", None, "sync.url"),
             "unauthorized",
-            "make a token, and put it into a file of its own, and name that in sync.token_file",
+            "make a token, and put it into a separate file, and name that in sync.token_file",
         ),
         (
             Account("https://a", None, "--url"),
@@ -100,7 +100,7 @@ def test_a_place_of_the_token_that_cannot_be_looked_at_is_told_with_the_way_out(
     # As a folder that may not be entered; but that root may.
     env = {"CREDENTIALS_DIRECTORY": str(tmp_path / ("x" * 300))}
     settings = load({}, sets=("sync.url=https://a",), system_file=NOWHERE).settings
-    with pytest.raises(ConfigInvalid, match="cannot look for"):
+    with pytest.raises(ConfigInvalid, match="cannot access"):
         account_of(settings, env, "default", tmp_path)
 
 

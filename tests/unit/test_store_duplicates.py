@@ -13,8 +13,8 @@ from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.checks import check_text
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.store import memories
-from thermocline.daemon.store.duplicates import find_same
-from thermocline.daemon.store.known import said_already
+from thermocline.daemon.store.duplicates import find_same, said_already
+from thermocline.daemon.store.memory_table import index_new
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
@@ -94,6 +94,7 @@ def test_any_text_is_found_again(remembered: Remembered) -> None:
             return
         one = memory(text)
         memories.insert(tx, one)
+        index_new(tx)
         assert find_same(db, text, NOW) is not None
         memories.delete(tx, one)
         assert find_same(db, text, NOW) is None

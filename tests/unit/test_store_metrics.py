@@ -24,6 +24,7 @@ def commit(db: sqlite3.Connection, *counted: str, now: float = NOW) -> None:
     for name in counted:
         tx.count(name)
     metrics.settle(tx)
+    metrics.move_note(tx)
 
 
 def test_counting_one_thing_leaves_what_else_was_counted_today(remembered: Remembered) -> None:

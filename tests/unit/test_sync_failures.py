@@ -18,9 +18,9 @@ from libsql_client.client import LibsqlError
 from thermocline.sync.failures import (
     QuotaSpent,
     Refused,
+    RowTooLarge,
     SchemaMissing,
     SyncError,
-    TooLarge,
     TryLater,
     classify,
     from_answer,
@@ -46,9 +46,9 @@ CODES = [
     ("SQL_MANY_STATEMENTS", 400, "more than one statement", Refused, "sql"),
     ("SQL_NO_STATEMENT", 400, "does not contain any statement", Refused, "sql"),
     ("ARGS_INVALID", 200, "value for parameter ?2 not found", Refused, "sql"),
-    ("ARGS_INVALID", 200, "string or blob too big", TooLarge, "too_large"),
-    ("SQLITE_TOOBIG", 200, "string or blob too big", TooLarge, "too_large"),
-    ("RESPONSE_TOO_LARGE", 400, "Response is too large", TooLarge, "too_large"),
+    ("ARGS_INVALID", 200, "string or blob too big", RowTooLarge, "too_large"),
+    ("SQLITE_TOOBIG", 200, "string or blob too big", RowTooLarge, "too_large"),
+    ("RESPONSE_TOO_LARGE", 400, "Response is too large", RowTooLarge, "too_large"),
     ("AUTH_JWT_INVALID", 401, "The JWT is invalid", Refused, "unauthorized"),
     ("AUTH_HTTP_HEADER_MISSING", 400, "no header", Refused, "unauthorized"),
     ("AUTH_FORBIDDEN", 403, "no write permission", Refused, "forbidden"),
@@ -89,7 +89,7 @@ STATUSES = [
     (404, Refused, "not_found"),
     (405, Refused, "bad_request"),
     (408, TryLater, "timeout"),
-    (413, TooLarge, "too_large"),
+    (413, RowTooLarge, "too_large"),
     (429, TryLater, "throttled"),
     (500, TryLater, "server"),
     (501, Refused, "bad_request"),
@@ -113,7 +113,7 @@ def test_without_a_code_the_status_decides(status, kind, word):
 
 def test_a_batch_whose_answer_is_too_long_is_known_by_the_servers_words():
     error = from_answer(500, "", "Internal Error: `Could not execute batch`")
-    assert reading(error) == (TooLarge, "too_large")
+    assert reading(error) == (RowTooLarge, "too_large")
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -176,7 +176,7 @@ def test_an_error_of_sqlite_is_known_by_its_name():
 
 
 def test_an_error_of_the_tree_stays_what_it_is():
-    error = TooLarge("too_large")
+    error = RowTooLarge("too_large")
     assert classify(error) is error
 
 

@@ -6,9 +6,9 @@ import pytest
 from faulty_remote import Fault, FaultyRemote
 
 from thermocline.sync.failures import Refused, TryLater
-from thermocline.sync.remote import Result, Statement
+from thermocline.sync.remote import Result, SqlStatement
 
-STATEMENTS = [Statement("SELECT 1")]
+STATEMENTS = [SqlStatement("SELECT 1")]
 
 
 class Sound:
@@ -18,7 +18,7 @@ class Sound:
         self.done = 0
         self.closed = False
 
-    async def batch(self, statements: Sequence[Statement]) -> list[Result]:
+    async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         self.done += 1
         return [Result((), 0) for _ in statements]
 

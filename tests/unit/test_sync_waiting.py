@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from thermocline.sync.failures import QuotaSpent, Refused, SchemaMissing, TooLarge, TryLater
+from thermocline.sync.failures import QuotaSpent, Refused, RowTooLarge, SchemaMissing, TryLater
 from thermocline.sync.waiting import Waiting, retrying
 
 LIMITS = [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
@@ -95,7 +95,7 @@ async def test_tries_go_on_for_weeks_without_the_waits_growing_beyond_their_limi
 
 
 @pytest.mark.parametrize(
-    "error", [Refused("tls"), TooLarge("too_large"), SchemaMissing("schema_missing"), KeyError()]
+    "error", [Refused("tls"), RowTooLarge("too_large"), SchemaMissing("schema_missing"), KeyError()]
 )
 async def test_what_does_not_pass_by_itself_is_raised_at_once(error):
     tries = Tries(TryLater("offline"), error)

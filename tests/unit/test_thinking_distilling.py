@@ -47,7 +47,7 @@ async def test_a_model_says_the_fact_and_the_text_keeps_its_references() -> None
     ("answer", "why"),
     [
         (ModelUnavailable("no model answered within 3 s"), "no model answered within 3 s"),
-        ({"fact": " \n\x00 "}, "the model's reply says nothing of use"),
+        ({"fact": " \n\x00 "}, "the model's reply is not usable"),
     ],
 )
 async def test_where_a_model_is_of_no_use_the_rules_do_it_and_say_why(

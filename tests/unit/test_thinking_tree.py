@@ -82,7 +82,7 @@ async def test_what_a_model_finds_is_told_with_its_reasons() -> None:
     ("tree", "question", "why"),
     [
         ({}, "tea?", "the tree has no categories yet"),
-        (TREE, " ", "there is no question"),
+        (TREE, " ", "the question is empty"),
         (TREE, "tea?", "it is late"),
     ],
 )

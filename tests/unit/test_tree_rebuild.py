@@ -16,10 +16,10 @@ from thermocline.daemon.memory.tree_proposals import Member, propose
 from thermocline.daemon.memory.tree_rebuild import (
     MOST_OPERATIONS,
     Move,
-    Operation,
     Placed,
     Rebuilt,
     Relabel,
+    TreeChange,
     apply,
     fits,
 )
@@ -37,8 +37,8 @@ def tree_of(*paths: str, **counts: int) -> dict[str, Node]:
     }
 
 
-def op(kind: Any, path: str, new_path: str = "", **more: Any) -> Operation:
-    return Operation(type=kind, path=path, new_path=new_path, **more)
+def op(kind: Any, path: str, new_path: str = "", **more: Any) -> TreeChange:
+    return TreeChange(type=kind, path=path, new_path=new_path, **more)
 
 
 def why(rebuilt: Rebuilt) -> list[str]:
@@ -94,27 +94,27 @@ def test_some_memories_of_a_category_move_into_a_new_one() -> None:
         (op("remove", "full"), "cannot remove 'full': 2 memories are filed there"),
         (op("remove", "above"), "cannot remove 'above': 1 memories are filed there"),
         (op("remove", "root"), "cannot remove 'root': 0 memories are filed there"),
-        (op("remove", "none"), "there is no category 'none'"),
-        (op("merge", "full", "none"), "there is no category 'none'"),
-        (op("merge", "above", "above/below"), "cannot take 'above' to 'above/below'"),
-        (op("merge", "full", "full"), "cannot take 'full' to 'full'"),
-        (op("merge", "root", "full"), "cannot take 'root' to 'full'"),
+        (op("remove", "none"), "the tree has no category 'none'"),
+        (op("merge", "full", "none"), "the tree has no category 'none'"),
+        (op("merge", "above", "above/below"), "cannot move 'above' to 'above/below'"),
+        (op("merge", "full", "full"), "cannot move 'full' to 'full'"),
+        (op("merge", "root", "full"), "cannot move 'root' to 'full'"),
         (op("rename", "full", "above"), "the category 'above' is already there"),
         (op("rename", "full", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
         (
             op("rename", "above", "x/y/z/full"),
             "cannot use path 'x/y/z/full/below': it has 5 levels",
         ),
-        (op("rename", "full", "../etc"), "cannot use path '../etc': '..' is no name"),
+        (op("rename", "full", "../etc"), "cannot use path '../etc': '..' is not a name"),
         (op("add", "full"), "the category 'full' is already there"),
         (op("add", "root"), "the category 'root' is already there"),
         (op("add", "a/b/c/d/e"), "cannot use path 'a/b/c/d/e': it has 5 levels"),
-        (op("describe", "full"), "cannot describe 'full' so"),
-        (op("move", "full", "x"), "none of these memories can go from 'full' to 'x'"),
+        (op("describe", "full"), "cannot use this description of 'full'"),
+        (op("move", "full", "x"), "none of these memories can move from 'full' to 'x'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(
-    operation: Operation, fault: str
+    operation: TreeChange, fault: str
 ) -> None:
     tree = tree_of("full", "above", "above/below", full=2)
     tree["above/below"] = Node("below", cold_count=1)
@@ -152,7 +152,7 @@ paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=5).map("/".join) |
 )
 ids = st.integers(0, 19).map("m{}".format)
 operations = st.builds(
-    Operation,
+    TreeChange,
     type=st.sampled_from(["add", "remove", "merge", "rename", "describe", "move"]),
     path=paths,
     new_path=paths,
@@ -176,7 +176,7 @@ limits = st.builds(
     limits,
 )
 def test_no_memory_is_ever_lost_and_no_limit_broken(
-    given_paths: list[str], homes: list[str], wanted: list[Operation], caps: TreeLimits
+    given_paths: list[str], homes: list[str], wanted: list[TreeChange], caps: TreeLimits
 ) -> None:
     fitted = fit(with_parents({path: Node(path) for path in given_paths}), caps, NOW)
     at = {f"m{n}": home if home in fitted.tree else ROOT for n, home in enumerate(homes)}

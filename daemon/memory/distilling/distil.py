@@ -33,7 +33,7 @@ AGGRESSION: Final = 0.7
 # aggression, one that also states, reports or names something at the usual one.
 _LEAST_WORTH: Final = 0.6
 _WORTH_PER_AGGRESSION: Final = 1.5
-# Of a very long text so many statements tell what it is about.
+# The number of statements that are read of a very long text.
 _MOST_TOLD: Final = 500
 _ARTICLES: Final = word_set("a an the my our")
 # "Die" and "los" are articles in one language, and more in others.

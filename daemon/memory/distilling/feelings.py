@@ -57,7 +57,7 @@ _SIGNS: Final = (
     ("grateful", "🙏"),
     ("grateful", ("谢谢", "謝謝", "感谢", "感激", "ありがと", "감사", "고마")),
 )
-# Words of feeling in which nobody feels anything.
+# Phrases with a word of feeling that express no feeling.
 _FORMULAS: Final = re.compile(
     r"\b(?:(?:happy|glad|pleased|delighted) to (?:help|assist|hear)|glad (?:i could|it|you)"
     r"|happy (?:birthday|new year|holidays|path|hour)|(?:no|don't|do not) (?:worry|worries|thanks)"
@@ -72,7 +72,7 @@ def emotion_of(statements: Iterable[str]) -> str:
     """One of seven words, or "first → last" where the feeling changes.
 
     happy, sad, angry, worried, relieved, grateful; neutral where none is named. "Not happy" is
-    sad; any other feeling that is denied is none.
+    sad; other denied feelings do not count.
     """
     first, last = "", ""
     for statement in statements:

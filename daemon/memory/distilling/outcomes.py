@@ -1,4 +1,4 @@
-"""How what a text tells of ended: well, badly, not yet, or it goes on."""
+"""The outcome of what a text reports: positive, negative, pending or ongoing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BAD: Final = word_set(
 _TROUBLES: Final = word_set(
     "error errors failure failures timeout timeouts exception exceptions regression outage"
 )
-# "Error handling" is no trouble.
+# "Error handling" does not report an error.
 _COMPOUNDS: Final = word_set("handling message messages code codes budget log logs page pages")
 # Nor is a limit of time that can be set: "the timeout is 60 s", "an idle timeout".
 _LIMITS: Final = frozenset({"timeout", "timeouts"})
@@ -130,7 +130,7 @@ def outcome_of(statements: Iterable[str]) -> Outcome:
     """What the statements, in their order, come to: the last of them that says it decides.
 
     A promise ("will deploy", "need to") makes it pending only where nothing tells of an end.
-    Questions are no statements: leave them out.
+    Leave out questions.
     """
     last: Outcome | None = None
     promised = False
@@ -200,7 +200,7 @@ def _is_good(words: tuple[str, ...], at: int) -> bool:
 
 
 def _trouble(clause: str, words: tuple[str, ...]) -> Outcome | None:
-    """What a clause tells that tells nothing but of an error, or of none."""
+    """The outcome of a clause that only reports an error, or the absence of errors."""
     for at, word in enumerate(words):
         before = frozenset(words[:at])
         following = words[at + 1] if at + 1 < len(words) else ""

@@ -29,8 +29,8 @@ _WRAPPED: Final = 40
 def sentences(text: str) -> list[str]:
     """The sentences of `text` in order, each on one line, none blank.
 
-    Headings, rules, rows of tables and the contents of code fences are none; bullets, quotes and
-    check boxes lose their marks, and bold words their asterisks.
+    Headings, rules, rows of tables and the contents of code fences are left out; bullets, quotes
+    and check boxes lose their marks, and bold words their asterisks.
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
 

@@ -64,7 +64,7 @@ class Utterance(msgspec.Struct, frozen=True):
     """What one speaker says in one go.
 
     Attributes:
-        role: "person" for a speaker with a name of their own, empty where nobody is named.
+        role: "person" for a speaker with a name, empty without a label.
         speaker: that name as written; empty for all other roles.
         text: what is said, without the label; never blank.
     """

@@ -30,7 +30,7 @@ _CONFIRMS: Final = re.compile(
     r" (?:fixed|solved|worked|works|helped|resolved|the trick)\b",
     re.IGNORECASE,
 )
-# A longer one tells something of its own.
+# A longer one is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # "…, not 4711", "… instead of 4711".

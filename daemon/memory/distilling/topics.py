@@ -43,7 +43,7 @@ def topics_of(
 ) -> tuple[str, ...]:
     """The `most` words that say best what `text` is about, in lower case, the best first.
 
-    What stands in `fact`, the statement chosen from the text, counts more. Names of people are
+    Words in `fact`, the statement chosen from the text, count more. Names of people are
     no topics.
     """
     left_out = {part.casefold() for name in people for part in name.split()}

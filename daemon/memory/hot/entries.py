@@ -59,7 +59,7 @@ def from_entries(found: Mapping[tuple[str, str], Entry]) -> HotState:
 
     Equal positions, which come from two devices, are ordered by time, then by key: the same on
     each device. Sections of a later version are passed over, and so are values of a list
-    section that are no objects.
+    section that are not objects.
     """
     sections: dict[str, list[tuple[str, Json]]] = {section: [] for section in _SECTIONS}
     for (section, key), entry in sorted(found.items(), key=_rank):
@@ -99,8 +99,8 @@ def is_entry(section: str, value: Json) -> bool:
 def diff(old: Mapping[EntryKey, Entry], new: Mapping[EntryKey, Entry]) -> Changes:
     """What makes the entries `old` into the state that `new` describes.
 
-    An entry that merely moved up because others left keeps its old position and is no change;
-    an appended one gets a position after all others. Applying the result to `old` gives a
+    An entry that merely moved up because others left keeps its old position and does not count as a
+    change; an appended one gets a position after all others. Applying the result to `old` gives a
     mapping whose `from_entries` is that of `new`.
     """
     changed: dict[EntryKey, Entry] = {}

@@ -23,7 +23,7 @@ _Ref: TypeAlias = tuple[Section, int | str]
 # The named values of these sections stand beside other keys, so each has its comma.
 _BESIDE_OTHERS: Final = frozenset({"extra", "context"})
 _NAMED: Final[tuple[Section, ...]] = ("extra", "context", "owner_profile", "identity")
-# The part of the state that one value may take, by the key of its update; but always so many bytes.
+# One value may take 1/N of the state, by the key of its update, but always `_ALWAYS` bytes.
 _SHARES: Final = {
     "identity": 4, "owner_profile": 4, "project": 4, "lesson": 10, "event": 10, "task": 10,
 }  # fmt: skip
@@ -81,12 +81,12 @@ def trim(key: str, value: Json, limits: HotLimits) -> Trimmed:
             raise TooLarge(
                 f"shorten {whose}: it takes {taken:,} bytes, and may take {most:,}",
                 field=key,
-                hint="keep it with `kv set` or as a memory, and name that here",
+                hint="store it with `kv set` or as a memory, and refer to it here",
             )
         displaced += _lost(ref, inner, short)
         left = _cost(ref, short)
         warnings.append(
-            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps it whole"
+            f"shortened {whose} from {taken:,} to {left:,} bytes; a memory keeps the whole value"
         )
     return Trimmed(values if named else values[""], tuple(displaced), tuple(warnings))
 

@@ -80,7 +80,7 @@ def importance_of(lesson: Mapping[str, Json]) -> float:
 
 
 def number(value: Json) -> float | None:
-    """`value` as a float if it is a finite JSON number, else None (a truth value is none)."""
+    """`value` as a float if it is a finite JSON number, else None (also for a boolean)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -173,7 +173,7 @@ def _work_on(state: HotState, given: Item, _now: float) -> HotState:
 
 
 def _split(items: tuple[Item, ...], by: str, text: str) -> tuple[Item, tuple[Item, ...]]:
-    """The entry with that text, empty when there is none, and the others."""
+    """The entry with that text, empty if not found, and the others."""
     older = next((item for item in items if _stripped(item.get(by)) == text), {})
     return older, tuple(item for item in items if _stripped(item.get(by)) != text)
 

@@ -50,8 +50,8 @@ class Cleaning:
             return value if small else self._fault(path, "a number beyond 64 bits", None)
         if isinstance(value, float):
             finite = math.isfinite(value)
-            return value if finite else self._fault(path, f"{value} is no number of JSON", None)
-        return self._fault(path, f"{type(value).__name__} is no type of JSON", None)
+            return value if finite else self._fault(path, f"{value} is not a JSON number", None)
+        return self._fault(path, f"{type(value).__name__} is not a JSON type", None)
 
     def _text(self, value: str, path: str) -> str:
         if "\0" in value:
@@ -61,7 +61,7 @@ class Cleaning:
         mended = "".join(
             _REPLACEMENT if "\ud800" <= character <= "\udfff" else character for character in value
         )
-        return self._fault(path, "half of a surrogate pair", mended)
+        return self._fault(path, "lone surrogate", mended)
 
     def _fault(self, path: str, fault: str, instead: T) -> T:
         self.faults.append(f"{path or 'document'}: {fault}")

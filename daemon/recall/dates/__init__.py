@@ -8,6 +8,6 @@ span of "the week before 9 June 2023". This package imports in about 5 ms and re
 question in 50 µs.
 """
 
-from .find import BEGINNING, FOREVER, Found, Span, find
+from .find import BEGINNING, FOREVER, FoundDates, Span, find
 
-__all__ = ["BEGINNING", "FOREVER", "Found", "Span", "find"]
+__all__ = ["BEGINNING", "FOREVER", "FoundDates", "Span", "find"]

@@ -32,7 +32,7 @@ class Period(msgspec.Struct, frozen=True, gc=False):
         return Period(self.first + length * which // 3, self.first + length * (which + 1) // 3)
 
 
-class Named(msgspec.Struct, frozen=True, gc=False):
+class NamedDay(msgspec.Struct, frozen=True, gc=False):
     """`months` months from a named one, or a day of it; no year was named when it is None."""
 
     year: int | None
@@ -115,7 +115,7 @@ def around(day: int, reach: int) -> Period:
     return Period(day - reach, day + reach + 1)
 
 
-def choose(named: Named, today: int, lean: Lean) -> Period | None:
+def choose(named: NamedDay, today: int, lean: Lean) -> Period | None:
     """The days that are meant; the year is found from `today` where none was named."""
     if named.year is not None:
         return named.in_year(named.year)
@@ -130,14 +130,14 @@ def choose(named: Named, today: int, lean: Lean) -> Period | None:
     return next((period for period in newest_first if period.first <= today), None)
 
 
-def _running(named: Named, periods: list[Period], today: int) -> Period | None:
+def _running(named: NamedDay, periods: list[Period], today: int) -> Period | None:
     for period in periods:
         if period.first <= today < period.after:
             return period
     return named.in_year(year_of(today))
 
 
-def _occurrences(named: Named, year: int) -> Iterator[Period]:
+def _occurrences(named: NamedDay, year: int) -> Iterator[Period]:
     # Nine years hold a 29 February even across a century that skips one.
     for candidate in range(year - 9, year + 10):
         if period := named.in_year(candidate):

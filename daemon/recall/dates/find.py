@@ -44,14 +44,14 @@ class Span(msgspec.Struct, frozen=True):
     position: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundDates(msgspec.Struct, frozen=True):
     """The spans in the order of the text, and the text with a blank in place of each."""
 
     spans: tuple[Span, ...]
     rest: str
 
 
-def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -> Found:
+def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -> FoundDates:
     """The dates and spans of time that `text` names.
 
     A name without a year is the latest such time that has begun, for a memory looks back; a
@@ -74,7 +74,7 @@ def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -
         spans += _spans(reading, text[start:end], start, local)
         rest.append(text[kept_from:start])
         kept_from, at = end, at + reading.end
-    return Found(tuple(spans), " ".join((*rest, text[kept_from:])))
+    return FoundDates(tuple(spans), " ".join((*rest, text[kept_from:])))
 
 
 def _read(pieces: Tokens, at: int, today: Today, names: frozenset[str]) -> Reading | None:

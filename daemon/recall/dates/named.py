@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import days
-from .days import Named, Period
+from .days import NamedDay, Period
 from .numeric import full_year, numeric
 from .reading import Reading, Today, Tokens, past_article, word_at
 from .tokens import Token
@@ -102,10 +102,10 @@ def _month_first(tokens: Tokens, at: int, today: Today, cue: str) -> Reading | N
             end = year[1] if year else end
             return _days(month, tokens[at + 1].value, last, year, end, today)
     if year := year_at(tokens, at + 1, today):
-        return _reading(Named(year[0], month), year[1], today)
+        return _reading(NamedDay(year[0], month), year[1], today)
     alone = word_at(tokens, at + 1) in OF
     if (cue and not alone) or tokens[at].text in SURE_MONTHS:
-        return _reading(Named(None, month), at + 1, today)
+        return _reading(NamedDay(None, month), at + 1, today)
     return None
 
 
@@ -161,7 +161,7 @@ def _is_date(tokens: Tokens, month_at: int, day_at: int, end: int, cue: str) -> 
 def _days(
     month: int, first: int, last: int, year: tuple[int, int] | None, end: int, today: Today
 ) -> Reading | None:
-    start = Named(year[0] if year else None, month, day=first)
+    start = NamedDay(year[0] if year else None, month, day=first)
     period = days.choose(start, today.day, "latest")
     if period is None:
         return None
@@ -173,14 +173,14 @@ def _days(
     return Reading(end, (period,), bool(year), start)
 
 
-def _reading(what: Named, end: int, today: Today) -> Reading | None:
+def _reading(what: NamedDay, end: int, today: Today) -> Reading | None:
     period = days.choose(what, today.day, "latest")
     return Reading(end, (period,), what.year is not None, what) if period else None
 
 
 def _season(month: int, year: tuple[int, int]) -> Reading | None:
     """A winter belongs to two years, so that "winter 2023" may be either of two."""
-    which = Named(year[0], month, 3)
+    which = NamedDay(year[0], month, 3)
     starts = [year[0], year[0] - 1] if month == 12 else [year[0]]
     periods = tuple(period for start in starts if (period := which.in_year(start)))
     return Reading(year[1], periods, exact=False, named=which) if periods else None
@@ -188,20 +188,20 @@ def _season(month: int, year: tuple[int, int]) -> Reading | None:
 
 def _quarter(tokens: Tokens, at: int, today: Today) -> Reading | None:
     year = year_at(tokens, at + 1, today)
-    which = Named(year[0] if year else None, 3 * tokens[at].value - 2, 3)
+    which = NamedDay(year[0] if year else None, 3 * tokens[at].value - 2, 3)
     return _reading(which, year[1] if year else at + 1, today)
 
 
 def _decade(token: Token, end: int, today: Today, *, article: bool) -> Reading | None:
     if len(token.text) == 4:
-        return _reading(Named(token.value, 1, 120), end, today) if token.value else None
+        return _reading(NamedDay(token.value, 1, 120), end, today) if token.value else None
     return _latest_decade(token.value, end, today) if article else None
 
 
 def _latest_decade(value: int, end: int, today: Today) -> Reading | None:
     """The last such ten years that have begun. Only "the 90s": "in his 30s" is an age."""
     this = days.year_of(today.day)
-    return _reading(Named(this - (this - value) % 100, 1, 120), end, today)
+    return _reading(NamedDay(this - (this - value) % 100, 1, 120), end, today)
 
 
 def _year(tokens: Tokens, at: int, cue: str) -> Reading | None:
@@ -209,8 +209,8 @@ def _year(tokens: Tokens, at: int, cue: str) -> Reading | None:
     if len(token.text) != 4 or not 1900 <= token.value <= 2099:
         return None
     if at + 1 < len(tokens) and tokens[at + 1].kind == "quarter" and tokens[at + 1].joined:
-        quarter = Named(token.value, 3 * tokens[at + 1].value - 2, 3)
+        quarter = NamedDay(token.value, 3 * tokens[at + 1].value - 2, 3)
         return _reading(quarter, at + 2, Today(1))
     if not cue or word_at(tokens, at + 1) in COUNTED:
         return None
-    return _reading(Named(token.value, 1, 12), at + 1, Today(1))
+    return _reading(NamedDay(token.value, 1, 12), at + 1, Today(1))

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from . import days
-from .days import Named
+from .days import NamedDay
 from .reading import Reading, Today
 from .tokens import Token
 from .units import ago, distant
@@ -56,15 +56,15 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
             return _near(token.text, end, today.day)
 
 
-def _whole_day(year: int, month: int, day: int) -> Named | None:
-    return Named(year, month, day=day) if 1 <= month <= 12 else None
+def _whole_day(year: int, month: int, day: int) -> NamedDay | None:
+    return NamedDay(year, month, day=day) if 1 <= month <= 12 else None
 
 
-def _month(year: int, month: int) -> Named | None:
-    return Named(year, month) if 1 <= month <= 12 else None
+def _month(year: int, month: int) -> NamedDay | None:
+    return NamedDay(year, month) if 1 <= month <= 12 else None
 
 
-def _reading(end: int, named: Named | None, today: Today) -> Reading | None:
+def _reading(end: int, named: NamedDay | None, today: Today) -> Reading | None:
     period = days.choose(named, today.day, "latest") if named else None
     if named is None or period is None:
         return None
@@ -94,12 +94,12 @@ def _years(first: int, last: int, end: int) -> Reading | None:
     return Reading(end, (days.months(first * 12, (last - first + 1) * 12),))
 
 
-def _han(text: str, figures: list[int]) -> Named | None:
+def _han(text: str, figures: list[int]) -> NamedDay | None:
     if "年" not in text and "년" not in text:
         month, day = figures[0], figures[1]
-        return Named(None, month, day=day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+        return NamedDay(None, month, day=day) if 1 <= month <= 12 and 1 <= day <= 31 else None
     if len(figures) == 1:
-        return Named(figures[0], 1, 12)
+        return NamedDay(figures[0], 1, 12)
     return _month(*figures) if len(figures) == 2 else _whole_day(*figures)
 
 

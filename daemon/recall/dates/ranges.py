@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import days
-from .days import FIRST_DAY, LAST_DAY, Named, Period
+from .days import FIRST_DAY, LAST_DAY, NamedDay, Period
 from .moments import moment
 from .reading import Reading, Today, Tokens, past_article, word_at
 from .words import (
@@ -93,7 +93,7 @@ def _day_of(tokens: Tokens, upper: Reading) -> Reading | None:
     at = past_article(tokens, 1)
     if upper.named is None or upper.named.day is None:
         return None
-    lower = Named(days.year_of(upper.periods[0].first), upper.named.month, day=tokens[at].value)
+    lower = NamedDay(days.year_of(upper.periods[0].first), upper.named.month, day=tokens[at].value)
     period = lower.in_year(lower.year or 0)
     return Reading(at + 1, (period,), upper.exact, lower) if period else None
 
@@ -120,7 +120,7 @@ def _one_has_the_year(lower: Reading, upper: Reading) -> bool:
     return all(both) and any(named is not None and named.year is not None for named in both)
 
 
-def _nearest(named: Named, to: Period, *, before: bool) -> Period | None:
+def _nearest(named: NamedDay, to: Period, *, before: bool) -> Period | None:
     year = days.year_of(to.first)
     same = named.in_year(year)
     if before:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from .days import Named, Period
+from .days import NamedDay, Period
 from .tokens import Token
 from .words import ARTICLES
 
@@ -39,7 +39,7 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     end: int
     periods: tuple[Period, ...]
     exact: bool = True
-    named: Named | None = None
+    named: NamedDay | None = None
 
 
 def word_at(tokens: Tokens, at: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import days
-from .days import Lean, Named, Period
+from .days import Lean, NamedDay, Period
 from .named import year_at
 from .reading import Reading, Today, Tokens, number_at, word_at
 from .units import ago, distant, moved
@@ -88,7 +88,7 @@ def _calendar(tokens: Tokens, at: int, today: Today, lean: Lean) -> Reading | No
     word = tokens[at].text
     year = year_at(tokens, at + 1, today)
     month, length = (MONTHS[word], 1) if word in MONTHS else (SEASONS[word], 3)
-    which = Named(year[0] if year else None, month, length)
+    which = NamedDay(year[0] if year else None, month, length)
     period = days.choose(which, today.day, lean)
     return Reading(year[1] if year else at + 1, (period,), length == 1) if period else None
 

@@ -26,8 +26,8 @@ FACT = {
 
 def only(fact, **options):
     parsed = parse([fact], NOW, **options)
-    assert len(parsed.memories) == 1, parsed
-    return parsed.memories[0], parsed.faults
+    assert len(parsed.found) == 1, parsed
+    return parsed.found[0], parsed.faults
 
 
 def without(*names, **fields):
@@ -100,7 +100,7 @@ def test_the_go_service_keeps_an_object_by_id():
     }
     parsed = parse(document, NOW)
     assert parsed.faults == ()
-    assert parsed.memories == (
+    assert parsed.found == (
         Memory(
             id="w1",
             text="Ada is relieved",
@@ -191,25 +191,25 @@ def test_a_field_is_read_or_set_right_with_a_fault(fields, name, value, fault):
         ([{"id": "a"}], "[0]: expected text, got null"),
         ([{"text": ["secret"]}], "[0]: expected text, got a list"),
         ([{"text": "  "}], "[0]: give 'text' some text: it is empty or blank"),
-        ([{"text": "a\ud800"}], "[0]: mend 'text'"),
+        ([{"text": "a\ud800"}], "[0]: fix 'text'"),
         ([{"text": "x" * 65_537}], "[0]: shorten 'text': it has 65537 bytes"),
     ],
 )
 def test_what_is_no_memory_is_named_and_the_others_are_read(document, fault):
     parsed = parse(document, NOW)
-    assert parsed.memories == ()
+    assert parsed.found == ()
     assert len(parsed.faults) == 1
     assert parsed.faults[0].startswith(fault)
     assert "secret" not in parsed.faults[0]
     if isinstance(document, list):
-        assert len(parse([FACT, *document, without("id")], NOW).memories) == 2
+        assert len(parse([FACT, *document, without("id")], NOW).found) == 2
 
 
 @pytest.mark.parametrize("ident", [None, ""])
 def test_a_missing_id_is_the_same_at_every_reading(ident):
     fact = without("created_at", id=ident)
     first, faults = only(fact)
-    again = parse([{"text": "other"}, fact], NOW + DAY).memories[1]
+    again = parse([{"text": "other"}, fact], NOW + DAY).found[1]
     assert faults == ()
     assert len(first.id) == 12
     assert first.id == again.id
@@ -220,22 +220,22 @@ def test_a_missing_id_is_the_same_at_every_reading(ident):
 def test_an_id_that_no_address_could_carry_is_replaced(ident):
     memory, faults = only({**FACT, "id": ident})
     assert len(memory.id) == 12
-    assert faults == ("[0].id: cannot be used as an id; it got one of its own",)
+    assert faults == ("[0].id: cannot be used as an id; it got a new one",)
 
 
 def test_two_texts_under_one_id_are_both_kept():
     facts = [FACT, {**FACT, "text": "Ada sells a boat"}, {**FACT, "text": "Ada sails a boat"}]
     parsed = parse(facts, NOW)
-    assert [memory.text[4:9] for memory in parsed.memories] == ["build", "sells", "sails"]
-    assert len({memory.id for memory in parsed.memories}) == 3
-    assert parsed.memories[0].id == FACT["id"]
+    assert [memory.text[4:9] for memory in parsed.found] == ["build", "sells", "sails"]
+    assert len({memory.id for memory in parsed.found}) == 3
+    assert parsed.found[0].id == FACT["id"]
     assert len(parsed.faults) == 2
     assert parsed == parse(facts, NOW + DAY)
 
 
 def test_of_one_text_under_one_id_the_more_used_stays():
     parsed = parse([FACT, {**FACT, "access_count": 9}, {**FACT, "access_count": 4}], NOW)
-    assert [memory.access_count for memory in parsed.memories] == [9]
+    assert [memory.access_count for memory in parsed.found] == [9]
     assert len(parsed.faults) == 2
 
 
@@ -300,7 +300,7 @@ def test_what_was_written_is_read_back_the_same(memories, is_pretty):
         for memory in memories
     ]
     assert parsed.faults == ()
-    assert list(parsed.memories) == plain
+    assert list(parsed.found) == plain
 
 
 ANYTHING = st.recursive(
@@ -331,9 +331,9 @@ ANYTHING = st.recursive(
 @given(ANYTHING | st.lists(ANYTHING.map(lambda value: {"text": "x", "metadata": value} | FACT)))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
     parsed = parse(document, NOW)
-    ids = [memory.id for memory in parsed.memories]
+    ids = [memory.id for memory in parsed.found]
     assert len(ids) == len(set(ids))
-    for memory in parsed.memories:
+    for memory in parsed.found:
         assert msgspec.json.decode(msgspec.json.encode(memory), type=Memory).id == memory.id
         assert 0 <= memory.importance <= 1
         assert 0 <= memory.created_at < 253_402_300_800
@@ -344,4 +344,4 @@ def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
 @given(st.sampled_from([*FACT, "data", "tags", "type", "expires_at"]), ANYTHING)
 def test_one_bad_field_never_costs_the_memory_unless_it_is_the_text(name, value):
     parsed = parse([{**FACT, name: value}], NOW)
-    assert len(parsed.memories) == 1 or name == "text"
+    assert len(parsed.found) == 1 or name == "text"
