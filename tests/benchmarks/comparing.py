@@ -178,7 +178,8 @@ def refusals(
     empty: list[bool] = []
     lost: list[tuple[bool, bool]] = []
     for one in collections:
-        with closing(InProcess(wire, state, one, limit=5)) as ours:
+        apart = replace(one, name=f"{one.name} unanswerable")
+        with closing(InProcess(wire, state, apart, limit=5)) as ours:
             for text in texts:
                 asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
                 empty.append(not ours.ask(asked).found)
