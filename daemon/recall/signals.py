@@ -72,7 +72,7 @@ WEIGHTS: Final = {
     "turn_own": -0.9,
     "around": 2.0,
     "context": 2.0,
-    "kin": 2.0,
+    "kin": 2.8,
     "path": 3.5,
     "first": 0.8,
     "feedback": 0.6,
