@@ -88,7 +88,7 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
         "if this network asks for a login, open any page in a browser",
     ),
     "busy": (TryLater, "cannot write while another device does", "it will be retried"),
-    "throttled": (TryLater, "too many requests to the remote", "it continues after a pause"),
+    "throttled": (TryLater, "cannot send more requests now", "it continues after a pause"),
     "server": (TryLater, "cannot use the remote, which has a fault", "it will be retried"),
     "disk_full": (TryLater, "cannot write to a full disk", "make room; then it continues"),
     "read_only": (TryLater, "cannot write to the disk", "make it writable; then it continues"),
@@ -110,8 +110,8 @@ _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "constraint": (Refused, "cannot store what contradicts the tables", "report this bug"),
     "sql": (Refused, "cannot run a statement", "report this bug"),
     "damaged": (Refused, "cannot read a damaged database", "restore it from a backup"),
-    "too_large": (RowTooLarge, "the request or the answer is too large", "ask for less at a time"),
-    "schema_missing": (SchemaMissing, "the tables are missing", "the next attempt creates them"),
+    "too_large": (RowTooLarge, "cannot send or receive so much", "ask for less at a time"),
+    "schema_missing": (SchemaMissing, "cannot find the tables", "the next attempt creates them"),
 }
 # By the words of an error with a code, or of a server's fault without one.
 _BY_WORDS: Final = {

@@ -15,6 +15,7 @@ import pytest
 from daemon_process import Daemon, wait_until
 from hypothesis import settings
 
+_numbers = itertools.count(1)
 pytest_plugins = ["cloud_fixtures", "model_fixtures"]
 OURS = (
     *("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY"),
@@ -28,17 +29,26 @@ settings.register_profile("thermocline", deadline=None, max_examples=60)
 settings.load_profile("thermocline")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nothing of the machine that runs the tests reaches them: no settings, secrets or models."""
+    folder = tmp_path_factory.mktemp("machine")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(OURS)]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(folder))
+        # In place of /etc/thermocline.
+        patch.setenv("CONFIGURATION_DIRECTORY", str(folder / "etc"))
+        patch.setenv("THERMOCLINE_MODEL_PORTS", "")
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """No configuration of the machine that runs the tests reaches them."""
-    for name in os.environ:
-        if name.startswith(OURS):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    # Whoever asks for a model meets none that happens to run there.
-    monkeypatch.setenv("THERMOCLINE_MODEL_PORTS", "")
+def _home(monkeypatch: pytest.MonkeyPatch, _machine: Path) -> None:
+    """Each test has a home of its own."""
+    home = _machine / f"home{next(_numbers)}"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
 
 
 @pytest.fixture
@@ -216,17 +226,10 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon that runs as long as the tests of one module, without their environment."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(OURS)]:
-            patch.delenv(name)
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        daemon = Daemon(tmp_path_factory.mktemp("shared")).start()
+    """A daemon that runs as long as the tests of one module."""
+    daemon = Daemon(tmp_path_factory.mktemp("shared")).start()
     yield daemon
     assert daemon.stop() == 0, daemon.log.read_text()
-
-
-_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -249,7 +252,7 @@ def wire(shared_daemon: Daemon) -> Iterator[Callable[..., Wire]]:
         one.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def calls_of() -> Callable[..., Caller]:
     """`calls_of(daemon, agent)` makes calls to any daemon."""
     return lambda daemon, agent="default": Caller(daemon.socket, agent)

@@ -137,7 +137,7 @@ async def _read(call: Call) -> bytes:
     except TimeoutError as error:
         raise ArrivedLate(f"the request's body did not arrive in {seconds:g} seconds") from error
     except (HttpProcessingError, web.RequestPayloadError) as error:
-        raise InvalidInput("cannot read the body: it is not sent as its head says") from error
+        raise InvalidInput("cannot read the body: it is not encoded as its headers say") from error
 
 
 async def _read_unless_ended(call: Call, limit: int) -> bytes:

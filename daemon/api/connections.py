@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from ..config.settings import Socket
 from ..errors import InvalidInput, ThermoclineError, TooLarge, Unavailable
-from ..operations.access import NOBODY, peer_of
+from ..operations.access import UNKNOWN_PEER, peer_of
 from .turns import Turns
 
 # aiohttp takes None for "no log of each request", though its types do not say so.
@@ -96,7 +96,7 @@ class PeerConnection(RequestHandler):
         self._complaints = server.complaints
         self._turns = server.turns
         self.large_bodies = server.large_bodies
-        self.peer = NOBODY
+        self.peer = UNKNOWN_PEER
         self._ended = False
         self._newest: Any = None
         self._deadline: asyncio.TimerHandle | None = None

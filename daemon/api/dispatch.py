@@ -117,7 +117,6 @@ class Dispatcher:
 
 
 async def _run(call: Call) -> web.StreamResponse:
-    """Decode, run, encode."""
     operation, request = call.operation, call.request
     given: dict[str, Any] = dict(call.parts)
     query = query_of(request, operation.query or NoParameters)

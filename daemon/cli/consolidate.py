@@ -104,8 +104,8 @@ def run_ingest_daily(args: argparse.Namespace, client: Client) -> None:
     stdin_once(args.token_file)
     database = database_of(args)
     client.timeout = _PATIENCE_SECONDS
-    wish = {"days": args.days, "dry_run": args.dry_run, "llm_endpoint": args.llm_endpoint}
-    done = client.ingest(**{name: value for name, value in wish.items() if value})
+    request = {"days": args.days, "dry_run": args.dry_run, "llm_endpoint": args.llm_endpoint}
+    done = client.ingest(**{name: value for name, value in request.items() if value})
     if not args.dry_run:
         synced(client, database)
     if args.json:

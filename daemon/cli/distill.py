@@ -11,7 +11,7 @@ from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, say, text_in, text_of, whole
 from .database import PATIENCE_SECONDS
-from .local_models import stand_in
+from .local_models import local_model
 from .memories import short
 from .options import refuse
 from .terminal import show_json, show_rows, visible
@@ -50,12 +50,12 @@ def add_distill(parser: argparse.ArgumentParser) -> None:
 def run_distill(args: argparse.Namespace, client: Client) -> None:
     """Distil one text or several."""
     texts = _texts(args)
-    body = _wish(args)
+    body = _request(args)
     results: list[shapes.distill.DistilledText] = []
     answers: list[dict[str, Any]] = []
     client.timeout = PATIENCE_SECONDS
     if args.llm and not args.llm_endpoint:
-        body |= stand_in(client)
+        body |= local_model(client)
     for start in range(0, len(texts), _MOST_TEXTS):
         some = [text for _, text in texts[start : start + _MOST_TEXTS]]
         results += client.distill_all(some, **body).results
@@ -81,10 +81,10 @@ def _texts(args: argparse.Namespace) -> list[tuple[str, str]]:
     return [(name, text_in(name)) for name in args.files]
 
 
-def _wish(args: argparse.Namespace) -> dict[str, Any]:
+def _request(args: argparse.Namespace) -> dict[str, Any]:
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
     refuse(args.category is not None and not args.store, "--category needs --store")
-    wish: dict[str, Any] = {
+    request: dict[str, Any] = {
         "core_summary": args.core_summary,
         "facts": args.facts,
         "store": args.store,
@@ -93,7 +93,7 @@ def _wish(args: argparse.Namespace) -> dict[str, Any]:
         "llm_endpoint": args.llm_endpoint,
         "max_bytes": args.max_bytes,
     }
-    return {name: value for name, value in wish.items() if value is not None}
+    return {name: value for name, value in request.items() if value is not None}
 
 
 def _show_json(texts: Sequence[tuple[str, str]], results: Sequence[Mapping[str, Any]]) -> None:

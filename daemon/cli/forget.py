@@ -17,6 +17,7 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID", help="an id, or at least its first 4 characters")
     add("--category", metavar="PATH", help="all memories of this category and those below it")
     add("--query", metavar="TEXT", help="all memories that contain these words; - reads stdin")
+    add("--secrets", action="store_true", help="all memories that hold a key, token or password")
     add("--yes", action="store_true", help="do it; default: show what would be deleted")
     parser.epilog = (
         "Memories named by ID are deleted at once.\n"
@@ -37,10 +38,10 @@ def run_forget(args: argparse.Namespace, client: Client) -> int:
     Raises:
         WrongUsage: nothing is named, or in two ways.
     """
-    filtered = args.category is not None or args.query is not None
+    filtered = args.category is not None or args.query is not None or args.secrets
     if args.ids:
         if filtered:
-            raise WrongUsage("give either IDs, or --category and --query")
+            raise WrongUsage("give either IDs, or --category, --query and --secrets")
         return _forget_each(args, client)
     client.timeout = PATIENCE_SECONDS
     if filtered:
@@ -48,7 +49,9 @@ def run_forget(args: argparse.Namespace, client: Client) -> int:
     elif args.agent is not None:
         _forget_agent(args)
     else:
-        raise WrongUsage("say what to forget: IDs, --category, --query, or a whole --agent")
+        raise WrongUsage(
+            "say what to forget: IDs, --category, --query, --secrets, or a whole --agent"
+        )
     return 0
 
 
@@ -78,7 +81,9 @@ def _forget_each(args: argparse.Namespace, client: Client) -> int:
 def _forget_matching(args: argparse.Namespace, client: Client) -> None:
     stdin_once(args.query)
     query = None if args.query is None else text_of(args.query)
-    found = client.forget_matching(category=args.category, query=query, dry_run=not args.yes)
+    found = client.forget_matching(
+        category=args.category, query=query, secrets=args.secrets, dry_run=not args.yes
+    )
     if args.json:
         show_answer(client.answered)
         return

@@ -78,9 +78,9 @@ def run_undo(args: argparse.Namespace, client: Client) -> None:
     """
     refuse((args.id is None) == (args.by is None), "name a memory, or a writer with --by")
     refuse(args.by is not None and args.since is None, "--by needs --since, such as --since 2h")
-    wish = {"id": args.id, "number": args.to, "by": args.by, "since": args.since}
-    wish = {name: value for name, value in wish.items() if value is not None}
-    undone = client.undo(**wish, kind=args.kind, dry_run=args.dry_run)
+    request = {"id": args.id, "number": args.to, "by": args.by, "since": args.since}
+    request = {name: value for name, value in request.items() if value is not None}
+    undone = client.undo(**request, kind=args.kind, dry_run=args.dry_run)
     if args.json:
         show_answer(client.answered)
         return

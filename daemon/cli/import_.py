@@ -43,17 +43,17 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
     refuse(bool(args.path) == bool(args.db_url), "give a PATH or --url")
     token = token_of(args)
     refuse(token and not args.db_url, "a token needs --url")
-    wish = _database(args.db_url, token) if args.db_url else _file(args.path)
-    wish["dry_run"] = args.dry_run
+    request = _database(args.db_url, token) if args.db_url else _file(args.path)
+    request["dry_run"] = args.dry_run
     if args.format:
-        wish["format"] = args.format
+        request["format"] = args.format
     client.timeout = PATIENCE_SECONDS
-    answers = {args.agent or "": client.import_(**wish)}
+    answers = {args.agent or "": client.import_(**request)}
     raw = {args.agent or "": json.loads(client.answered)}
     if args.agent is None:
         for agent in [other.agent for other in answers[""].others]:
             with Client(args.socket, agent, PATIENCE_SECONDS) as another:
-                answers[agent] = another.import_(**wish)
+                answers[agent] = another.import_(**request)
                 raw[agent] = json.loads(another.answered)
     if args.json:
         show_json(raw[args.agent or ""] if len(raw) == 1 else {"agents": raw})

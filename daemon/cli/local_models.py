@@ -25,14 +25,14 @@ _SOCKETS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENS: Final = "0A"
 
 
-def with_stand_in(
+def with_local_model(
     client: Client, ask: Callable[[dict[str, Any]], T], env: Mapping[str, str] = os.environ
 ) -> T:
-    """What `ask` answers with the options of `stand_in`.
+    """What `ask` answers with the options of `local_model`.
 
     A caller who may not let the daemon call other servers is answered without them, with a note.
     """
-    options = stand_in(client, env)
+    options = local_model(client, env)
     try:
         return ask(options)
     except ApiError as error:
@@ -42,7 +42,7 @@ def with_stand_in(
     return ask({})
 
 
-def stand_in(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def local_model(client: Client, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The `llm_endpoint` of a server on this device, if no model is configured; and say so.
 
     Only for an explicit request for a model: the question goes to whatever program listens there.

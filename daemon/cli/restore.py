@@ -20,7 +20,7 @@ from .options import DATABASE, add_options, refuse
 from .terminal import moment, number_of, show_answer, show_json, show_rows, size, span, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..restore.join import AgentRestored, Measured, Outcome, Wish
+    from ..restore.join import AgentRestored, Measured, Outcome, RestoreRequest
     from ..restore.unpack import Restored
 
 # Verifying fetches all rows over a line of any speed.
@@ -65,11 +65,11 @@ def run_restore(args: argparse.Namespace, client: Client) -> int:
     _check(args)
     if args.verify:
         return _verify(args, client)
-    wish = _wish(args)
-    if wish.file is not None:
-        return _from_file(wish, as_json=args.json)
+    request = _request(args)
+    if request.file is not None:
+        return _from_file(request, as_json=args.json)
     try:
-        return _from_replica(wish, args.token_file, as_json=args.json)
+        return _from_replica(request, args.token_file, as_json=args.json)
     except KeyboardInterrupt:
         say("interrupted; what was fetched is kept: repeat the command to resume")
         raise
@@ -91,13 +91,13 @@ def _check(args: argparse.Namespace) -> None:
     refuse((args.wait or 0) < 0, "--wait: expected a number of seconds, 0 or more")
 
 
-def _wish(args: argparse.Namespace) -> Wish:
-    from ..restore.join import Wish  # noqa: PLC0415 - the other verbs must not load it
+def _request(args: argparse.Namespace) -> RestoreRequest:
+    from ..restore.join import RestoreRequest  # noqa: PLC0415 - the other verbs must not load it
 
     wait = args.wait
     if wait is None and sys.stderr is not None and sys.stderr.isatty():
         wait = _WAIT_SECONDS
-    return Wish(
+    return RestoreRequest(
         state_dir=Path(args.to or default_state_dir(os.environ)).expanduser().absolute(),
         agent=args.agent,
         file=Path(args.file) if args.file is not None else None,
@@ -112,17 +112,17 @@ def _wish(args: argparse.Namespace) -> Wish:
     )
 
 
-def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
+def _from_replica(request: RestoreRequest, token_file: str | None, *, as_json: bool) -> int:
     from ..restore import command  # noqa: PLC0415 - likewise
 
-    if wish.dry_run:
-        measured = command.measure(wish)
+    if request.dry_run:
+        measured = command.measure(request)
         if as_json:
             show_json({"dry_run": True, "agents": measured})
         else:
             _show_measured(measured)
         return 0
-    outcome = command.from_replica(wish)
+    outcome = command.from_replica(request)
     if as_json:
         show_json(_as_json(outcome))
     else:
@@ -130,18 +130,17 @@ def _from_replica(wish: Wish, token_file: str | None, *, as_json: bool) -> int:
             show_rows(_rows(restored))
             print()
         if outcome.restored:
-            _show_next(wish, token_file)
+            _show_next(request, token_file)
     for error in outcome.failed.values():
         say(visible(f"{error.message}" + (f"\n  {error.hint}" if error.hint else ""), keep="\n"))
     return 1 if outcome.failed else 0
 
 
-def _show_next(wish: Wish, token_file: str | None) -> None:
-    """Print the next step for the user."""
-    if wish.url is None:
+def _show_next(request: RestoreRequest, token_file: str | None) -> None:
+    if request.url is None:
         print("next: start the daemon, with the same state folder")
         return
-    sync = {"url": wish.url}
+    sync = {"url": request.url}
     # A token from standard input has no file to name.
     if token_file not in (None, "", "-"):
         sync["token_file"] = str(Path(token_file).absolute())
@@ -149,10 +148,10 @@ def _show_next(wish: Wish, token_file: str | None) -> None:
     show_json({"sync": sync}, one_line=True)
 
 
-def _from_file(wish: Wish, *, as_json: bool) -> int:
+def _from_file(request: RestoreRequest, *, as_json: bool) -> int:
     from ..restore import command  # noqa: PLC0415 - likewise
 
-    restored = command.from_file(wish, say)
+    restored = command.from_file(request, say)
     if as_json:
         show_json(restored)
     else:

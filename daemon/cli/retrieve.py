@@ -12,7 +12,7 @@ from ..client import Client
 from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
 from .explaining import show_explained, show_reasoned, show_understood
-from .local_models import with_stand_in
+from .local_models import with_local_model
 from .memories import headline, record, short
 from .options import FILTERS, add_options, given
 from .terminal import moment, show_json, show_rows, visible
@@ -58,7 +58,7 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         return client.recall(query, **wanted)
 
     by_any = args.llm and not args.llm_endpoint
-    recall = with_stand_in(client, search) if by_any else search({})
+    recall = with_local_model(client, search) if by_any else search({})
     synced(client, database)
     if recall.llm and recall.llm.why:
         say(visible(f"by keywords, without a model: {recall.llm.why}"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from msgspec import UNSET
+
 from ..client import Client
-from .arguments import WrongUsage, one_text, stdin_once, text_of
+from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import add_database, database_of, patience, synced
 from .memories import short
 from .options import FIELDS, add_options, fields_of
@@ -35,6 +37,8 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
     is_synced = synced(client, database)
     if not args.json:
         print("stored", short(stored.id), "in", visible(stored.category))
+        if stored.warning is not UNSET:
+            say(stored.warning)
         return
     answer = {
         "id": stored.id,
@@ -43,6 +47,8 @@ def run_store(args: argparse.Namespace, client: Client) -> None:
         "metadata": stored.metadata,
         "cold_synced": is_synced,
     }
+    if stored.warning is not UNSET:
+        answer["warning"] = stored.warning
     show_json(answer, one_line=True)
 
 
@@ -90,3 +96,5 @@ def run_update(args: argparse.Namespace, client: Client) -> None:
         show_answer(client.answered)
     else:
         print("updated", short(updated.id))
+        if updated.warning is not UNSET:
+            say(updated.warning)

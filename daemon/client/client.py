@@ -57,7 +57,7 @@ class Client(Caller):
         return self.ask(shapes.memory.Deleted, "DELETE", place("/api/memory", memory_id))
 
     def forget_matching(self, **which: Json) -> shapes.memory.Forgotten:
-        """Delete all memories of a `category`, or that contain the words of a `query`, or both.
+        """Delete all memories that fit a `category`, the words of a `query`, or hold `secrets`.
 
         With `dry_run` it only counts them, and returns the newest.
         """

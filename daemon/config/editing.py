@@ -77,7 +77,7 @@ def user_file(
 
 
 def edit(
-    wish: ConfigChange,
+    change: ConfigChange,
     env: Mapping[str, str],
     config_file: Path | None = None,
     sets: Sequence[str] = (),
@@ -98,12 +98,14 @@ def edit(
     before = read(file, required=False)
     if isinstance(before, Fault):
         raise ConfigInvalid(str(before))
-    layer, faults = _changed(before or Layer(str(file), Pairs()), wish)
+    layer, faults = _changed(before or Layer(str(file), Pairs()), change)
     try:
         loaded = load(env, config_file, sets, system_file, instead=layer)
     except ConfigInvalid as error:
         raise ConfigInvalid("\n".join([*map(str, faults), error.message])) from error
-    overridden = (dotted(path) for path in _paths(wish) if loaded.origins.get(dotted(path)) == SET)
+    overridden = (
+        dotted(path) for path in _paths(change) if loaded.origins.get(dotted(path)) == SET
+    )
     faults += (
         Fault(str(file), key, "is given by --set of the daemon's command line; change it there")
         for key in overridden
@@ -118,11 +120,11 @@ def edit(
     return file, loaded
 
 
-def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
+def _changed(layer: Layer, change: ConfigChange) -> tuple[Layer, list[Fault]]:
     """The layer with the changes, and the errors of the change."""
     faults: list[Fault] = []
     document = layer.document
-    for key, value in wish.set.items():
+    for key, value in change.set.items():
         path, rest = split(key)
         if not path or rest is not None:
             faults.append(Fault(layer.name, "", f"expected a key, got {found(key)}"))
@@ -131,7 +133,7 @@ def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
         else:
             for inner, one in _leaves_of(path, value):
                 document = _put(document, inner, one)
-    for key in wish.unset:
+    for key in change.unset:
         path, rest = split(key)
         known = next((end for end in range(len(path)) if type_at(path[: end + 1]) is None), None)
         if not path or rest is not None:
@@ -143,15 +145,15 @@ def _changed(layer: Layer, wish: ConfigChange) -> tuple[Layer, list[Fault]]:
     return Layer(layer.name, document), faults
 
 
-def _paths(wish: ConfigChange) -> Iterator[KeyPath]:
-    for key, value in wish.set.items():
+def _paths(change: ConfigChange) -> Iterator[KeyPath]:
+    for key, value in change.set.items():
         for path, _ in _leaves_of(split(key)[0], value):
             yield path
 
 
-def owners_keys(wish: ConfigChange) -> list[str]:
+def owners_keys(change: ConfigChange) -> list[str]:
     """The keys of a change that only root and the daemon's own user may change."""
-    paths = [*_paths(wish), *(split(key)[0] for key in wish.unset)]
+    paths = [*_paths(change), *(split(key)[0] for key in change.unset)]
     return [dotted(path) for path in paths if path and for_owners(path)]
 
 

@@ -140,7 +140,6 @@ def split(text: str) -> tuple[KeyPath, str | None]:
 
 
 def _text(file: Path) -> str:
-    """The file's text, without a byte-order mark."""
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise ValueError("is not a regular file")

@@ -86,7 +86,7 @@ class LiveSettings:
         files = [str(file) for file in self._loaded.files]
         return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
 
-    async def edit(self, wish: ConfigChange, problems: Problems) -> ConfigChanged:
+    async def edit(self, change: ConfigChange, problems: Problems) -> ConfigChanged:
         """Change the user's layer, durably, and take it over at once.
 
         Raises:
@@ -95,7 +95,7 @@ class LiveSettings:
         """
         async with self._editing:
             file, loaded = await asyncio.to_thread(
-                edit, wish, self._env, self._config_file, self._sets
+                edit, change, self._env, self._config_file, self._sets
             )
             self._seen = self._stamps()
             applied, needs_restart = self._take_over(loaded, problems)

@@ -30,7 +30,7 @@ LATER: Final = "changed here later"
 _LINES: Final = 200
 _AT_ONCE: Final = 500
 # The device in stamps of imported content, so that each device makes the same stamps.
-_NOBODY: Final = "import"
+_IMPORT: Final = "import"
 # The fields of a memory that people edit; other differences are derived, or damage.
 EDITABLE: Final = frozenset(
     (
@@ -151,7 +151,7 @@ class Intake:
 
     def _memory(self, memory: Memory, ids: set[str], editable: frozenset[str]) -> Row | None:
         """The row of a memory, and the number of its uses elsewhere."""
-        writer = self._writer or memory.writer or _NOBODY
+        writer = self._writer or memory.writer or _IMPORT
         memory = msgspec.structs.replace(
             memory,
             writer=writer,
@@ -164,7 +164,7 @@ class Intake:
         missing = memory.access_count - self._uses(memory.id)
         before = rows.load(self.tx.db, memory_rows.KIND, memory.id)
         brought = before.data.get("access_count", 0) if before is not None else 0
-        at = stamp_at(min(memory.updated_at, self.tx.now)), _NOBODY
+        at = stamp_at(min(memory.updated_at, self.tx.now)), _IMPORT
         if missing > 0:
             counted: Fields = {"access_count": brought + missing}
             if memory.last_accessed_at is not None:
@@ -201,7 +201,7 @@ class Intake:
         data: Fields,
         editable: frozenset[str],
         *,
-        unedited: Stamp = (0, _NOBODY),
+        unedited: Stamp = (0, _IMPORT),
         at: Stamp | None = None,
     ) -> Row | None:
         """The version of a row to apply; None: there is nothing in it for the memory.
@@ -214,7 +214,7 @@ class Intake:
             self.skip(FORGOTTEN)
             return None
         if at is None and self._edited_at is not None:
-            at = stamp_at(min(self._edited_at, self.tx.now)), _NOBODY
+            at = stamp_at(min(self._edited_at, self.tx.now)), _IMPORT
         found = Row(kind=kind.name, id=key, data=data, clocks=Clocks(at=unedited))
         if ours is None:
             return found

@@ -228,7 +228,6 @@ class Child:
             self.kill()
 
     async def _read(self) -> None:
-        """Read its messages until its output ends."""
         out = self._process.stdout
         assert out is not None
         # After a line that is too long or not a message, it cannot be trusted any more.

@@ -190,7 +190,6 @@ class Supervisor:
             self._idle = loop.call_later(self._idle_seconds(), self._dismiss)
 
     def _dismiss(self) -> None:
-        """End an idle process, which frees its memory."""
         self._idle = None
         child, self._child = self._child, None
         if child is not None and not child.ended:

@@ -120,11 +120,16 @@ def keys_of(memory: Memory) -> frozenset[int]:
 def comparable(older: Memory, newer: Memory) -> bool:
     """Whether two memories could say the same of the same thing, as far as their fields tell."""
     return (
-        older.actor == newer.actor
+        _speaker(older.actor) == _speaker(newer.actor)
         and _agree(older.subject.casefold(), newer.subject.casefold())
         and _agree(older.outcome, newer.outcome)
         and (_data(older) is None or _data(newer) is None or _data(older) == _data(newer))
     )
+
+
+def _speaker(actor: str) -> str:
+    """A role names nobody."""
+    return "" if actor in {"user", "assistant"} else actor
 
 
 def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:

@@ -1,4 +1,4 @@
-"""A memory: one remembered statement and all that is known about it; and the smaller records."""
+"""A memory: one remembered statement with its fields; and the smaller records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GivenType: TypeAlias = Literal[
 ]
 Tier: TypeAlias = Literal["hot", "warm", "cold", "frozen"]
 Json: TypeAlias = Any
-# How what a text tells of ended.
+# The outcome of what a text reports.
 Outcome: TypeAlias = Literal["positive", "negative", "pending", "ongoing"]
 
 TYPES: Final[dict[str, Type]] = {
@@ -27,8 +27,8 @@ TYPES: Final[dict[str, Type]] = {
 }
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
-# The source of what was read out of a conversation. It has a place there, as a turn has, but is a
-# statement of its own; a key of its `data` names whom and what it is about.
+# The source of statements found in a conversation. Each has a position there, like a turn, and its
+# `data` names its entities under the key below.
 OBSERVED: Final = "observed"
 ENTITIES: Final = "entities"
 
@@ -46,7 +46,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         id: opaque, unique within the agent.
-        event: what gave rise to it, such as `correction` or `task_completed`; an open set.
+        event: what caused it, such as `correction` or `task_completed`; an open set.
         category: its place in the tree, `a/b/c`.
         original_category: where the caller filed it, when the tree has since merged that
             category into a parent; empty otherwise.
@@ -109,7 +109,7 @@ class Distilled(msgspec.Struct, frozen=True, kw_only=True):
         people: names, as written.
         topics: words in lower case, the best first.
         actions: verb phrases.
-        outcome: positive, negative, pending, or ongoing where nothing tells of an end.
+        outcome: positive, negative, pending, or ongoing by default.
         urls, commands, paths: the references of the text that it came from; no limit on the
             size of the fact removes them.
     """

@@ -1,4 +1,4 @@
-"""Taking secrets out of a text before it leaves the device.
+"""Taking secrets out of a text before it leaves the device, or is kept without a person asking.
 
 What is a secret is told by its shape, or by the name that it is given: `password=…`. Whatever
 only looks random stays: hashes, UUIDs, encoded images; and so does prose about passwords.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from .records import Json, Memory, Metadata
 from .secret_patterns import (
     ASSIGNED,
     ASSIGNED_UNSPACED,
@@ -54,9 +56,53 @@ def clear(text: str) -> Cleared:
     time that grows with the length of the text.
     """
     counts: Counter[str] = Counter()
-    for pattern, judge in _RULES:
-        text = pattern.sub(_replacing(judge, counts), text)
+    folded = text.casefold()
+    for pattern, judge, cues in _RULES:
+        if not cues or any(cue in folded for cue in cues):
+            text = pattern.sub(_replacing(judge, counts), text)
     return Cleared(text, dict(counts))
+
+
+def without_secrets(memory: Memory) -> Memory:
+    """`memory` with its secrets replaced by marks, in all that it says, tags and data included."""
+    lists = msgspec.structs.asdict(memory.metadata)
+    return replace(
+        memory,
+        text=clear(memory.text).text,
+        subject=clear(memory.subject).text,
+        outcome=clear(memory.outcome).text,
+        tags=tuple(dict.fromkeys(clear(tag).text for tag in memory.tags)),
+        metadata=Metadata(**{name: tuple(_cleared(list(found))) for name, found in lists.items()}),
+        data=_cleared(memory.data),
+    )
+
+
+def secrets_of(memory: Memory) -> tuple[str, ...]:
+    """The kinds of secrets that a memory holds, in words."""
+    said = (memory.text, memory.subject, memory.outcome, *memory.tags, *_strings(memory.data))
+    lists = msgspec.structs.asdict(memory.metadata).values()
+    rest = (value for found in lists for value in found if value not in memory.text)
+    kinds = {kind: None for text in (*said, *rest) if text for kind in clear(text).counts}
+    return tuple(kind.replace("_", " ") for kind in kinds)
+
+
+def _cleared(value: Json) -> Any:
+    if isinstance(value, str):
+        return clear(value).text
+    if isinstance(value, list):
+        return [_cleared(one) for one in value]
+    if isinstance(value, dict):
+        return {clear(key).text: _cleared(one) for key, one in value.items()}
+    return value
+
+
+def _strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        inner = (*value, *value.values()) if isinstance(value, dict) else value
+        for one in inner:
+            yield from _strings(one)
 
 
 class _Secret(msgspec.Struct, frozen=True):
@@ -193,19 +239,28 @@ def _iban(match: re.Match[str]) -> _Secret | None:
     return _Secret("iban") if is_iban(match.group()) else None
 
 
-_RULES: Final[tuple[tuple[re.Pattern[str], _Judge], ...]] = (
-    (PRIVATE_KEY, _private_key),
-    (SHAPES, _shape),
-    (IN_URL, _in_url),
-    (USER_IN_URL, _in_url),
-    (QUERY, _in_query),
-    (COOKIE, _cookie),
-    (HEADER, _header),
-    (ASSIGNED, _assigned),
-    (ASSIGNED_UNSPACED, _named),
-    (IN_XML, _in_xml),
-    (PHRASE, _phrase),
-    (FLAG, _flag),
-    (CARD, _card),
-    (IBAN, _iban),
+# What stands in whatever a rule finds, in lower case: most texts are spared the slower rules.
+_NAMING: Final = ("pass", "token", "secret", "key")
+_HEADING: Final = (*_NAMING, "bearer", "basic", "authorization")
+_ASSIGNING: Final = (
+    *(*_NAMING, "pw", "psk", "kennwort", "contraseña", "пароль", "密码", "密碼", "パスワード"),
+    *("비밀번호", "heslo", "hasło", "senha", "wachtwoord", "lösenord", "clé api"),
+)
+_PHRASING: Final = ("phrase", "words", "mnemonic", "code", "pin")
+_FLAGGING: Final = (*_NAMING, "login", "mysql", "curl")
+_RULES: Final[tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]] = (
+    (PRIVATE_KEY, _private_key, ()),
+    (SHAPES, _shape, ()),
+    (IN_URL, _in_url, ("@",)),
+    (USER_IN_URL, _in_url, ("@",)),
+    (QUERY, _in_query, ()),
+    (COOKIE, _cookie, ("cookie",)),
+    (HEADER, _header, _HEADING),
+    (ASSIGNED, _assigned, _ASSIGNING),
+    (ASSIGNED_UNSPACED, _named, ()),
+    (IN_XML, _in_xml, ()),
+    (PHRASE, _phrase, _PHRASING),
+    (FLAG, _flag, _FLAGGING),
+    (CARD, _card, ()),
+    (IBAN, _iban, ()),
 )

@@ -38,7 +38,7 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 # The peer before the kernel was asked; it has no role.
-NOBODY: Final = Peer(0, -1, -1)
+UNKNOWN_PEER: Final = Peer(0, -1, -1)
 
 
 def peer_of(connection: socket.socket) -> Peer:

@@ -13,6 +13,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.distilling import Distilled, stages_of
 from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.secrets import clear
 from ..shapes.distill import DistilBody, DistilledText, DistilledTexts, StageSizes, StoredFact
 from ..thinking import distillation
 from ..thinking.distillation import Measure
@@ -85,6 +86,8 @@ def _wanted(scope: Scope, body: DistilBody) -> _Wanted:
 
 async def _distilled(scope: Scope, text: str, wanted: _Wanted) -> DistilledText:
     model, measure = scope.daemon.thinking.model, wanted.measure
+    if wanted.body.store:
+        text = (await asyncio.to_thread(clear, text)).text
     if wanted.body.facts:
         several = await distillation.facts(text, measure, model, wanted.options)
         found, best = several.value, await distillation.best(several.value, text, model)

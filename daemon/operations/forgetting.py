@@ -9,6 +9,7 @@ from typing import Final
 
 from ..errors import InvalidInput, NotFound
 from ..memory.records import Memory
+from ..memory.secrets import secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
 from ..store import apply, key_values, memories, memory_rows, rows
 from ..store.agent_store import AgentStore
@@ -25,17 +26,19 @@ _SHOWN: Final = 10
 
 
 async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
-    """Forget all memories of a category, or that contain words."""
+    """Forget all memories of a category, that contain words, or that hold secrets."""
     words = None if body.query is None else body.query.casefold().split()
     category = scope.category(body.category)
-    if words == [] or (words is None and category is None):
+    if words == [] or (words is None and category is None and not body.secrets):
         raise InvalidInput(
-            "say what to forget: a 'category', a 'query' or both",
+            "say what to forget: a 'category', a 'query' or both, or 'secrets'",
             field="category" if words is None else "query",
         )
 
     def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory]]:
         found = _fitting(db, category, words or (), scope.now)
+        if body.secrets:
+            found = [key for key in found if secrets_of(memories.find(db, key))]
         return found, [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
 
     async with scope.store() as store:

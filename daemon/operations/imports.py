@@ -58,9 +58,9 @@ async def take_in(scope: Scope, body: ImportBody) -> Imported:
 class _Import:
     """One running import."""
 
-    def __init__(self, scope: Scope, wish: ImportBody) -> None:
+    def __init__(self, scope: Scope, request: ImportBody) -> None:
         self._scope = scope
-        self._wish = wish
+        self._request = request
         self._others: list[OtherAgent] = []
         self.done = ImportReport()
 
@@ -73,23 +73,23 @@ class _Import:
             skipped=done.skipped,
             left_out=done.left_out,
             others=self._others,
-            dry_run=self._wish.dry_run,
+            dry_run=self._request.dry_run,
         )
 
     async def text(self, text: str) -> None:
         """Import a file whose content the request contains."""
-        written_at = self._wish.written_at
+        written_at = self._request.written_at
         at = self._scope.now if written_at is None else written_at
         content = text.encode(errors="surrogatepass")
-        name = self._wish.name or "text"
+        name = self._request.name or "text"
         writer: str | None = self._scope.peer.name
-        if state_files.format_of(content, name, self._wish.format) == "rows":
+        if state_files.format_of(content, name, self._request.format) == "rows":
             # They say themselves who wrote them, and when.
             self._scope.require("admin")
             writer = None
 
         def take(intake: Intake) -> None:
-            state_files.take(content, name, intake, self._wish.format, written_at=at)
+            state_files.take(content, name, intake, self._request.format, written_at=at)
 
         await self._write([take], edited_at=at, writer=writer)
 
@@ -116,7 +116,7 @@ class _Import:
         else:
 
             def take(intake: Intake) -> None:
-                if not state_files.read_file(path, intake, self._wish.format):
+                if not state_files.read_file(path, intake, self._request.format):
                     why = "; ".join(intake.report.left_out) or "it is gone"
                     raise InvalidInput(f"cannot import {why}", field="path")
 
@@ -124,7 +124,7 @@ class _Import:
 
     async def database(self) -> None:
         """Import the agent from EvoClaw's tables in a database."""
-        account = await account_of(self._scope, self._wish)
+        account = await account_of(self._scope, self._request)
         agent = self._scope.agent
         found = await self._scope.daemon.databases.evoclaw(account, agent)
         self._others = [OtherAgent(n, account.url) for n in found.agents if n != agent]
@@ -142,7 +142,6 @@ class _Import:
         await self._write(parts, edited_at=None)
 
     async def _archive(self, path: Path) -> None:
-        """Import the rows of a backup, without the files of its workspace."""
         from ..restore import archive  # noqa: PLC0415 - the daemon holds it only when it is used
 
         state_dir = Path(self._scope.daemon.identity.state_dir)
@@ -178,7 +177,7 @@ class _Import:
         edited_at: float | None,
         writer: str | None = None,
     ) -> None:
-        async with self._scope.store(create=not self._wish.dry_run) as store:
+        async with self._scope.store(create=not self._request.dry_run) as store:
             for part in parts:
                 self.done.add(await self._commit(store, part, edited_at, writer))
 
@@ -195,7 +194,7 @@ class _Import:
             intake = Intake(tx, edited_at=edited_at, writer=writer)
             intake.report = report
             part(intake)
-            if self._wish.dry_run:
+            if self._request.dry_run:
                 tx.uses.clear()
                 raise _DryRun
 

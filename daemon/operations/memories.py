@@ -10,6 +10,7 @@ import msgspec
 from ..errors import InvalidInput
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
+from ..memory.secrets import secrets_of
 from ..shapes.common import MemoryId
 from ..shapes.memory import (
     Batch,
@@ -86,7 +87,16 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
     async with scope.store(create=True) as store:
         stored = await store.write(lambda tx: [memories.insert(tx, memory) for memory in new])
         scoring = store.rules.scoring
-    return [memory_view(memory, scope.now, scoring) for memory in stored]
+    views = [memory_view(memory, scope.now, scoring) for memory in stored]
+    for view, memory in zip(views, stored, strict=True):
+        view.warning = _warning(memory)
+    return views
+
+
+def _warning(memory: Memory) -> str | msgspec.UnsetType:
+    """What a person stores by hand is stored as it is."""
+    kinds = ", ".join(secrets_of(memory))
+    return f"it holds a secret ({kinds}): forget --secrets finds it" if kinds else msgspec.UNSET
 
 
 async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
@@ -110,7 +120,10 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
 
     async with scope.store() as store:
         memory = await store.write(apply)
-        return Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+        view = Updated(**memory_fields(memory, scope.now, store.rules.scoring))
+    if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
+        view.warning = _warning(memory)
+    return view
 
 
 async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002

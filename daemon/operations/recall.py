@@ -39,7 +39,9 @@ from .scope import Scope
 from .views import hit_view
 
 LINES: Final = "application/x-ndjson"
-_NOBODY: Final = "no agent is called '{}' yet: its memory begins with the first thing stored for it"
+_NO_AGENT: Final = (
+    "no agent is called '{}' yet: its memory begins with the first thing stored for it"
+)
 
 
 async def ask(scope: Scope, body: RecallBody) -> Recalled:
@@ -71,7 +73,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             for hit in answer.pairs
         ],
         understood=_understood(answer) if body.explain else UNSET,
-        why=(answer.why if store.exists else _NOBODY.format(scope.agent)) or UNSET,
+        why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,
         llm=_by_model(reasoning),
     )

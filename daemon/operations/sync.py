@@ -32,15 +32,15 @@ async def show(scope: Scope) -> SyncStatus:
 
 async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:
     """Send and receive now; with a url, the critical state to another database."""
-    wish = body or SyncBody()
-    account = await another(scope, wish)
+    request = body or SyncBody()
+    account = await another(scope, request)
     started = time.perf_counter()
     daemon = scope.daemon
     async with scope.store() as store:
         if account is not None:
             sent = await daemon.databases.send_critical(account, scope.agent, store)
             return Synced(sent, 0, 0, 0, _since(started))
-        if wish.critical:
+        if request.critical:
             tally = await daemon.replicas.sync(scope.agent, urgent_only=True)
         else:
             await daemon.workspaces.keep(store)

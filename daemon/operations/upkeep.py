@@ -28,20 +28,20 @@ async def show(scope: Scope) -> UpkeepStatus:
 
 async def consolidate(scope: Scope, body: ConsolidateBody | None = None) -> Consolidated:
     """Run the upkeep, from quick to full: score, archive, read notes, prune, merge, rebuild."""
-    wish = body or ConsolidateBody()
+    request = body or ConsolidateBody()
     return await scope.daemon.upkeep.consolidate(
-        scope.agent, wish.mode, dry_run=wish.dry_run, endpoint=wish.llm_endpoint
+        scope.agent, request.mode, dry_run=request.dry_run, endpoint=request.llm_endpoint
     )
 
 
 async def ingest(scope: Scope, body: IngestBody | None = None) -> Ingested:
     """Store the facts of the daily notes."""
-    wish = body or IngestBody()
+    request = body or IngestBody()
     return await scope.daemon.upkeep.ingest(
         scope.agent,
-        days=wish.days,
-        dry_run=wish.dry_run,
-        endpoint=wish.llm_endpoint,
+        days=request.days,
+        dry_run=request.dry_run,
+        endpoint=request.llm_endpoint,
         writer=scope.peer.name,
     )
 

@@ -12,7 +12,7 @@ from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
 
-_DERIVED: Final = {"content", "archived", "score", "tier"}
+_DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
 _PLAIN: Final = tuple(
     field.name for field in msgspec.structs.fields(MemoryView) if field.name not in _DERIVED
 )

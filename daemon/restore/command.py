@@ -28,7 +28,7 @@ from ..replication.account import (
     without_token,
 )
 from ..replication.database import as_ours, connect
-from .join import Joiner, Measured, Outcome, Wish
+from .join import Joiner, Measured, Outcome, RestoreRequest
 from .unpack import Restored, restore_file
 
 T = TypeVar("T")
@@ -37,41 +37,41 @@ _PER_AGENT: Final = "{agent}"
 _ELSEWHERE_SECONDS: Final = 5.0
 
 
-def from_file(wish: Wish, say: Callable[[str], None]) -> Restored:
+def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
     """Restore an archive. Blocking.
 
     Raises:
         ThermoclineError: as of `restore_file`.
     """
     os.umask(0o077)
-    assert wish.file is not None
-    return asyncio.run(restore_file(wish.file, wish, rules=_settings(wish), say=say))
+    assert request.file is not None
+    return asyncio.run(restore_file(request.file, request, rules=_settings(request), say=say))
 
 
-def from_replica(wish: Wish) -> Outcome:
+def from_replica(request: RestoreRequest) -> Outcome:
     """Restore from a database. Blocking; Ctrl-C leaves it for another run to go on with.
 
     Raises:
         ThermoclineError: nothing was restored.
     """
-    return _run(wish, Joiner.join)
+    return _run(request, Joiner.join)
 
 
-def measure(wish: Wish) -> list[Measured]:
+def measure(request: RestoreRequest) -> list[Measured]:
     """Only count what is in a database. Blocking.
 
     Raises:
         ThermoclineError: the database cannot be asked.
     """
-    return _run(wish, Joiner.measure)
+    return _run(request, Joiner.measure)
 
 
-def _run(wish: Wish, work: Callable[[Joiner], Awaitable[T]]) -> T:
+def _run(request: RestoreRequest, work: Callable[[Joiner], Awaitable[T]]) -> T:
     os.umask(0o077)
-    settings = _settings(wish)
-    account = _account(wish, settings, os.environ)
+    settings = _settings(request)
+    account = _account(request, settings, os.environ)
     try:
-        return asyncio.run(_with(account, wish, settings, work))
+        return asyncio.run(_with(account, request, settings, work))
     except ReplicaRefused as error:
         code = error.code.removeprefix(_OF_REPLICA)
         if code != "unauthorized" or account.token is not None or not _can_ask():
@@ -79,11 +79,14 @@ def _run(wish: Wish, work: Callable[[Joiner], Awaitable[T]]) -> T:
             raise
     token = Secret(getpass(f"token of {account.url}: ", sys.stderr))
     account = msgspec.structs.replace(account, token=token)
-    return asyncio.run(_with(account, wish, settings, work))
+    return asyncio.run(_with(account, request, settings, work))
 
 
 async def _with(
-    account: Account, wish: Wish, settings: Settings, work: Callable[[Joiner], Awaitable[T]]
+    account: Account,
+    request: RestoreRequest,
+    settings: Settings,
+    work: Callable[[Joiner], Awaitable[T]],
 ) -> T:
     try:
         remote = await connect(account)
@@ -94,7 +97,7 @@ async def _with(
     joiner = Joiner(
         remote,
         account.url,
-        wish,
+        request,
         rules=settings,
         say=progress.say,
         show=progress.show,
@@ -107,15 +110,15 @@ async def _with(
         await remote.close()
 
 
-def _settings(wish: Wish) -> Settings:
-    return load(os.environ, wish.config, wish.sets).settings
+def _settings(request: RestoreRequest) -> Settings:
+    return load(os.environ, request.config, request.sets).settings
 
 
 def _can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
+def _account(request: RestoreRequest, settings: Settings, env: Mapping[str, str]) -> Account:
     """The replica to restore from, and what opens it. Blocking.
 
     Raises:
@@ -123,22 +126,22 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
         NotFound: no replica is configured, or its file does not exist.
         ConfigInvalid: a file that the configuration names cannot be read.
     """
-    name = wish.agent or settings.agent_id
-    folder = wish.state_dir / "agents" / name
+    name = request.agent or settings.agent_id
+    folder = request.state_dir / "agents" / name
     workspace = Path(settings.agents[name].workspace) if name in settings.agents else None
-    if _PER_AGENT in (wish.url or settings.sync.url or "") and wish.agent is None:
+    if _PER_AGENT in (request.url or settings.sync.url or "") and request.agent is None:
         raise InvalidInput(
             "cannot restore all agents at once: each has its own database",
             hint="name one with --agent-id",
         )
-    if wish.token is not None:
+    if request.token is not None:
         # A file that only the configuration names may be missing.
         settings, env = without_token(settings), {}
-    if wish.url is None:
+    if request.url is None:
         account = account_of(settings, env, name, folder, workspace)
     else:
         try:
-            url = complete(msgspec.convert(wish.url.strip(), RemoteUrl))
+            url = complete(msgspec.convert(request.url.strip(), RemoteUrl))
             url = url.replace(_PER_AGENT, name)
             account = account_of(settings, env, name, folder, workspace, url=url)
         except msgspec.ValidationError:
@@ -155,9 +158,9 @@ def _account(wish: Wish, settings: Settings, env: Mapping[str, str]) -> Account:
         if not Path(account.url.removeprefix("file:")).is_file():
             raise NotFound(f"cannot restore from {account.url}: the file does not exist")
         return account
-    if wish.token is None:
+    if request.token is None:
         return account
-    given = Secret(wish.token.strip())
+    given = Secret(request.token.strip())
     return msgspec.structs.replace(
         account, token=given, source="--token-file", token_file="", exposed=False
     )

@@ -46,7 +46,7 @@ T = TypeVar("T")
 _ROWS_A_SECOND: Final = 8000
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The restore that the command asked for.
 
     Attributes:
@@ -143,7 +143,7 @@ class Joiner:
         self,
         remote: Remote,
         url: str,
-        wish: Wish,
+        request: RestoreRequest,
         *,
         rules: Rules,
         say: Callable[[str], None],
@@ -152,13 +152,13 @@ class Joiner:
     ) -> None:
         self._remote = remote
         self._url = url
-        self._wish = wish
+        self._request = request
         self._rules = rules
         self._say = say
         self._show = show
         self._waiting = waiting
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
-        self._run_file = wish.state_dir / "agents" / RUN_FILE
+        self._run_file = request.state_dir / "agents" / RUN_FILE
 
     async def measure(self) -> list[Measured]:
         """Count, and change nothing. A daemon may run meanwhile.
@@ -181,7 +181,7 @@ class Joiner:
             AlreadyRunning: a daemon runs in the state folder.
             ThermoclineError: the replica cannot be asked, or the disk refuses.
         """
-        state_dir = self._wish.state_dir
+        state_dir = self._request.state_dir
         try:
             with locked(state_dir, "a restore"):
                 return await self._join_all()
@@ -192,7 +192,7 @@ class Joiner:
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Call `ask` until it succeeds, while the replica cannot be reached."""
-        began, give_up = time.monotonic(), self._wish.give_up_seconds
+        began, give_up = time.monotonic(), self._request.give_up_seconds
 
         def wait(error: TryLater, seconds: float) -> None:
             if give_up is not None and time.monotonic() + seconds - began > give_up:
@@ -214,7 +214,7 @@ class Joiner:
 
     async def _names(self) -> list[str]:
         polls = await self._patiently(Polls(self._remote).look)
-        wanted = self._wish.agent
+        wanted = self._request.agent
         there = sorted(name for name, poll in polls.items() if poll.epoch and is_agent(name))
         if not there:
             raise NotFound(
@@ -229,7 +229,7 @@ class Joiner:
         return there if wanted is None else [wanted]
 
     def _place(self, agent: str) -> Target:
-        return Target(self._wish.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
+        return Target(self._request.state_dir, agent, (WORKSPACE, CREDENTIALS_FILE))
 
     def _run(self) -> _Run:
         """The interrupted run from the same replica, or a new one."""
@@ -251,12 +251,12 @@ class Joiner:
         )
 
     async def _join_all(self) -> Outcome:
-        wish, run, outcome = self._wish, self._run(), Outcome()
+        request, run, outcome = self._request, self._run(), Outcome()
         places = [self._place(name) for name in await self._names()]
         for place in places:
-            if not wish.replace and not run.has_moved(place):
+            if not request.replace and not run.has_moved(place):
                 place.refuse_taken()
-        device = renewed(wish.state_dir)
+        device = renewed(request.state_dir)
         for place in places:
             try:
                 if not run.has_moved(place):
@@ -289,7 +289,7 @@ class Joiner:
         finally:
             await staging.close()
         lost = tuple(_unusable(found))
-        if lost and not self._wish.keep_going:
+        if lost and not self._request.keep_going:
             raise StoreDamaged(
                 f"cannot restore all of '{agent}': {'; '.join(lost)}",
                 hint="a device that still has them can repair the replica; --keep-going restores"

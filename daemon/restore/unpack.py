@@ -18,7 +18,7 @@ from ..store.database import translate_os
 from ..store.row_lines import rows_in
 from . import archive
 from .archive import Manifest
-from .join import Wish
+from .join import RestoreRequest
 from .place import WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
@@ -50,7 +50,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def restore_file(
-    file: Path, wish: Wish, *, rules: Rules, say: Callable[[str], None]
+    file: Path, request: RestoreRequest, *, rules: Rules, say: Callable[[str], None]
 ) -> Restored:
     """Restore an archive that `thermocline backup` wrote. Needs no daemon.
 
@@ -65,24 +65,24 @@ async def restore_file(
         DiskFull, ReadOnly: the disk refuses.
     """
     say(f"checking {file}")
-    found = archive.read(file, room=_room(wish.state_dir))
+    found = archive.read(file, room=_room(request.state_dir))
     # The files of the workspace come out of the archive.
-    place = Target(wish.state_dir, wish.agent or found.manifest.agent, (CREDENTIALS_FILE,))
+    place = Target(request.state_dir, request.agent or found.manifest.agent, (CREDENTIALS_FILE,))
     aside, refused = None, 0
-    if wish.dry_run:
-        if not wish.replace:
+    if request.dry_run:
+        if not request.replace:
             place.refuse_taken()
     else:
         try:
-            with locked(wish.state_dir, f"a restore of {file}"):
-                if not wish.replace:
+            with locked(request.state_dir, f"a restore of {file}"):
+                if not request.replace:
                     place.refuse_taken()
                 say(f"applying {sum(found.manifest.counts.values()):,} rows, {found.size:,} bytes")
                 refused, aside = await _restore(file, place, rules)
         except OSError as error:
             if error.filename == str(file):
                 raise
-            raise translate_os(error, wish.state_dir) from error
+            raise translate_os(error, request.state_dir) from error
     return Restored(
         agent=place.agent,
         folder=str(place.folder),
@@ -92,7 +92,7 @@ async def restore_file(
         files=len(found.files),
         size_bytes=found.size,
         skipped=found.skipped,
-        dry_run=wish.dry_run,
+        dry_run=request.dry_run,
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SOCKET = "thermocline.sock"
+_SYSTEM = "/run/thermocline"
 
 
 def default_state_dir(env: Mapping[str, str]) -> str:
@@ -28,7 +29,7 @@ def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
         places.append(f"{service}/{_SOCKET}")
     if runtime := env.get("XDG_RUNTIME_DIR"):
         places.append(f"{runtime}/thermocline/{_SOCKET}")
-    system, state = f"/run/thermocline/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
+    system, state = f"{_SYSTEM}/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
     return [*places, system, state] if root else [*places, state, system]
 
 

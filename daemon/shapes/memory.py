@@ -102,7 +102,8 @@ class MemoryView(Struct, kw_only=True):
 
     `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
     of this moment; `archived` tells whether it has left the warm memories.
-    `superseded_by` names a newer memory that contradicts it.
+    `superseded_by` names a newer memory that contradicts it. `warning` says, where it was just
+    stored or changed, that it holds a secret.
     """
 
     id: str
@@ -133,6 +134,7 @@ class MemoryView(Struct, kw_only=True):
     score: float
     tier: Tier
     writer: str
+    warning: str | UnsetType = UNSET
 
 
 class MemoryPage(Struct):
@@ -172,15 +174,17 @@ class Reinforced(Struct):
 
 
 class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The memories to forget; with both fields, those that match both.
+    """The memories to forget; with several fields, those that match all.
 
     `category` is one category and all below it. `query` are words that the text, the subject or
-    the outcome contains, all of them and in any case. Merged and expired memories are included.
+    the outcome contains, all of them and in any case. `secrets` are memories that hold a key, a
+    token or a password. Merged and expired memories are included.
     `dry_run` only counts them and shows the newest.
     """
 
     category: CategoryPath | None = None
     query: Words | None = None
+    secrets: bool = False
     dry_run: bool = False
 
 

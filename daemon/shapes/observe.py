@@ -29,6 +29,10 @@ class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
 class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """Up to 500 `turns` or `messages` of a conversation, in their order.
 
+    `messages` are taken as the providers' interfaces have them: `content` may be null or a list of
+    parts, `name` says who speaks, `tool_calls` what was used. One that cannot be read is left
+    out, and counted in `skipped`; `turns` are refused together.
+
     It is named by `conversation` or `conversationId`, once.
 
     They are on the disk when the answer comes, and are read after a pause (`observe` in the
@@ -39,7 +43,7 @@ class ObserveBody(Struct, kw_only=True, forbid_unknown_fields=True):
     conversation: str | UnsetType = UNSET
     conversationId: str | UnsetType = UNSET  # noqa: N815 - profClaw's name
     turns: tuple[TurnBody, ...] | UnsetType = UNSET
-    messages: tuple[TurnBody, ...] | UnsetType = UNSET
+    messages: tuple[Json, ...] | UnsetType = UNSET
     userId: str | None = None  # noqa: N815 - profClaw's name
     end: bool = False
     wait: bool = False
@@ -54,6 +58,7 @@ class Observed(Struct, kw_only=True):
     turns: int
     buffered: int
     ended: bool
+    skipped: int | UnsetType = UNSET
     stored: list[MemoryView] | UnsetType = UNSET
     known: list[str] | UnsetType = UNSET
     mode: Way | UnsetType = UNSET

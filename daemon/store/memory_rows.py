@@ -22,7 +22,7 @@ from ..memory.checks import (
 from ..memory.records import Memory
 from . import rows, tree_rows, uses
 from .kind import Kind
-from .memory_table import SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
+from .memory_table import BROUGHT, SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
 from .transaction import Transaction
 
 # What a merge gave to the memory that was kept, in the row of the other.
@@ -109,6 +109,13 @@ def recount(tx: Transaction, key: str) -> None:
         above = brought.merged_into
 
 
+def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
+    """Whether the uses in the table are not those that follow from the row."""
+    if before is None or not KIND.lives(before):
+        return _was_used(tx, after.id)
+    return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
+
+
 def _was_used(tx: Transaction, key: str) -> bool:
     """Whether a memory that comes has uses other than those it brings along."""
     if uses.counted(tx, key)[0]:
@@ -139,7 +146,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
             " WHERE id = ?3",
             (into is not None, tx.now, after.id),
         )
-    if into != was or (not KIND.lives(before) and _was_used(tx, after.id)):
+    if into != was or _uses_differ(tx, before, after):
         recount(tx, after.id)
     if was is not None and into != was:
         recount(tx, was)

@@ -54,7 +54,7 @@ _DATA = FIELDS.index("data")
 _NO_METADATA = "{}"
 _AT_ONCE: Final = 500
 # Uses that a memory brought along from elsewhere, in its row.
-_BROUGHT: Final = ("access_count", "last_accessed_at")
+BROUGHT: Final = ("access_count", "last_accessed_at")
 _DEFAULTS: Final = {
     field.name: field.default for field in msgspec.structs.fields(Memory) if field.name in SAID
 }
@@ -97,7 +97,7 @@ def memory_of(row: Row) -> Memory:
     Raises:
         msgspec.ValidationError: it is not one.
     """
-    fields: Fields = {name: v for name, v in row.data.items() if name in SAID or name in _BROUGHT}
+    fields: Fields = {name: v for name, v in row.data.items() if name in SAID or name in BROUGHT}
     fields["id"] = row.id
     return msgspec.convert(fields, Memory)
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ModelUnavailable
 from ..llm.model import Part
@@ -17,6 +18,7 @@ from ..llm.replies import one_line, short_list
 from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
 from ..memory.metadata import extract
 from ..memory.records import Memory
+from ..memory.secrets import clear
 from ..shapes.common import Way
 from ..store import conversations, line_file, memories
 from ..store.agent_store import AgentStore
@@ -79,6 +81,11 @@ async def sum_up(
         await store.write(partial(conversations.forget, key=conversation.id))
         return True
     episode, way = await _episode(turns, model, patient=patient)
+    episode = replace(
+        episode,
+        summary=clear(episode.summary).text,
+        tags=tuple(clear(tag).text for tag in episode.tags),
+    )
     if not episode.summary:
         await store.write(partial(conversations.forget, key=conversation.id))
         return True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -12,18 +13,20 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.settings import Rules
+from ..errors import TooLarge
+from ..memory.contradiction import judge
 from ..memory.metadata import extract, merge
-from ..memory.records import Memory, Metadata
+from ..memory.records import Json, Memory, Metadata
 from ..memory.stop_words import NOT_TOPICS
 from ..recall.query import match_expression, parse
 from ..shapes.common import Way
 from ..shapes.recall import Expense
-from ..store import conversations
+from ..store import conversations, hot_rows
 from ..store.agent_store import AgentStore
 from ..store.conversations import Heard
 from ..store.transaction import Transaction
 from .filing import category_for
-from .keeping import Kept, keep, memory_from
+from .keeping import Kept, keep, memory_from, supersede
 from .model_or_rules import AskOptions, ModelOrRules
 from .observation import is_worth_reading, observe
 
@@ -32,6 +35,8 @@ CATEGORY: Final = "conversations"
 # The size of one question.
 _BATCH_CHARS: Final = 16_000
 _KNOWN: Final = 12
+_EARLIER: Final = 40
+_PREFERENCES: Final = 8
 _KNOWN_OF_EACH: Final = 4
 _ASKED_TURNS: Final = 8
 _ASKED_CHARS: Final = 400
@@ -81,15 +86,65 @@ async def extract_next(
     if model.is_asked("observe", options):
         known = await store.read(partial(_known, turns=turns, now=now))
     today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
-    thought = await observe(turns, known, model, options, today)
-    found = [memory_from(one, key, CATEGORY, now=now, writer=writer) for one in thought.value]
+    earlier = await store.read(partial(_earlier, key=key))
+    thought = await observe(turns, known, model, options, today, earlier)
+    found = [
+        memory_from(one, key, one.category or CATEGORY, now=now, writer=writer)
+        for one in thought.value
+    ]
+    told = [one.profile for one in thought.value if one.profile]
+    corrected = {
+        memory.id: one.corrects
+        for memory, one in zip(found, thought.value, strict=True)
+        if one.corrects
+    }
     wanted = await store.read(
         partial(_filed, found=_with_references(found, turns), now=now, rules=store.rules)
     )
-    kept = await store.write(partial(_stored, key=key, turns=turns, wanted=wanted))
+    kept = await store.write(
+        partial(_stored, key=key, turns=turns, wanted=wanted, told=told, corrected=corrected)
+    )
     if kept is None:
         return None
     return Extracted(len(turns), kept, thought.way, thought.why, thought.spent)
+
+
+def _earlier(db: sqlite3.Connection, key: str) -> list[str]:
+    """What was kept of a conversation last, the oldest first."""
+    rows = db.execute(
+        "SELECT text FROM memories WHERE grp = ? AND superseded_by IS NULL AND merged_into IS NULL"
+        " AND position IS NOT NULL ORDER BY position DESC LIMIT ?",
+        (key, _EARLIER),
+    )
+    return [text for (text,) in rows][::-1]
+
+
+def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
+    """Put names and standing preferences into the hot state, which is always at hand."""
+    if not told:
+        return
+    state = hot_rows.load(tx.db)
+    known = {"owner_profile": state.owner_profile, "identity": state.identity}
+    found: dict[str, dict[str, Json]] = {section: {} for section in known}
+    held = state.owner_profile.get("preferences", [])
+    wishes = list(held) if isinstance(held, list) else None
+    for name, value in (item for one in told for item in one.items()):
+        section = "identity" if name == "agent_name" else "owner_profile"
+        if name == "preference" and wishes is not None:
+            wishes = [old for old in wishes if _agrees(old, value)] + [value]
+            found[section]["preferences"] = wishes[-_PREFERENCES:]
+        # "I'm Ada" says less than "Ada Lovelace", which is known.
+        elif name != "preference" and not str(known[section].get(name, "")).startswith(value):
+            found[section][name] = value
+    for section, values in found.items():
+        # In a very small hot state there may be no room.
+        with suppress(TooLarge):
+            if values:
+                hot_rows.update(tx, section, values)
+
+
+def _agrees(older: Json, newer: str) -> bool:
+    return not isinstance(older, str) or judge(older, newer).relation == "unrelated"
 
 
 def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> list[str]:
@@ -146,10 +201,19 @@ def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
 
 
 def _stored(
-    tx: Transaction, key: str, turns: Sequence[Heard], wanted: Sequence[Memory]
+    tx: Transaction,
+    key: str,
+    turns: Sequence[Heard],
+    wanted: Sequence[Memory],
+    told: Sequence[Mapping[str, str]],
+    corrected: Mapping[str, str],
 ) -> Kept | None:
     if not conversations.were_read(tx, key, turns):
         return None
     kept = keep(tx, wanted)
+    _know_owner(tx, told)
+    for memory in kept.stored:
+        if memory.id in corrected:
+            supersede(tx, key, corrected[memory.id], memory)
     tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
     return kept

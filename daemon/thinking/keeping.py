@@ -16,8 +16,10 @@ from ..memory.metadata import extract, merge
 from ..memory.observing import Observation
 from ..memory.records import DEFAULT_EVENT, ENTITIES, OBSERVED, Memory, Metadata
 from ..memory.scoring import default_importance
+from ..memory.secrets import without_secrets
 from ..store import memories
 from ..store.duplicates import said_already
+from ..store.memory_rows import rewrite
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 
@@ -40,12 +42,13 @@ class Kept(msgspec.Struct, frozen=True):
 def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     """Store the new ones; count the memories that already say the others as used.
 
-    A memory that would be merged with one of them says the same. It is decided in the
+    What was found by itself is kept without its secrets. A memory that would be merged with one
+    of them says the same. It is decided in the
     transaction: nothing is stored twice, even by concurrent callers.
     """
     stored: list[Memory] = []
     known: list[Memory] = []
-    for memory in found:
+    for memory in map(without_secrets, found):
         index_new(tx)
         same = said_already(tx.db, memory)
         if same is None:
@@ -55,6 +58,18 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
     if known:
         memories.reinforce(tx, list(dict.fromkeys(memory.id for memory in known)))
     return Kept(tuple(stored), tuple(known))
+
+
+def supersede(tx: Transaction, group: str, text: str, newer: Memory) -> None:
+    """Mark what was said with these words in a conversation as superseded."""
+    found = tx.db.execute(
+        "SELECT id FROM memories WHERE grp = ? AND text = ? AND superseded_by IS NULL AND id <> ?",
+        (group, text, newer.id),
+    ).fetchall()
+    for (key,) in found:
+        older = memories.find(tx.db, key)
+        rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
+        tx.tell("memory.superseded", id=key, by=newer.id, category=older.category)
 
 
 def memory_of(

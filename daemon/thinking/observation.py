@@ -11,8 +11,17 @@ import msgspec
 
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
+from ..memory.cues import category_of, is_health, is_injected
 from ..memory.mentions import EntityType, Mention, MentionedRelation
-from ..memory.observing import Observation, Turn, extract_turns, is_command
+from ..memory.observing import (
+    HEALTHY,
+    Observation,
+    Turn,
+    extract_turns,
+    is_command,
+    is_lasting,
+    profile_of,
+)
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Heard
@@ -67,6 +76,7 @@ async def observe(
     model: ModelOrRules,
     options: AskOptions,
     today: dt.date,
+    earlier: Sequence[str] = (),
 ) -> Derived[list[Observation]]:
     """What is worth remembering of some turns, by one question to a model at most.
 
@@ -76,6 +86,7 @@ async def observe(
         model: what is asked.
         options: whether it is.
         today: the day that "tomorrow" is told from.
+        earlier: what was kept of the same conversation before.
     """
     read = [turn for turn in turns if is_worth_reading(turn)]
     if not any(turn.role == "user" for turn in read):
@@ -91,7 +102,10 @@ async def observe(
         list[ToldObservation],
         lambda told: observed(told, read),
         lambda: model.rules.run(
-            sum(len(turn.text) for turn in turns), extract_turns, [turn_of(turn) for turn in turns]
+            sum(len(turn.text) for turn in turns),
+            extract_turns,
+            [turn_of(turn) for turn in turns],
+            earlier,
         ),
     )
 
@@ -99,7 +113,8 @@ async def observe(
 def is_worth_reading(turn: Heard) -> bool:
     """Whether a turn may contain a fact: it is neither a nod nor a command."""
     text = turn.text.strip()
-    return len(text) >= _LEAST_CHARS and not is_command(text)
+    told = len(text) >= _LEAST_CHARS or is_lasting(text)
+    return told and not is_command(text)
 
 
 def turn_of(heard: Heard) -> Turn:
@@ -119,7 +134,7 @@ def observed(told: Sequence[ToldObservation], turns: Sequence[Heard]) -> list[Ob
     found: list[Observation] = []
     for one in told[:_MOST]:
         text = one_line(one.text)
-        if _LEAST_TEXT <= len(text) <= _LONGEST_TEXT:
+        if _LEAST_TEXT <= len(text) <= _LONGEST_TEXT and not is_injected(text):
             found.append(_observation(one, text, _turn(one.turn, turns)))
     return found
 
@@ -133,12 +148,14 @@ def _observation(told: ToldObservation, text: str, turn: Heard) -> Observation:
         subject=one_line(told.subject, _SHORT),
         text=text,
         tags=short_list((tag.lower().lstrip("#") for tag in told.tags), _MOST_TAGS, _TAG_CHARS),
-        importance=_importance(told.importance, event),
+        importance=max(_importance(told.importance, event), HEALTHY if is_health(text) else 0.0),
         source=_SOURCE,
         entities=_mentions(told.entities),
-        actor=turn.actor,
+        actor=turn.actor or (turn.role if turn.role in {"user", "assistant"} else ""),
         position=turn.position,
         at=turn.at,
+        category=category_of(text, preference=event == "preference_learned") or "",
+        profile=profile_of(turn_of(turn)),
     )
 
 

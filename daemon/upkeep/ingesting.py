@@ -23,6 +23,7 @@ from ..errors import InvalidInput, ModelUnavailable
 from ..memory import checks
 from ..memory.daily_notes import NoteFact, read_note
 from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.secrets import clear, without_secrets
 from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
 from ..store import memories, noted
@@ -159,6 +160,7 @@ class _Reading(msgspec.Struct, kw_only=True):
 
     async def _read(self, text: str) -> Sequence[NoteFact]:
         headings = self.ingestion.categories
+        text = (await asyncio.to_thread(clear, text)).text
         if self.advisor is not None:
             try:
                 return await self.advisor.read_note(self.store, text, headings, self.endpoint)
@@ -205,7 +207,7 @@ class _Reading(msgspec.Struct, kw_only=True):
         except InvalidInput:
             return None
         digest = hashlib.sha256(f"{note.key}\0{fact.key}".encode()).hexdigest()
-        return Memory(
+        memory = Memory(
             id=digest[:12],
             text=text,
             category=_category(fact.category, self.store.rules.tree.max_depth),
@@ -216,6 +218,7 @@ class _Reading(msgspec.Struct, kw_only=True):
             updated_at=now,
             writer=self.writer,
         )
+        return without_secrets(memory)
 
 
 def _noon(day: date, zone: tzinfo) -> float:

@@ -252,6 +252,17 @@ def test_forget_by_category_or_words_shows_first_and_asks_for_yes(shell: Shell) 
     assert nothing.stderr == ""
 
 
+def test_forget_secrets_shows_first_and_store_warns(shell: Shell) -> None:
+    stored = shell.run("store", "the token is ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi")
+    assert "holds a secret (github token)" in stored.stderr
+    assert shell.run("store", "the token is in the safe").stderr == ""
+    shown = shell.run("forget", "--secrets")
+    assert shown.stdout.startswith("would forget 1 memory\n")
+    assert shell.json("list")["total"] == 2
+    assert shell.out("forget", "--secrets", "--yes") == "forgot 1 memory\n"
+    assert shell.json("list")["total"] == 1
+
+
 def test_forget_a_whole_agent_shows_first_and_asks_for_yes(shell: Shell) -> None:
     shell.json("--agent", "old", "store", "one")
     shell.run("--agent", "old", "kv", "set", "k", "v")

@@ -46,12 +46,10 @@ SOME = range(FIRST, FIRST + 1)
 
 
 @pytest.fixture(scope="module")
-def world(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(sqld_binary: Path) -> Iterator[World]:
     """Three devices that serve all tests of this module, each with an agent of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        with World(sqld_binary) as world:
-            yield world
+    with World(sqld_binary) as world:
+        yield world
 
 
 @pytest.mark.parametrize("seed", SOME)

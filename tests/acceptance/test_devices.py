@@ -18,12 +18,10 @@ numbers = iter(range(1000))
 
 
 @pytest.fixture(scope="module")
-def shared(sqld_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def shared(sqld_binary: Path) -> Iterator[World]:
     """Two devices that serve all tests of this module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        with World(sqld_binary, 2) as world:
-            yield world
+    with World(sqld_binary, 2) as world:
+        yield world
 
 
 @pytest.fixture

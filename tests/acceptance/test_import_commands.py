@@ -31,8 +31,17 @@ METRICS = {"retrieval_count": 7, "last_consolidation": 1_707_700_000, "mood": "x
 
 
 @pytest.fixture
-def shell(daemon: Any) -> Shell:
-    return Shell(daemon.socket, "default")
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own, who has no memories yet."""
+    call.ok("PUT", "/api/kv/here", {"value": "now"})
+    return Shell(call.path, call.agent)
+
+
+@pytest.fixture
+def folder(shared_daemon: Any, shell: Shell) -> Path:
+    """The folder of that agent."""
+    path: Path = shared_daemon.folder(shell.agent)
+    return path
 
 
 def texts(shell: Shell) -> dict[str, str]:
@@ -46,9 +55,9 @@ def written(path: Path, document: Any) -> str:
     return str(path)
 
 
-def shown(daemon: Any, name: str, eventually: Callable[..., None], mark: str) -> Path:
+def shown(folder: Path, name: str, eventually: Callable[..., None], mark: str) -> Path:
     """A state file of the daemon's, once it shows something."""
-    path: Path = daemon.folder() / name
+    path = folder / name
     eventually(lambda: path.exists() and mark in path.read_text(), f"{name} shows {mark}")
     return path
 
@@ -93,27 +102,27 @@ def test_counters_are_taken_over_by_a_memory_that_has_counted_nothing(
 
 
 def test_a_file_as_the_daemon_wrote_it_holds_nothing_new(
-    daemon: Any, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
+    folder: Path, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     shell.run("store", "Ana builds a boat at https://boat.example", "--category", "work/boat")
     shell.run("store", "Ana drinks tea", "--tag", "tea", "--tag", "b", "--importance", "0.4")
     shell.run("hot", "--update", "lesson", '{"text": "measure twice"}')
-    shown(daemon, "memory-tree.json", eventually, "boat")
-    shown(daemon, "hot-memory-state.json", eventually, "measure")
-    shown(daemon, "warm-memory.json", eventually, "tea")
+    shown(folder, "memory-tree.json", eventually, "boat")
+    shown(folder, "hot-memory-state.json", eventually, "measure")
+    shown(folder, "warm-memory.json", eventually, "tea")
     for name in ("warm-memory.json", "hot-memory-state.json", "memory-tree.json"):
-        copy = shutil.copy(daemon.folder() / name, tmp_path / name)
+        copy = shutil.copy(folder / name, tmp_path / name)
         taken = shell.json("import", str(copy))
         assert taken["stored"] == {}, taken
         assert taken["left_out"] == []
 
 
 def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
-    daemon: Any, shell: Shell, eventually: Callable[..., None]
+    folder: Path, shell: Shell, eventually: Callable[..., None]
 ) -> None:
     kept = shell.json("store", "Ana builds a boat", "--tag", "boat", "--tag", "old")["id"]
     gone = shell.json("store", "Ana drinks tea")["id"]
-    path = shown(daemon, "warm-memory.json", eventually, "tea")
+    path = shown(folder, "warm-memory.json", eventually, "tea")
     records = json.loads(path.read_text())
     for record in records:
         if record["id"] == kept:
@@ -121,8 +130,8 @@ def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
     records.append({"id": "byhand", "text": "Ana has a dog"})
     path.write_text(json.dumps(records))
     shell.run("forget", gone)
-    eventually(lambda: any(daemon.folder().glob("warm-memory.json.changed-*")), "it is set aside")
-    [aside] = daemon.folder().glob("warm-memory.json.changed-*")
+    eventually(lambda: any(folder.glob("warm-memory.json.changed-*")), "it is set aside")
+    [aside] = folder.glob("warm-memory.json.changed-*")
     taken = shell.json("import", str(aside))
     assert taken["stored"] == {"memory": 2}
     assert taken["skipped"] == {"forgotten since": 1}
@@ -133,13 +142,13 @@ def test_an_edit_by_hand_is_taken_in_from_the_file_that_was_set_aside(
 
 
 def test_an_old_copy_takes_no_change_back(
-    daemon: Any, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
+    folder: Path, shell: Shell, tmp_path: Path, eventually: Callable[..., None]
 ) -> None:
     key = shell.json("store", "Ana builds a boat")["id"]
-    path = shown(daemon, "warm-memory.json", eventually, "boat")
+    path = shown(folder, "warm-memory.json", eventually, "boat")
     copy = tmp_path / "warm-memory.json"
     shell.run("update", key, "--text", "Ana builds a plane")
-    shown(daemon, "warm-memory.json", eventually, "plane")
+    shown(folder, "warm-memory.json", eventually, "plane")
     records = json.loads(path.read_text())
     records[0]["text"] = "Ana builds a boat"
     copy.write_text(json.dumps(records))
@@ -225,8 +234,10 @@ def test_what_cannot_be_told_or_read_is_refused(shell: Shell, tmp_path: Path) ->
 
 
 def test_a_database_that_evoclaw_filled_can_be_imported_again_and_again(
-    shell: Shell, sqld: Any
+    daemon: Any, sqld: Any
 ) -> None:
+    shell = Shell(daemon.socket)
+
     async def fill(*statements: SqlStatement) -> None:
         remote = await turso.connect(sqld.url, "any")
         try:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from model_server import ModelServer
 
-from thermocline.daemon.cli.local_models import with_stand_in
+from thermocline.daemon.cli.local_models import with_local_model
 from thermocline.daemon.client import Client
 from thermocline.daemon.config.settings import Access, Grant
 from thermocline.daemon.errors import Forbidden
@@ -235,7 +235,7 @@ def test_a_reader_who_asks_for_a_model_where_none_is_configured_goes_by_keywords
             return reader.recall("oolong", mode="llm", **more)
 
     with Client(str(open_daemon.socket), "notes") as client:
-        found = with_stand_in(client, ask, env)
+        found = with_local_model(client, ask, env)
     assert [one.text for one in found.results] == ["Ana prefers oolong"]
     assert model_server.heard == []
     assert "that model was not asked: " in capsys.readouterr().err

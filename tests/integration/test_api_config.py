@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 from thermocline.daemon.cli.main import main
 
@@ -93,6 +94,18 @@ def test_a_change_survives_a_restart(layered: Callable[..., Layered]) -> None:
     assert one.keys()["recall.limit"]["value"] == 9
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: Any, calls_of: Any) -> Iterator[Layered]:
+    """A daemon whose file is not changed by any test."""
+    folder = tmp_path_factory.mktemp("refusing")
+    file = folder / "config.json"
+    file.write_text('{"hot": {"max_tasks": 3}}')
+    options = ("--set=config.check_seconds=3600", f"--config={file}")
+    daemon = Daemon(folder, *options).start()
+    yield Layered(daemon, calls_of(daemon), file)
+    assert daemon.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -111,9 +124,9 @@ def test_a_change_survives_a_restart(layered: Callable[..., Layered]) -> None:
     ],
 )
 def test_a_wrong_change_is_refused_as_a_whole(
-    body: Any, said: list[str], layered: Callable[..., Layered]
+    body: Any, said: list[str], refusing: Layered
 ) -> None:
-    one = layered('{"hot": {"max_tasks": 3}}')
+    one = refusing
     body = {"unset": ["hot.max_tasks"], **body} if "unset" not in body else body
     answer = one.call("PUT", "/api/config", body)
     assert answer.status == 400

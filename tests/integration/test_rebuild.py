@@ -350,6 +350,9 @@ async def test_uses_are_neither_lost_nor_counted_twice_by_a_rebuild(
 
     async def counts(place: Place) -> dict[str, int]:
         opened = await open_store(place, rules=ROOMY)
+        async with asyncio.timeout(60):
+            while not (place.folder / "takeover-report.json").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
         await settled()
         found = await opened.read(
             lambda db: dict(db.execute("SELECT id, access_count FROM memories").fetchall())

@@ -206,7 +206,11 @@ def test_sizes_that_are_not_true_take_no_room(file: Path, tmp_path: Path) -> Non
             read(tmp_path / "bad", room=10**9)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", gzip.compress(b""), gzip.compress(b"x" * 5000)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello", gzip.compress(b""), gzip.compress(b"x" * 5000)],
+    ids=["empty", "text", "nothing packed", "text packed"],
+)
 def test_any_other_file_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
     with pytest.raises((InvalidInput, StoreDamaged), match="cannot use"):

@@ -21,7 +21,7 @@ from thermocline.daemon.client import (
     default_socket,
 )
 from thermocline.daemon.client.wire import quoted
-from thermocline.daemon.runtime.places import socket_places
+from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -440,7 +440,10 @@ def test_a_socket_that_nobody_listens_on_is_unreachable(tmp_path: Path) -> None:
         Client(path).status()
 
 
-def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path: Path) -> None:
+def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_SYSTEM", str(tmp_path / "system"))
     service, user = tmp_path / "service", tmp_path / "user"
     (user / "thermocline").mkdir(parents=True)
     service.mkdir()
@@ -450,4 +453,8 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(tmp_path: Pa
     (service / "thermocline.sock").touch()
     assert default_socket(env) == str(service / "thermocline.sock")
     assert default_socket({**env, "THERMOCLINE_SOCKET": "/mine"}) == "/mine"
-    assert default_socket({}) == socket_places({}, root=os.getuid() == 0)[0]
+    nowhere = {"HOME": str(tmp_path)}
+    assert default_socket(nowhere) == places.socket_places(nowhere, root=os.getuid() == 0)[0]
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "thermocline.sock").touch()
+    assert default_socket(nowhere) == str(tmp_path / "system" / "thermocline.sock")

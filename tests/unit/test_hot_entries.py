@@ -2,7 +2,7 @@
 
 import msgspec
 from hot_states import hot_states
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.hot import (
@@ -40,7 +40,6 @@ def test_the_order_of_rows_does_not_matter(state, random):
     assert encoded(from_entries(dict(rows))) == encoded(state)
 
 
-@settings(max_examples=300)
 @given(states, states)
 def test_applying_a_diff_to_the_old_gives_the_new(old_state, new_state):
     old, new = entries(old_state), entries(new_state)

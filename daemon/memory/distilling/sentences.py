@@ -21,6 +21,8 @@ _ABBREVIATIONS: Final = word_set(
     "mr mrs dr prof st vs e.g i.e etc cf ca approx fig inc ltd co jr sr dept est al resp",
     "z.b d.h u.a bzw usw evtl ggf nr str hr fr p.ex sra dra ud г ул т.е т.д т.п a.m p.m incl excl",
 )
+# "Am 20. Juni".
+_MONTH: Final = re.compile(r"\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sept|Okt|Nov|Dez)[a-zä]{0,6}\b")
 _LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
 # A line at least this long that ends in the middle of a sentence was wrapped by an editor.
 _WRAPPED: Final = 40
@@ -92,8 +94,9 @@ def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
     token = _LAST_TOKEN.search(block, max(start, end.start() - 12), end.start())
     if token is None:
         return False
-    numbers_a_line = token.group().isdigit() and token.start() == start
-    return numbers_a_line or _is_abbreviation(token.group(), following)
+    if token.group().isdigit() and (token.start() == start or _MONTH.match(block, end.end())):
+        return True
+    return _is_abbreviation(token.group(), following)
 
 
 def _is_abbreviation(word: str, following: str) -> bool:

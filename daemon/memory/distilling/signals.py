@@ -52,7 +52,8 @@ _REQUEST: Final = re.compile(
     r"|give|send|help|remind) me\b|(?:write|explain|find|create|make|generate|summari[sz]e|add"
     r"|translate|draft|look up|describe|calculate|suggest|rewrite|tell|let me know|remove|delete"
     r"|implement|fix (?:the|this|that|my)|(?:run|check|list|update|change|do|set|turn|start)"
-    r" (?:the|this|my|an?)|book|order|schedule|remind|play|call|text|buy)\s"
+    r" (?:the|this|my|an?)|(?:look at|open|visit|read)"
+    r" (?:the|this|that|my)|book|order|schedule|remind|play|call|text|buy)\s"
     r"|(?:bitte|kannst du|könntest du|peux-tu|pouvez-vous|puedes|podrías|por favor|пожалуйста)\b"
     r"|请|請|帮我|幫我|.{0,60}(?:ください|주세요))"
 )
@@ -62,6 +63,7 @@ _TAKEN_NOTE: Final = (
 )
 _OFFER: Final = re.compile(
     rf"{_TAKEN_NOTE}|\b(?:how (?:can|may) i (?:help|assist)|what can i do for you"
+    r"|(?:shall|should) i|soll ich|quieres que"
     r"|i can help|i can also|i could (?:also )?help|let me (?:know|check|see|help|try|look)"
     r"|would you like|do you want me|feel free|i (?:don't|can't|cannot) (?:have )?(?:access"
     r"|browse)|i'm unable to|happy to help|glad (?:i could|to) help"

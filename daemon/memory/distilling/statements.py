@@ -142,7 +142,7 @@ def _joined(asked: Statement, answer: Statement) -> Statement:
 
 def _confirmed_by(statement: Statement, before: Sequence[Statement]) -> int | None:
     """The place of what another speaker said last, where the statement finds that it works."""
-    if not before or _same_speaker(before[-1], statement) or not _confirms(statement):
+    if not before or _same_speaker(before[-1], statement) or not confirms(statement):
         return None
     last = before[-1].place
     for place in range(len(before) - 1, -1, -1):
@@ -153,7 +153,8 @@ def _confirmed_by(statement: Statement, before: Sequence[Statement]) -> int | No
     return None
 
 
-def _confirms(statement: Statement) -> bool:
+def confirms(statement: Statement) -> bool:
+    """Whether it says that what came before works."""
     if _CONFIRMS.match(statement.said):
         return True
     if statement.signals & {"question", "request"}:

@@ -58,10 +58,10 @@ class Cleaning:
             value = self._fault(path, "a NUL character", value.replace("\0", _REPLACEMENT))
         if value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value):
             return value
-        mended = "".join(
+        repaired = "".join(
             _REPLACEMENT if "\ud800" <= character <= "\udfff" else character for character in value
         )
-        return self._fault(path, "lone surrogate", mended)
+        return self._fault(path, "lone surrogate", repaired)
 
     def _fault(self, path: str, fault: str, instead: T) -> T:
         self.faults.append(f"{path or 'document'}: {fault}")

@@ -1,0 +1,151 @@
+"""What is kept by itself: without secrets, whatever shape the messages have."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+TOKEN = "ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi"
+PASSWORD = "hunter2-Blue-42"
+
+
+def observe(call: Any, *messages: Any, **fields: Any) -> Any:
+    body = {"conversation": "c", "messages": list(messages), "wait": True, **fields}
+    return call.ok("POST", "/api/observe", body)
+
+
+def user(text: Any, **fields: Any) -> dict[str, Any]:
+    return {"role": "user", "content": text, **fields}
+
+
+def everything(call: Any) -> str:
+    return json.dumps(call.ok("GET", "/api/memory")["results"], ensure_ascii=False)
+
+
+def test_no_secret_of_a_conversation_is_kept_anywhere(
+    daemon: Any, calls_of: Any, eventually: Any
+) -> None:
+    call = calls_of(daemon)
+    observe(
+        call,
+        user(f"We decided that the deploy token for staging is {TOKEN} from today on"),
+        user(f"The password of the guest network is {PASSWORD} and the router is in the hallway"),
+        end=True,
+    )
+    path = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was summed up")
+    assert "removed]" in everything(call)
+    assert TOKEN not in everything(call)
+    for path in daemon.state.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert TOKEN.encode() not in data, path
+            assert PASSWORD.encode() not in data, path
+
+
+def test_what_is_distilled_and_stored_has_no_secret_in_its_answer_either(call: Any) -> None:
+    text = f"We decided to rotate the key. The new deploy token is {TOKEN} as of Monday."
+    found = call.ok("POST", "/api/distill", {"text": text, "facts": True, "store": True})
+    assert TOKEN not in json.dumps(found)
+    assert TOKEN not in everything(call)
+
+
+def test_what_is_taken_in_from_notes_has_no_secret(daemon: Any, calls_of: Any) -> None:
+    call = calls_of(daemon)
+    call.ok("POST", "/api/memory", {"text": "there is an agent"})
+    today = datetime.now().astimezone().date()
+    note = daemon.folder() / "memory" / f"{today}.md"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(f"# Notes\n\n- Decided that the deploy token for staging is {TOKEN} now\n")
+    found = call.ok("POST", "/api/ingest", {"days": 2})
+    assert found["facts_stored"] == 1
+    assert TOKEN not in json.dumps(found)
+    assert TOKEN not in everything(call)
+    assert "[github token removed]" in everything(call)
+
+
+def test_what_a_person_stores_is_stored_with_a_warning(call: Any) -> None:
+    stored = call.ok("POST", "/api/memory", {"text": f"the token is {TOKEN}"})
+    assert TOKEN in stored["text"]
+    assert "github token" in stored["warning"]
+    plain = call.ok("POST", "/api/memory", {"text": "the token is in the safe"})
+    assert "warning" not in plain
+
+
+def test_old_secrets_are_found_and_forgotten(call: Any) -> None:
+    call.store(f"the token is {TOKEN}")
+    call.store("a note", tags=[f"password={PASSWORD}"])
+    call.store("the token is in the safe")
+    found = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
+    assert (found["total"], found["forgotten"], call.total()) == (2, False, 3)
+    call.ok("POST", "/api/memory/forget", {"secrets": True})
+    assert call.total() == 1
+
+
+def test_messages_are_taken_as_the_providers_have_them(call: Any) -> None:
+    called = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    found = observe(
+        call,
+        user([{"type": "text", "text": "We decided to use Postgres for billing"}], name="Ada"),
+        {"role": "assistant", "content": None, "tool_calls": [called], "refusal": None},
+        {"role": "tool", "tool_call_id": "1", "content": "no results"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "tool_use", "id": "2", "name": "deploy", "input": {}},
+                {"type": "text", "text": "Deployed the billing service on port 8081."},
+            ],
+        },
+    )
+    kept = {one["text"]: one["actor"] for one in found["stored"]}
+    assert kept == {
+        "We decided to use Postgres for billing": "Ada",
+        "Deployed the billing service on port 8081": "assistant",
+    }
+    assert "skipped" not in found
+
+
+@pytest.mark.parametrize(
+    "bad", [None, "hello", 7, [], {}, {"role": 3}, {"role": "user", "content": {"a": 1}},
+            {"role": "", "content": "x"}, {"role": "user", "content": "\0"}]
+)  # fmt: skip
+def test_one_bad_message_never_refuses_the_batch(call: Any, bad: Any) -> None:
+    found = observe(call, bad, user("We decided to use Postgres for billing"))
+    assert len(found["stored"]) == 1
+
+
+def test_what_recall_injected_is_not_observed_again(call: Any) -> None:
+    recalled = "<relevant-memories>\n- We decided to use Oracle for billing\n</relevant-memories>"
+    found = observe(call, user(f"{recalled}\nWe decided to use Postgres for billing"))
+    assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
+    assert observe(call, user(recalled))["stored"] == []
+
+
+def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call: Any) -> None:
+    observe(call, user("I'm Jonas, but please call me Joni. Please answer in German."))
+    profile = call.ok("GET", "/api/hot")["state"]["owner_profile"]
+    assert profile == {
+        "name": "Jonas",
+        "preferred_name": "Joni",
+        "preferences": ["Please answer in German."],
+    }
+    observe(call, user("Your name is Luna. We use Python 3.12 and uv in all projects."))
+    state = call.ok("GET", "/api/hot")["state"]
+    assert state["identity"] == {"agent_name": "Luna"}
+    assert len(state["owner_profile"]["preferences"]) == 2
+
+
+def test_a_correction_that_comes_later_supersedes(call: Any) -> None:
+    (old,) = observe(call, user("The party for Mia is on Saturday at 3."))["stored"]
+    (new,) = observe(call, user("Sorry, at 4, not 3."))["stored"]
+    assert new["text"] == "The party for Mia is on Saturday at 4"
+    assert call.ok("GET", f"/api/memory/{old['id']}")["superseded_by"] == new["id"]
+
+
+def test_the_tree_tells_what_was_said(call: Any) -> None:
+    observe(call, user("My sister Anna lives in Bremen. Our flight to Rome leaves on May 2."))
+    found = call.ok("GET", "/api/memory")["results"]
+    assert {one["category"] for one in found} == {"family", "travel"}
