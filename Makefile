@@ -73,9 +73,9 @@ soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 # Apart from the other tests: what makes up the calls is larger than all that they need.
-$(FUZZ): requirements-fuzz.lock $(READY)
+$(FUZZ): tests/requirements-fuzz.lock $(READY)
 	@echo "installing schemathesis into .venv (pinned by hash) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-fuzz.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-fuzz.lock
 	@touch $@
 
 fuzz: $(FUZZ)
@@ -88,7 +88,7 @@ lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --group fuzz --constraint requirements.lock --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-fuzz.lock
+	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-fuzz.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 

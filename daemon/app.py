@@ -47,7 +47,7 @@ from .runtime.heap import give_back, share_heap
 from .runtime.log import configure
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
-from .runtime.signals import Signals
+from .runtime.signals import ProcessSignals
 from .runtime.version import version
 from .store import atomic
 from .store.agent_store import AgentStore
@@ -140,12 +140,12 @@ async def run(start: Start, live: LiveSettings) -> None:
     ):
         restored.finish(start.state_dir)
         remove_leftovers(start.state_dir)
-        signals = Signals(asyncio.get_running_loop())
+        signals = ProcessSignals(asyncio.get_running_loop())
         base = _Base(start, live, Bus(), Problems(), DeviceId(start.state_dir), readers, files)
         await _serve(base, signals, started)
 
 
-async def _serve(base: _Base, signals: Signals, started: float) -> None:
+async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     start, live, problems = base.start, base.live, base.problems
     agents = _agents(base, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
     agents.finish_forgetting()

@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +34,9 @@ settings.load_profile("thermocline")
 def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing of the machine that runs the tests reaches them: no settings, secrets or models."""
     folder = tmp_path_factory.mktemp("machine")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts its background jobs so, and what they start inherits it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(OURS)]:
             patch.delenv(name)

@@ -17,7 +17,7 @@ from ..config import Settings
 from ..errors import ThermoclineError
 from ..operations.status import resident_bytes
 from ..runtime.background import Background, Endless
-from ..runtime.signals import Signals
+from ..runtime.signals import ProcessSignals
 from . import server
 from .calls import Services
 from .connections import Server
@@ -47,7 +47,7 @@ async def serve(
     settings: Callable[[], Settings],
     services: Services,
     edge: Server,
-    signals: Signals,
+    signals: ProcessSignals,
     tasks: Mapping[str, Endless],
 ) -> None:
     """Serve until a signal ends the daemon, then leave everything complete on the disk.

@@ -11,7 +11,7 @@ from .distilling.clauses import condensed
 from .distilling.outcomes import outcome_of
 from .distilling.shortening import utf8_bytes
 from .distilling.signals import Signal
-from .distilling.statements import Statement, spoken
+from .distilling.statements import SaidSentence, spoken
 from .distilling.topics import topics_of
 from .names import people
 from .observing import Turn, utterance_of
@@ -66,7 +66,7 @@ def summarise_episode(turns: Sequence[Turn]) -> Episode:
     return Episode(" ".join(sentences), _tags(told), _OUTCOMES[ended])
 
 
-def _goal(told: Sequence[Statement]) -> Statement:
+def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
     """What the conversation began with: the first that asks, or says that something is wrong."""
     first = [one for one in told if one.role != "agent"][:_FIRST] or list(told[:1])
     ranked = [
@@ -77,12 +77,12 @@ def _goal(told: Sequence[Statement]) -> Statement:
     return first[-place] if value > 0 else first[0]
 
 
-def _asks(statement: Statement, place: int) -> bool:
+def _asks(statement: SaidSentence, place: int) -> bool:
     """Whether something is wanted; a promise is what is wanted only where it comes first."""
     return bool(statement.signals & (_GOAL if place == 0 else _GOAL - {"commitment"}))
 
 
-def _result(told: Sequence[Statement], goal: Statement) -> Statement | None:
+def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
     """The statement after the goal that says most of how it ended."""
     begin = next(place for place, one in enumerate(told) if one is goal) + 1
     later = [one for one in told[begin:] if "question" not in one.signals]
@@ -97,7 +97,7 @@ def _result(told: Sequence[Statement], goal: Statement) -> Statement | None:
     return later[place] if worth > 0 else None
 
 
-def _sentence(statement: Statement | None, *, asks: bool = False) -> str:
+def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
     if statement is None:
         return ""
     text = condensed(statement.text, _SENTENCE_BYTES, utf8_bytes)
@@ -111,7 +111,7 @@ def _sentence(statement: Statement | None, *, asks: bool = False) -> str:
     return text + ("。" if "\u3000" <= text[-1] <= "\u9fff" else ".")
 
 
-def _tags(told: Sequence[Statement]) -> tuple[str, ...]:
+def _tags(told: Sequence[SaidSentence]) -> tuple[str, ...]:
     speakers = {one.speaker for one in told if one.speaker}
     text = " ".join(one.text for one in told)
     named = tuple(people(text, speakers))

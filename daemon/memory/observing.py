@@ -30,7 +30,7 @@ from .distilling.sentences import sentences
 from .distilling.shortening import shortened, utf8_bytes
 from .distilling.signals import Signal, signals_of
 from .distilling.speech import Role, Utterance, role_of
-from .distilling.statements import Statement, confirms, spoken
+from .distilling.statements import SaidSentence, confirms, spoken
 from .distilling.topics import topics_of
 from .mentions import Mention, mentions
 from .names import people
@@ -193,7 +193,7 @@ def utterance_of(turn: Turn) -> Utterance:
     return Utterance(role if role != "person" else "user", name, printable(turn.text[:_MOST_CHARS]))
 
 
-def _without_injected(said: Sequence[Statement]) -> Iterator[Statement]:
+def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
     """What stands before an instruction to the model; whatever follows it in a turn goes too."""
     injected: set[int] = set()
     for statement in said:
@@ -203,7 +203,7 @@ def _without_injected(said: Sequence[Statement]) -> Iterator[Statement]:
             yield statement
 
 
-def _raised(statement: Statement, among: bool) -> Statement:
+def _raised(statement: SaidSentence, among: bool) -> SaidSentence:
     """A user who talks with an agent says what is worth keeping more often than people do.
 
     What nobody should forget is worth keeping however it is said.
@@ -228,11 +228,11 @@ def is_lasting(text: str) -> bool:
 
 
 def _corrected(
-    stated: Sequence[Statement], earlier: Sequence[str]
-) -> tuple[list[Statement], dict[str, str]]:
+    stated: Sequence[SaidSentence], earlier: Sequence[str]
+) -> tuple[list[SaidSentence], dict[str, str]]:
     """Corrections in place of what they correct, and what each corrects of the earlier texts."""
     corrected: dict[str, str] = {}
-    found: list[Statement] = []
+    found: list[SaidSentence] = []
     for statement in stated:
         texts = [*earlier, *(one.text for one in found)]
         known = None
@@ -251,7 +251,9 @@ def _corrected(
     return found, corrected
 
 
-def _with_problems(kept: Iterable[Statement], said: Sequence[Statement]) -> Iterator[Statement]:
+def _with_problems(
+    kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
+) -> Iterator[SaidSentence]:
     """An agent's solution says little without the problem that was told before it."""
     problem = ""
     for statement in kept:
@@ -266,18 +268,18 @@ def _with_problems(kept: Iterable[Statement], said: Sequence[Statement]) -> Iter
         yield statement
 
 
-def _asked_before(statement: Statement, said: Sequence[Statement]) -> str:
+def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
     """What the user said last before an agent's advice."""
     before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
     told = [one for one in before if "greeting" not in one.signals]
     return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
 
 
-def _is_whole(statement: Statement) -> bool:
+def _is_whole(statement: SaidSentence) -> bool:
     return utf8_bytes(statement.text) >= _LEAST_BYTES or is_lasting(statement.said)
 
 
-def _is_stated(statement: Statement) -> bool:
+def _is_stated(statement: SaidSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
     if "correction" in signals or is_lasting(statement.said):
@@ -296,11 +298,11 @@ def _is_stated(statement: Statement) -> bool:
     return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
 
 
-def _is_order(statement: Statement) -> bool:
+def _is_order(statement: SaidSentence) -> bool:
     return "request" in signals_of(statement.said)
 
 
-def _tells_by_the_way(statement: Statement) -> bool:
+def _tells_by_the_way(statement: SaidSentence) -> bool:
     """Whether a request says more than what is wanted: "add oat milk, Ada is allergic to milk"."""
     if statement.signals & _WITHIN_REQUESTS:
         return True
@@ -311,7 +313,7 @@ def _kind(signals: frozenset[Signal]) -> Kind:
     return next((kind for signal, kind in _KINDS if signal in signals), "fact")
 
 
-def _observation(statement: Statement, turn: Turn) -> Observation:
+def _observation(statement: SaidSentence, turn: Turn) -> Observation:
     kind = _kind(statement.signals)
     speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
@@ -335,7 +337,7 @@ def _observation(statement: Statement, turn: Turn) -> Observation:
     )
 
 
-def _importance(statement: Statement, kind: Kind) -> float:
+def _importance(statement: SaidSentence, kind: Kind) -> float:
     """A kind's, but for what nobody should forget."""
     least = HEALTHY if is_health(statement.text) else 0.0
     if statement.role == "user":
@@ -353,7 +355,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
     return told
 
 
-def _profile(statement: Statement, turn: Turn) -> dict[str, str]:
+def _profile(statement: SaidSentence, turn: Turn) -> dict[str, str]:
     """What a statement tells of the owner, who talks with the agent without a name."""
     if statement.role != "user" or turn.actor:
         return {}
@@ -368,7 +370,7 @@ def _told_in(sentence: str) -> dict[str, str]:
 
 
 def _subject(
-    statement: Statement, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
+    statement: SaidSentence, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
 ) -> str:
     """Who stands at its beginning or speaks of themselves, else its topics, else the speaker."""
     if persons and (statement.text.startswith(persons[0]) or persons[0] == speaker):

@@ -13,7 +13,7 @@ from typing import Final
 from .distilling.distil import worth_keeping
 from .distilling.plain import printable
 from .distilling.speech import Role, Utterance, role_of
-from .distilling.statements import Statement, spoken
+from .distilling.statements import SaidSentence, spoken
 from .messages import estimated_tokens
 
 TIERS: Final = (200, 1_000, 3_000)
@@ -106,7 +106,7 @@ def _utterance(pair: tuple[str, str]) -> Utterance:
     return Utterance(role, "", text)
 
 
-def _line(statement: Statement) -> str:
+def _line(statement: SaidSentence) -> str:
     text = " ".join(statement.text.split())
     if len(text) > _LINE_CHARS:
         text = text[:_LINE_CHARS].rsplit(" ", 1)[0] + " …"

@@ -1,4 +1,4 @@
-"""Signals: stop, stop at once, reload the configuration."""
+"""The signals of the process: stop, stop at once, reload the configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 
 
-class Signals:
+class ProcessSignals:
     """Turns signals into events of the loop.
 
     Attributes:

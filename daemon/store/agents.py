@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ..config.settings import StoreSettings
-from ..errors import NotFound, ShuttingDown, ThermoclineError
+from ..errors import NotFound, ShuttingDown, ThermoclineError, Unavailable
 from ..memory.checks import check_agent, is_agent
 from . import atomic
 from .agent_store import AgentStore
@@ -23,6 +23,8 @@ from .place import Place, Surroundings
 
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
+# How long a new caller waits for those who use a memory whose folder was removed.
+_USERS_SECONDS: Final = 5.0
 # Behind the name of a folder that is being removed; no agent can be called so.
 _FORGOTTEN: Final = ".forgotten"
 
@@ -187,7 +189,7 @@ class Agents:
         store = self._open.get(agent)
         if store is not None and not store.place.folder.exists():
             # Its owner removed it a moment ago: what comes now is a new beginning.
-            await self._close(agent, unless_used=True)
+            await self._leave_removed(agent, store)
             store = self._open.get(agent)
         if store is not None:
             return store
@@ -198,6 +200,22 @@ class Agents:
                 store = await self._start(agent)
                 self._open[agent] = store
         return store
+
+    async def _leave_removed(self, agent: str, store: AgentStore) -> None:
+        """Close a store whose folder is gone: what it wrote from now on would be lost.
+
+        Raises:
+            Unavailable: somebody goes on using it.
+        """
+        deadline = time.monotonic() + _USERS_SECONDS
+        while store.in_use and time.monotonic() < deadline:  # noqa: ASYNC110 - users are brief
+            await asyncio.sleep(0.01)
+        await self._close(agent, unless_used=True)
+        if self._open.get(agent) is store:
+            raise Unavailable(
+                f"cannot open the memory of '{agent}': its folder was removed while it is in use",
+                hint="try again in a moment",
+            )
 
     async def _start(self, agent: str) -> AgentStore:
         store = AgentStore(self._place_of(agent), self._around)

@@ -32,7 +32,7 @@ def test_the_standing_is_told_in_words(shell: Shell, sqld: Any) -> None:
     assert "restore       not verified yet\n" in told
     assert "device        lab (" in told
     shell.run("store", "Bob prefers coffee")
-    assert "to send       1 memory, " in shell.out("sync")
+    assert "to send       1 memory" in shell.out("sync")
     assert shell.json("sync")["outbox"]["memory"] == 1
     assert "changes to send" in shell.out("status")
     assert shell.out("sync", "--now").startswith("sent ")

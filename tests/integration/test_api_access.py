@@ -125,7 +125,7 @@ def test_only_an_admin_of_every_agent_sees_and_changes_the_configuration(ask: An
         {"set": {"agents": {"x": {"workspace": "/etc"}}}},
         {"set": {"access": {"users": {str(STRANGER): "admin"}}}},
         {"set": {"sync.token_file": "/etc/shadow"}},
-        {"set": {"sync": {"url": "file:/root/x"}}},
+        {"set": {"sync": {"url": "file:/elsewhere/x"}}},
         {"set": {"llm.api_base": "http://192.0.2.1"}},
         {"set": {"socket": {"mode": "0666"}}},
         {"unset": ["access"]},

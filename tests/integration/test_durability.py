@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,6 +12,7 @@ from thermocline.daemon.client import ApiError
 from thermocline.daemon.config.settings import Rules, StoreSettings
 from thermocline.daemon.importers.takeover import TakeOver
 from thermocline.daemon.runtime.problems import Problems
+from thermocline.daemon.store import key_values
 from thermocline.daemon.store.agents import Agents
 from thermocline.daemon.store.device import DeviceId
 from thermocline.daemon.store.place import Surroundings
@@ -52,7 +55,8 @@ def test_a_file_size_limit_refuses_writes_and_reads_go_on(daemon, eventually):
         assert client.store("there is room now").id
 
 
-async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
+@pytest.fixture
+def agents(tmp_path):
     threads = ThreadPoolExecutor(2)
     rules = Rules()
     around = Surroundings(
@@ -68,11 +72,34 @@ async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(tmp_path):
         face_delay_seconds=lambda: 0.01,
     )
     settings = StoreSettings(idle_close_seconds=0.0, max_open_agents=8)
-    agents = Agents(tmp_path, workspaces={}, cache_kb=512, around=around, settings=lambda: settings)
+    yield Agents(tmp_path, workspaces={}, cache_kb=512, around=around, settings=lambda: settings)
+    threads.shutdown()
+
+
+async def test_an_agent_that_somebody_came_for_is_not_closed_as_idle(agents):
     async with agents.use("seldom", create=True) as store:
         await agents._close("seldom", unless_used=True)
         assert await store.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)
     await agents._close("seldom", unless_used=True)
     assert agents.open_stores() == {}
     await agents.close()
-    threads.shutdown()
+
+
+async def stored(agents):
+    async with agents.use("ada", create=True) as store:
+        await store.write(lambda tx: key_values.put(tx, "key", "new"))
+
+
+async def test_what_is_stored_after_a_folder_was_removed_under_a_reader_is_kept(agents):
+    async with agents.use("ada", create=True) as old:
+        shutil.rmtree(old.place.folder)
+        later = asyncio.create_task(stored(agents))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not later.done()
+    await later
+    async with agents.use("ada", create=False) as new:
+        assert new is not old
+        assert new.place.database.exists()
+        assert await new.read(lambda db: key_values.get(db, "key").value) == "new"
+    await agents.close()

@@ -23,7 +23,7 @@ from .outcomes import outcome_of
 from .plain import printable
 from .shortening import shortened, utf8_bytes
 from .signals import signals_of
-from .statements import Statement, corrects, statements
+from .statements import SaidSentence, corrects, statements
 from .topics import topics_of
 from .weighing import worth
 
@@ -115,11 +115,13 @@ def best(found: Sequence[Distilled], text: str) -> Distilled:
     return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
 
 
-def worth_keeping(said: Iterable[Statement], aggression: float = AGGRESSION) -> list[Statement]:
+def worth_keeping(
+    said: Iterable[SaidSentence], aggression: float = AGGRESSION
+) -> list[SaidSentence]:
     """Those that say enough to be kept, in order; not what is repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen = Seen()
-    kept: list[Statement] = []
+    kept: list[SaidSentence] = []
     for statement in said:
         if statement.worth >= least and seen.add(statement.text):
             if "correction" in statement.signals:
@@ -165,7 +167,7 @@ def _without_articles(fact: str) -> str:
     return " ".join(kept) or fact
 
 
-def _distilled(best: Statement, told: Sequence[Statement], found: Metadata) -> Distilled:
+def _distilled(best: SaidSentence, told: Sequence[SaidSentence], found: Metadata) -> Distilled:
     others = [statement for statement in told if statement is not best]
     ordered = [best, *others]
     named = _people(best, others)
@@ -183,12 +185,12 @@ def _distilled(best: Statement, told: Sequence[Statement], found: Metadata) -> D
     )
 
 
-def _ended(told: Iterable[Statement]) -> Iterable[str]:
+def _ended(told: Iterable[SaidSentence]) -> Iterable[str]:
     """What may tell how it ended."""
     return (one.said for one in told if not one.signals & {"question", "offer"})
 
 
-def _people(best: Statement, others: Iterable[Statement]) -> tuple[str, ...]:
+def _people(best: SaidSentence, others: Iterable[SaidSentence]) -> tuple[str, ...]:
     """The people that are spoken of; who speaks is one only where the fact is about them."""
     others = list(others)
     speakers = _speakers([best, *others])
@@ -199,7 +201,7 @@ def _people(best: Statement, others: Iterable[Statement]) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _speakers(told: Iterable[Statement]) -> tuple[str, ...]:
+def _speakers(told: Iterable[SaidSentence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(statement.speaker for statement in told if statement.speaker))
 
 

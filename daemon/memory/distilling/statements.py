@@ -37,7 +37,7 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 _INSTEAD: Final = re.compile(r",? (?:not|instead of|rather than) [^,.;]{1,60}$", re.IGNORECASE)
 
 
-class Statement(msgspec.Struct, frozen=True):
+class SaidSentence(msgspec.Struct, frozen=True):
     """A sentence that was said.
 
     Attributes:
@@ -59,7 +59,7 @@ class Statement(msgspec.Struct, frozen=True):
     place: int = 0
 
 
-def statements(text: str, aggression: float = 0.7) -> list[Statement]:
+def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
     """The statements of a text or of a conversation, in order.
 
     A short answer is joined with the question before it, which says what it is about; what
@@ -73,9 +73,9 @@ def statements(text: str, aggression: float = 0.7) -> list[Statement]:
     return spoken(utterances(printable(text)), aggression)
 
 
-def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[Statement]:
+def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
     """`statements` of what was told apart already; its texts must be `printable`."""
-    found: list[Statement] = []
+    found: list[SaidSentence] = []
     for place, utterance in enumerate(said):
         for sentence in sentences(utterance.text):
             statement = replace(_statement(sentence, utterance, aggression), place=place)
@@ -87,7 +87,7 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[Stateme
     return found
 
 
-def corrects(newer: Statement, older: Statement) -> bool:
+def corrects(newer: SaidSentence, older: SaidSentence) -> bool:
     """Whether `newer` takes `older` back: it is worded as a correction and contradicts it."""
     if "correction" not in newer.signals:
         return False
@@ -95,7 +95,7 @@ def corrects(newer: Statement, older: Statement) -> bool:
     return judge(older.text, text).relation == "contradiction"
 
 
-def _statement(sentence: str, utterance: Utterance, aggression: float) -> Statement:
+def _statement(sentence: str, utterance: Utterance, aggression: float) -> SaidSentence:
     signals = signals_of(sentence)
     if utterance.role == "agent":
         # What an agent wants done is advice.
@@ -105,14 +105,14 @@ def _statement(sentence: str, utterance: Utterance, aggression: float) -> Statem
     if "question" not in signals:
         text = attributed(text, speaker) or text
     value = worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
-    return Statement(text, sentence, utterance.role, utterance.speaker, signals, value)
+    return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value)
 
 
-def _same_speaker(one: Statement, other: Statement) -> bool:
+def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
     return (one.role, one.speaker) == (other.role, other.speaker)
 
 
-def _answers(asked: Statement, answer: Statement) -> bool:
+def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
     """Whether a statement means little without the question that came right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
@@ -127,9 +127,9 @@ def _answers(asked: Statement, answer: Statement) -> bool:
     return short and not answer.signals & {"decision", "report", "preference"}
 
 
-def _joined(asked: Statement, answer: Statement) -> Statement:
+def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
     text = f"{asked.text} {answer.text}"
-    return Statement(
+    return SaidSentence(
         text,
         f"{asked.said} {answer.said}",
         answer.role,
@@ -140,7 +140,7 @@ def _joined(asked: Statement, answer: Statement) -> Statement:
     )
 
 
-def _confirmed_by(statement: Statement, before: Sequence[Statement]) -> int | None:
+def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
     """The place of what another speaker said last, where the statement finds that it works."""
     if not before or _same_speaker(before[-1], statement) or not confirms(statement):
         return None
@@ -153,7 +153,7 @@ def _confirmed_by(statement: Statement, before: Sequence[Statement]) -> int | No
     return None
 
 
-def confirms(statement: Statement) -> bool:
+def confirms(statement: SaidSentence) -> bool:
     """Whether it says that what came before works."""
     if _CONFIRMS.match(statement.said):
         return True
@@ -163,7 +163,7 @@ def confirms(statement: Statement) -> bool:
     return short and outcome_of([statement.said]) == "positive"
 
 
-def _confirmed(statement: Statement) -> Statement:
+def _confirmed(statement: SaidSentence) -> SaidSentence:
     return replace(
         statement,
         signals=statement.signals | {"solution"},
