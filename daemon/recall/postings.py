@@ -27,6 +27,9 @@ _KIN_AT_LEAST: Final = 4
 _KIN_SHARE: Final = 0.3
 # What an unknown word of a message counts.
 _UNKNOWN_IN_LONG: Final = 0.5
+# From so many texts on, a word that none of them has tells in full against an answer: few texts
+# know few words.
+_KNOWS_WORDS: Final = 100
 # A word that stands in so many needs no kin to be found.
 _FEW: Final = 20
 _KEYS: Final = msgspec.json.Decoder(list[int])
@@ -55,7 +58,7 @@ class Postings(msgspec.Struct, frozen=True):
     Attributes:
         words: those that stand anywhere, or have kin.
         common: those of them that stand in too many to name candidates.
-        unknown: those that stand nowhere, and what they would weigh together.
+        unknown: those that stand nowhere, and `unmet`: what they tell against any answer.
         newest: if no word names candidates, the newest keys with the most of the common ones.
         phrased: the keys with a phrase that is quoted beside other words.
         naming: the keys whose text has the name of a person, if nothing else is asked for.
@@ -143,6 +146,9 @@ def look_up(
     common: list[str] = []
     unknown: list[str] = []
     unmet = 0.0
+    unknown_share = min(1.0, math.log1p(size) / math.log1p(_KNOWS_WORDS))
+    if query.long:
+        unknown_share *= _UNKNOWN_IN_LONG
     budget = _BUDGET
     for one in sorted(found, key=lambda word: word.count):
         share = query.shares.get(one.word, 1.0)
@@ -164,7 +170,7 @@ def look_up(
         # That no text says "May" tells nothing against one that was stored in May.
         if not one.count and one.word in query.words:
             unknown.append(one.word)
-            unmet += weight * (_UNKNOWN_IN_LONG if query.long else 1.0)
+            unmet += weight * unknown_share
     latest: tuple[int, ...] = ()
     if common and not any(posting.keys or posting.kin for posting in words):
         latest = _latest(query, tuple(common), indexes, newest)

@@ -20,7 +20,7 @@ from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, NOT_TOPICS, STOP_WORDS
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
-from .people import find_people, first_words
+from .people import TAKEN_OUT, find_people, first_words
 
 __all__ = [
     "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
@@ -49,8 +49,8 @@ _MARKED: Final = re.compile(
     r"|(?<![^\s(])-(?P<without>[^\W\d_][^\s\"“”„«»「」『』()]*)"
     rf"|(?P<quoted>{_QUOTED})"
 )
-# Stands where something was taken out, so that no date reaches across it.
-_TAKEN_OUT: Final = " \0 "
+# So that no date and no name reaches across it.
+_TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 
 class Query(msgspec.Struct, frozen=True):

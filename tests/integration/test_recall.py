@@ -421,3 +421,13 @@ def test_the_url_takes_what_the_body_takes(shelf: Any) -> None:
     options = "tier=frozen&mode=keyword&preset=tinyclaw&min_importance=0.1&include=merged"
     answer = shelf.ok("GET", f"/api/recall?query=lantern&{options}&max_tokens=50&reinforce=false")
     assert texts(answer) == ["faded lantern"]
+
+
+@pytest.mark.parametrize("others", [0, 2, 10])
+def test_a_young_memory_answers_though_it_knows_few_words(call: Any, others: int) -> None:
+    for number in range(others):
+        call.store(f"The {number}. of the meetings took place in Bergen")
+    call.store("Decided to paint the hull green before the season begins")
+    found = asked(call, "what colour will the hull have?")
+    assert "hull green" in texts(found)[0]
+    assert not asked(call, "quantum chromodynamics")["results"]
