@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ..memory.records import OBSERVED
-from ..store import key_values, memory_table, selecting, tree_rows
+from ..store import chunk_tables, key_values, memory_table, selecting, tree_rows
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -157,8 +157,8 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition:
     return selecting.where(filters, now)
 
 
-def _passes_as_pair(filters: Filters, _: float) -> Condition | None:
-    """Pairs have nothing that a filter could look at."""
+def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
+    """Pairs and chunks have nothing that a filter could look at."""
     return ("true", ()) if filters == Filters() else None
 
 
@@ -200,7 +200,7 @@ PAIRS: Final = Source(
     index=key_values.INDEX,
     columns=_columns("pairs", key_values.INDEX),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
-    passes=_passes_as_pair,
+    passes=_passes_unfiltered,
     show=key_values.at_rows,
     count=_pairs,
     # Tiny Claw's share of a pair.
@@ -208,5 +208,32 @@ PAIRS: Final = Source(
     # Nothing but its words speaks for a pair, so that the first by these are the best.
     depth=0.25,
 )
-SOURCES: Final = (MEMORIES, PAIRS)
+_MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
+CHUNKS: Final = Source(
+    name="chunk",
+    table="chunks",
+    index=chunk_tables.INDEX,
+    columns=_columns(
+        "chunks",
+        chunk_tables.INDEX,
+        created_at=_MODIFIED,
+        updated_at=_MODIFIED,
+        length="length(text)",
+        # No group of a memory begins so.
+        group="char(1) || file",
+        position="position",
+    ),
+    text="heading || ' ' || text",
+    beside=(
+        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN chunks AS there"
+        " ON file = CAST(substr(stretch.value ->> 0, 2) AS INTEGER)"
+        " AND substr(stretch.value ->> 0, 1, 1) = char(1)"
+        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
+    ),
+    passes=_passes_unfiltered,
+    show=chunk_tables.at_rows,
+    count=chunk_tables.chunk_count,
+    depth=0.5,
+)
+SOURCES: Final = (MEMORIES, PAIRS, CHUNKS)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

@@ -7,11 +7,12 @@ import logging
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import full_text, history, noted
+from . import chunk_tables, full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
@@ -38,6 +39,7 @@ class AgentStore:
 
     Attributes:
         exists: whether the agent does; see `EmptyStore`.
+        leave_chunks: has whoever writes the database of chunks close it.
     """
 
     exists = True
@@ -56,6 +58,7 @@ class AgentStore:
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
+        self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
         self._pruned = float("-inf")
         self.in_use = 0
@@ -108,6 +111,12 @@ class AgentStore:
                     pass
         return await self._mended(lambda engine: engine.readers.run(read))
 
+    async def renew_chunks(self, engine: Engine | None = None) -> None:
+        """Make the database of chunks anew."""
+        await self.leave_chunks()
+        renew = partial(chunk_tables.renew, self.place.folder, self.place.cache_kb)
+        await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit.
 
@@ -159,6 +168,7 @@ class AgentStore:
 
     async def close(self) -> None:
         """Commit what is queued, write the files, and leave the folder complete."""
+        await self.leave_chunks()
         if self._engine is not None:
             await self._uses.finish()
         async with self._repairing:
@@ -286,6 +296,10 @@ class AgentStore:
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
+            if not await asyncio.to_thread(chunk_tables.is_sound, self.place.folder):
+                # Not of the memory: the files have all that was in it.
+                await self.renew_chunks(broken)
+                return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
             self._engine, self._damage = None, error
             await broken.stop()
@@ -327,3 +341,7 @@ def _note_check(tx: Transaction) -> None:
 def _probe(tx: Transaction) -> None:
     """The smallest write, to learn whether the disk takes one."""
     noted.write(tx, "probe", tx.now)
+
+
+async def _nothing_to_leave() -> None:
+    """Nobody writes chunks."""

@@ -7,6 +7,7 @@ Readers of the memory have it attached.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,14 +18,14 @@ import msgspec
 
 from ..memory.indexing import index_text
 from . import full_text
-from .schema import INDEX_VERSION, full_text_tables
+from .schema import CHUNK_TEXT, INDEX_VERSION, full_text_tables
 
 FILE_NAME: Final = "index.db"
 INDEX: Final = "chunk_fts"
-COLUMNS: Final = ("text", "heading")
 _SCHEMA: Final = "chunked"
 # Of these tables; with another number, or other words in the full text, the file is made anew.
 _VERSION: Final = 1000 * INDEX_VERSION + 1
+_CREATE: Final = re.compile(r"(CREATE (?:VIRTUAL TABLE|TABLE|INDEX)|INSERT INTO) ")
 # Before a commit copies the log into the database, and syncs both.
 _LOG_PAGES: Final = 4_000
 _THESE: Final = "(SELECT value FROM json_each(?))"
@@ -62,7 +63,7 @@ _TABLES: Final = (
     """,
     "CREATE INDEX chunks_by_file ON chunks(file, position)",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    *full_text_tables({INDEX: COLUMNS}),
+    *full_text_tables(CHUNK_TEXT),
 )
 
 
@@ -150,19 +151,27 @@ class Changed(msgspec.Struct, frozen=True):
 def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "mode=rw") -> None:
     """Let a reader of the memory read the chunks too: none, if `index.db` cannot be read."""
     path = folder / FILE_NAME
-    try:
-        # A file that is not there must not appear as an empty one.
-        if not path.is_file():
-            raise sqlite3.OperationalError
-        db.execute("ATTACH ? AS chunked", (f"file:{_uri(path)}?{option}",))
-        if _version(db, _SCHEMA) != _VERSION:
-            db.execute("DETACH chunked")
-            raise sqlite3.OperationalError
-        db.execute(f"PRAGMA chunked.cache_size = -{cache_kb}")
-    except sqlite3.Error:
-        db.execute("ATTACH ':memory:' AS chunked")
-        for statement in _TABLES:
-            db.execute(_in_schema(statement))
+    # The option would make an empty file of one that is not there.
+    if path.is_file():
+        try:
+            db.execute("ATTACH ? AS chunked", (f"file:{_uri(path)}?{option}",))
+        except sqlite3.Error:
+            return attach_none(db)
+        try:
+            if _version(db, _SCHEMA) == _VERSION:
+                db.execute(f"PRAGMA chunked.cache_size = -{cache_kb}")
+                return None
+        except sqlite3.Error:
+            pass
+        db.execute("DETACH chunked")
+    return attach_none(db)
+
+
+def attach_none(db: sqlite3.Connection) -> None:
+    """Let a reader of the memory find no chunks."""
+    db.execute("ATTACH ':memory:' AS chunked")
+    for statement in _TABLES:
+        db.execute(_CREATE.sub(rf"\1 {_SCHEMA}.", statement, count=1))
 
 
 def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
@@ -225,6 +234,13 @@ def remove(folder: Path) -> None:
     """Remove the file; whoever has it open keeps what was in it."""
     for suffix in ("", "-wal", "-shm"):
         (folder / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
+
+
+def renew(folder: Path, cache_kb: int) -> None:
+    """Make the file anew; nobody has it open. Where the disk refuses, there is none. Blocking."""
+    with suppress(sqlite3.Error, OSError):
+        remove(folder)
+        open_index(folder, cache_kb).close()
 
 
 def is_sound(folder: Path) -> bool:
@@ -338,7 +354,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
         new.append((row, index_text(piece.text), index_text(piece.heading)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
-    full_text.add(_Writing(db), INDEX, new, COLUMNS)
+    full_text.add(_Writing(db), INDEX, new)
     return Changed(len(new), kept, len(gone))
 
 
@@ -361,7 +377,7 @@ def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
         text, heading = db.execute(
             "DELETE FROM chunks WHERE row = ? RETURNING text, heading", (row,)
         ).fetchone()
-        full_text.remove(_Writing(db), INDEX, row, (index_text(text), index_text(heading)), COLUMNS)
+        full_text.remove(_Writing(db), INDEX, row, (index_text(text), index_text(heading)))
 
 
 def forget_old_words(db: sqlite3.Connection) -> bool:
@@ -447,13 +463,6 @@ class _Writing(msgspec.Struct, frozen=True):
 
 def _version(db: sqlite3.Connection, schema: str) -> int:
     return int(db.execute(f"PRAGMA {schema}.user_version").fetchone()[0])
-
-
-def _in_schema(statement: str) -> str:
-    """A statement that creates something, for the attached database."""
-    for what in ("VIRTUAL TABLE", "TABLE", "INDEX"):
-        statement = statement.replace(f"CREATE {what} ", f"CREATE {what} {_SCHEMA}.", 1)
-    return statement
 
 
 def _uri(path: Path) -> str:

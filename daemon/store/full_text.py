@@ -2,7 +2,7 @@
 
 They are contentless: a text is taken out by the words that it was put in with, so an index that
 another release has made is built anew. Beside each stands a table of the terms of its texts, which
-ranking reads, and `term_counts` has their sums.
+ranking reads, and one with their sums.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..memory.stemming import terms_of
-from .schema import FULL_TEXT, INDEX_VERSION
+from .schema import CHUNK_TEXT, FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
 
+_COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
 # Set while an index may hold words of texts that are gone.
 _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
@@ -23,9 +24,17 @@ _AT_ONCE: Final = 500
 _PAGES: Final = 64
 
 
-def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
+class Writing(Protocol):
+    """What is needed of a transaction."""
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection, inside a transaction."""
+
+
+def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
     """Put texts into an index: for each the number of its row, then its columns in their order."""
-    columns = FULL_TEXT[table]
+    columns = _COLUMNS[table]
     entries = iter(entries)
     while some := [*islice(entries, _AT_ONCE)]:
         tx.db.executemany(
@@ -41,9 +50,9 @@ def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None
         _count(tx, table, len(some), sum(len(found) for _, found in terms))
 
 
-def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
+def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     """Take a row out of an index, by the texts that it was put in with."""
-    columns = FULL_TEXT[table]
+    columns = _COLUMNS[table]
     tx.db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
@@ -59,21 +68,18 @@ def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
-    tx.db.execute("UPDATE term_counts SET texts = 0, terms = 0 WHERE name = ?", (table,))
+    tx.db.execute(f"UPDATE {table}_counts SET texts = 0, terms = 0")
 
 
 def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
     """How many texts an index has, and how many terms they have together."""
-    texts, terms = db.execute(
-        "SELECT texts, terms FROM term_counts WHERE name = ?", (table,)
-    ).fetchone()
+    texts, terms = db.execute(f"SELECT texts, terms FROM {table}_counts").fetchone()
     return texts, terms
 
 
-def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:
+def _count(tx: Writing, table: str, texts: int, terms: int) -> None:
     tx.db.execute(
-        "UPDATE term_counts SET texts = texts + ?, terms = terms + ? WHERE name = ?",
-        (texts, terms, table),
+        f"UPDATE {table}_counts SET texts = texts + ?, terms = terms + ?", (texts, terms)
     )
 
 
@@ -96,9 +102,9 @@ def has_old_words(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone() is not None
 
 
-def forget_old_words(tx: Transaction) -> None:
+def forget_old_words(tx: Writing, tables: Iterable[str] = FULL_TEXT) -> None:
     """Go one short step towards indexes without such words."""
-    for table in FULL_TEXT:
+    for table in tables:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
         # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
