@@ -23,6 +23,7 @@ VERBS: Final = {
     "hot": "show or change the hot state, which is always in the agent's context",
     "tree": "show or change the tree of categories",
     "cold": "search the archive",
+    "index": "watch Markdown and text files, and search them",
     "kv": "get, set, delete or list key-value pairs",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -48,12 +47,6 @@ class Chunk(msgspec.Struct, frozen=True):
     first: int
     last: int
     heading: str
-
-    @property
-    def digest(self) -> str:
-        """Of what the chunk says, wherever it stands."""
-        said = f"{self.heading}\n{self.text}".encode(errors="surrogatepass")
-        return hashlib.blake2b(said, digest_size=16).hexdigest()
 
 
 class Cut(msgspec.Struct, frozen=True):

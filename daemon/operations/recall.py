@@ -15,6 +15,7 @@ from ..errors import InvalidInput
 from ..memory import checks
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Request, recall
+from ..recall.sources import CHUNKS
 from ..shapes.recall import (
     ByModel,
     FoundPair,
@@ -33,6 +34,7 @@ from ..store import tree_rows
 from ..store.agent_store import AgentStore
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning
+from .files import found_chunks
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -59,7 +61,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
-        searched=SearchCounts(answer.memories, answer.key_values),
+        searched=SearchCounts(answer.memories, answer.key_values, answer.searched[CHUNKS.name]),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
         key_values=[
@@ -72,6 +74,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             )
             for hit in answer.pairs
         ],
+        chunks=found_chunks(answer.chunks),
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,

@@ -12,6 +12,7 @@ from ..config.kinds import Role
 from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
+from ..files.indexes import Indexes
 from ..files.workspaces import Workspaces
 from ..llm.client import ModelClient
 from ..memory import checks
@@ -45,6 +46,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
     verifier: Verifier
     workspaces: Workspaces
+    indexes: Indexes
     databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]

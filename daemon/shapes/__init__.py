@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         devices,
         distill,
         events,
+        files,
         graph,
         history,
         hot,
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "devices", "distill", "events", "graph", "history",
-    "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall", "restore",
-    "stats", "status", "sync", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "devices", "distill", "events", "files", "graph",
+    "history", "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall",
+    "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

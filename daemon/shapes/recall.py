@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Type
 from .common import Endpoint, RecallLimit, Time, Way, Words
+from .files import FoundChunk
 from .memory import MemoryView, Narrowing
 
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
@@ -123,6 +124,7 @@ class SearchCounts(Struct):
 
     memories: int
     key_values: int
+    chunks: int = 0
 
 
 class TreePath(Struct):
@@ -188,6 +190,7 @@ class Recalled(Struct, omit_defaults=True):
     took_ms: float
     mode: str
     key_values: list[FoundPair] = []
+    chunks: list[FoundChunk] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
     doubt: str | UnsetType = UNSET

@@ -7,6 +7,7 @@ Readers of the memory have it attached.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ _TABLES: Final = (
         first_line INTEGER NOT NULL,
         last_line INTEGER NOT NULL,
         heading TEXT NOT NULL,
+        extra TEXT NOT NULL,
         text TEXT NOT NULL,
         digest TEXT NOT NULL
     ) STRICT
@@ -77,13 +79,19 @@ class Stand(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A chunk that is to be stored."""
+    """A chunk that is to be stored; `extra` is found with it, but not shown."""
 
     first_line: int
     last_line: int
     heading: str
     text: str
-    digest: str
+    extra: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Of what it says, wherever it stands."""
+        said = f"{self.heading}\0{self.extra}\0{self.text}".encode()
+        return hashlib.blake2b(said, digest_size=16).hexdigest()
 
 
 class FileContent(msgspec.Struct, frozen=True):
@@ -145,7 +153,6 @@ class Changed(msgspec.Struct, frozen=True):
     added: int = 0
     kept: int = 0
     removed: int = 0
-    moved: bool = False
 
 
 def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "mode=rw") -> None:
@@ -271,16 +278,43 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def known(db: sqlite3.Connection) -> dict[str, Stand]:
-    """How each file stood when it was read, by path."""
-    found = db.execute("SELECT path, size, mtime, ctime, inode FROM files")
-    return {path: Stand(*stand) for path, *stand in found}
+def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, Stand]:
+    """How each file stood when it was read, by path; of a path and what is below it, or all."""
+    sql = "SELECT path, size, mtime, ctime, inode FROM files"
+    arguments: tuple[str, ...] = ()
+    if below is not None:
+        sql += " WHERE path = ? OR (path > ? AND path < ?)"
+        arguments = (below, f"{below}/", f"{below}0")
+    return {path: Stand(*stand) for path, *stand in db.execute(sql, arguments)}
 
 
 def digest_of(db: sqlite3.Connection, path: str) -> str | None:
     """The digest of a file's content as it was read; None, if it was not."""
     found = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
     return None if found is None else str(found[0])
+
+
+def title_of(db: sqlite3.Connection, path: str) -> str | None:
+    """The title of a file; None, if it is not known."""
+    found = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def file_count(db: sqlite3.Connection) -> int:
+    """How many files are known, those without chunks included."""
+    return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
+
+
+def noted(db: sqlite3.Connection, key: str) -> str | None:
+    """What was noted under a key."""
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def note(db: sqlite3.Connection, key: str, value: str) -> None:
+    """Note something under a key."""
+    if noted(db, key) != value:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def touch(db: sqlite3.Connection, path: str, stand: Stand) -> None:
@@ -337,7 +371,8 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
     kept = 0
     for position, piece in enumerate(pieces):
         place = (position, piece.first_line, piece.last_line)
-        if same := before.get(piece.digest):
+        digest = piece.digest
+        if same := before.get(digest):
             row, old = same.pop()
             kept += 1
             if old != place:
@@ -347,11 +382,11 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
                 )
             continue
         row = db.execute(
-            "INSERT INTO chunks (file, position, first_line, last_line, heading, text, digest)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING row",
-            (number, *place, piece.heading, piece.text, piece.digest),
+            "INSERT INTO chunks (file, position, first_line, last_line, heading, extra, text,"
+            " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING row",
+            (number, *place, piece.heading, piece.extra, piece.text, digest),
         ).fetchone()[0]
-        new.append((row, index_text(piece.text), index_text(piece.heading)))
+        new.append((row, *_indexed(piece.text, piece.heading, piece.extra)))
     gone = [row for rows in before.values() for row, _ in rows]
     _remove_rows(db, gone)
     full_text.add(_Writing(db), INDEX, new)
@@ -374,10 +409,14 @@ def _drop(db: sqlite3.Connection, path: str) -> None:
 
 def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
     for row in rows:
-        text, heading = db.execute(
-            "DELETE FROM chunks WHERE row = ? RETURNING text, heading", (row,)
+        said = db.execute(
+            "DELETE FROM chunks WHERE row = ? RETURNING text, heading, extra", (row,)
         ).fetchone()
-        full_text.remove(_Writing(db), INDEX, row, (index_text(text), index_text(heading)))
+        full_text.remove(_Writing(db), INDEX, row, _indexed(*said))
+
+
+def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
+    return index_text(text), index_text(f"{heading}\n{extra}")
 
 
 def forget_old_words(db: sqlite3.Connection) -> bool:
@@ -420,11 +459,7 @@ def page(
 ) -> tuple[list[IndexedFile], int]:
     """The files whose path begins with `prefix`, in order, and how many they are.
 
-    Args:
-        db: a reader.
-        prefix: of the paths.
-        limit, offset: which of them.
-        left_out: only those that cannot be indexed.
+    With `left_out` only those that cannot be indexed.
     """
     where = "FROM files WHERE path >= ? AND path < ?" + " AND reason <> ''" * left_out
     bounds = (prefix, f"{prefix}\U0010ffff")

@@ -62,11 +62,11 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
         db = _connect(f"file:{_uri(path)}?{_standby(path)}", cache_kb)
         chunks = path.with_name(chunk_tables.FILE_NAME)
         chunk_tables.attach(db, path.parent, cache_kb, _standby(chunks))
-        return db
     except sqlite3.Error as error:
         raise translate(error, path) from error
     except OSError as error:
         raise translate_os(error, path) from error
+    return db
 
 
 def _standby(path: Path) -> str:

@@ -179,4 +179,3 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     except sqlite3.Error as error:
         db.close()
         raise translate(error, place.database) from error
-

@@ -78,9 +78,7 @@ def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
 
 
 def _count(tx: Writing, table: str, texts: int, terms: int) -> None:
-    tx.db.execute(
-        f"UPDATE {table}_counts SET texts = texts + ?, terms = terms + ?", (texts, terms)
-    )
+    tx.db.execute(f"UPDATE {table}_counts SET texts = texts + ?, terms = terms + ?", (texts, terms))
 
 
 def is_current(db: sqlite3.Connection) -> bool:

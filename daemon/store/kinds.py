@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import full_text, hot_rows, key_values, memory_rows, metrics, notes, tree_rows, uses
+from . import (
+    full_text,
+    hot_rows,
+    key_values,
+    memory_rows,
+    metrics,
+    notes,
+    tree_rows,
+    uses,
+    watched,
+)
 from .kind import Kind, unknown
 from .transaction import Transaction
 
@@ -18,6 +28,7 @@ KINDS: Final = {
         notes.KIND,
         uses.KIND,
         metrics.KIND,
+        watched.KIND,
     )
 }
 # The kinds that make up the critical state.
