@@ -20,12 +20,12 @@ from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import Problems
 from ..store import chunk_tables, memory_md, watched
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import FileContent, Piece, Stand
+from ..store.chunk_tables import FileContent, FileStand, Piece
 from ..store.database import translate, translate_os
 from ..store.transaction import Event
 from . import walker
 from .chunking import Cutting, cut
-from .scanning import Root, Scan, missing, scan, stand_of
+from .scanning import IndexRoot, Scan, missing, scan, stand_of
 from .walker import Identity
 
 T = TypeVar("T")
@@ -44,12 +44,12 @@ _DESCRIBING: Final = ("description", "summary", "aliases", "tags", "keywords", "
 _CUTTING: Final = "cutting"
 # How long each file waits for others at most, in steps of 5 ms.
 _PAUSES: Final = 20
-_UNKNOWN: Final = Stand(-1, -1, -1, -1)
+_UNKNOWN: Final = FileStand(-1, -1, -1, -1)
 # Between two events of progress.
 _PROGRESS_SECONDS: Final = 1.0
 
 
-class Synced(msgspec.Struct, frozen=True):
+class FilesBrought(msgspec.Struct, frozen=True):
     """What bringing the index in step has changed, in files."""
 
     added: int = 0
@@ -58,7 +58,7 @@ class Synced(msgspec.Struct, frozen=True):
     removed: int = 0
 
 
-class State(msgspec.Struct, frozen=True):
+class IndexStanding(msgspec.Struct, frozen=True):
     """Where an index stands; `missing` are paths that are not on this device."""
 
     dirty: bool = False
@@ -107,7 +107,7 @@ class ChunkIndex:
         self._db: sqlite3.Connection | None = None
         self._place = store.place
         self._not_before = 0.0
-        self.roots: list[Root] = []
+        self.roots: list[IndexRoot] = []
         self.folders: dict[str, Identity] = {}
         self.watching = False
         self.in_step = asyncio.Event()
@@ -118,20 +118,20 @@ class ChunkIndex:
         self._attempts: dict[str, int] = {}
         self._since: float | None = time.monotonic()
         self._rescanned = float("-inf")
-        self._singles: dict[str, Stand | None] = {}
+        self._singles: dict[str, FileStand | None] = {}
         self._missing: list[str] = []
         self._files = 0
         self._to_read = 0
         self._told = 0.0
         self._last_sync_at: float | None = None
         self._failure: ThermoclineError | None = None
-        self.last = Synced()
+        self.last = FilesBrought()
         store.leave_chunks = self.leave
 
     @property
-    def state(self) -> State:
+    def state(self) -> IndexStanding:
         """Where it stands."""
-        return State(
+        return IndexStanding(
             dirty=not self.in_step.is_set(),
             syncing=self._task is not None and not self._task.done(),
             last_sync_at=self._last_sync_at,
@@ -201,7 +201,7 @@ class ChunkIndex:
             name = f"index of {self._place.agent}"
             self._task = asyncio.get_running_loop().create_task(self._bring(), name=name)
 
-    async def sync(self) -> Synced:
+    async def sync(self) -> FilesBrought:
         """Look at everything, and return when the index is in step.
 
         Raises:
@@ -273,7 +273,7 @@ class ChunkIndex:
                 raise
             if self._attempts:
                 await asyncio.sleep(_BEING_WRITTEN_SECONDS)
-        self.last = Synced(**counts)
+        self.last = FilesBrought(**counts)
         self._last_sync_at = self.store.now
         self._to_read = 0
         self.in_step.set()
@@ -330,14 +330,14 @@ class ChunkIndex:
         place = self._place
         home = place.workspace or place.folder
         roots = [
-            Root(home / "memory", "memory", of_agent=True),
-            Root(place.markdown, place.markdown.name, of_agent=True),
+            IndexRoot(home / "memory", "memory", of_agent=True),
+            IndexRoot(place.markdown, place.markdown.name, of_agent=True),
         ]
         added = await self.store.read(watched.paths)
         tops = dict.fromkeys([*map(str, self._granted), *added])
         for top in sorted(tops):
             if not any(one.holds(top) for one in roots if not one.of_agent):
-                roots.append(Root(Path(top), top))
+                roots.append(IndexRoot(Path(top), top))
         self.roots = roots
         self._missing = await self._run(
             partial(missing, [one for one in roots if not one.of_agent])
@@ -351,7 +351,7 @@ class ChunkIndex:
             self._missing = missing(one for one in self.roots if not one.of_agent)
         return scan(self.roots, rules, self._never, sorted(paths))
 
-    def _known(self, seen: Iterable[str] | None) -> dict[str, Stand]:
+    def _known(self, seen: Iterable[str] | None) -> dict[str, FileStand]:
         db = self._open()
         if seen is None:
             # Cut otherwise than now: each file is read again.
@@ -369,12 +369,12 @@ class ChunkIndex:
         self,
         path: str,
         found: Scan,
-        known: Mapping[str, Stand],
+        known: Mapping[str, FileStand],
         before: dict[str, str],
         gone: set[str],
     ) -> str:
         """Index one file; return what was done, or ""."""
-        stand: Stand | None = found.present[path]
+        stand: FileStand | None = found.present[path]
         reason, content = found.reasons.get(path, ""), b""
         if not reason:
             try:
@@ -393,7 +393,7 @@ class ChunkIndex:
         store = partial(self._store, path, stand, content, reason, before, gone)
         return await self._run(store)
 
-    async def _read(self, path: str) -> tuple[str, bytes, Stand | None]:
+    async def _read(self, path: str) -> tuple[str, bytes, FileStand | None]:
         """The content of a file or the reason why it is left out; without a stand: not now."""
         import aiofiles  # noqa: PLC0415 - when there is something to read
 
@@ -424,7 +424,7 @@ class ChunkIndex:
     def _store(
         self,
         path: str,
-        stand: Stand,
+        stand: FileStand,
         content: bytes,
         reason: str,
         before: dict[str, str],
@@ -528,11 +528,11 @@ def _signature(rules: IndexSettings) -> str:
     return f"{rules.chunk_chars}/{rules.overlap_chars}/{rules.split_on_headings}"
 
 
-def _stand_of(path: Path) -> Stand | None:
+def _stand_of(path: Path) -> FileStand | None:
     try:
         found = path.lstat()
     except OSError:
         return None
     # A folder's times say nothing that its own events do not.
     is_folder = path.is_dir()
-    return Stand(0, 0, 0, found.st_ino) if is_folder else stand_of(found)
+    return FileStand(0, 0, 0, found.st_ino) if is_folder else stand_of(found)

@@ -17,7 +17,7 @@ from ..store import watched
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
-from .chunk_index import ChunkIndex, State
+from .chunk_index import ChunkIndex, IndexStanding
 from .watcher import Watcher, WatchLostError
 
 # Between two looks at what has changed, and while changes are coming in.
@@ -194,7 +194,7 @@ class Indexes:
             index.watching = bool(folders) or (self._rules().watch and not index.folders)
         return changes
 
-    def _report(self, state: State, agent: str) -> None:
+    def _report(self, state: IndexStanding, agent: str) -> None:
         if not state.missing:
             self._problems.clear(_MISSING, agent)
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ..config.settings import IndexSettings
-from ..store.chunk_tables import Stand
+from ..store.chunk_tables import FileStand
 from . import walker
 from .walker import Identity, Skipped
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _IGNORED: Final = ".gitignore"
 _IGNORED_BYTES: Final = 262_144
-_NOWHERE: Final = Stand(0, 0, 0, 0)
+_NOWHERE: Final = FileStand(0, 0, 0, 0)
 
 
-class Root(msgspec.Struct, frozen=True):
+class IndexRoot(msgspec.Struct, frozen=True):
     """A folder or file that is indexed.
 
     Attributes:
@@ -62,7 +62,7 @@ class Scan(msgspec.Struct):
         seen: the paths that were looked at; what is below them and not present is gone.
     """
 
-    present: dict[str, Stand] = {}
+    present: dict[str, FileStand] = {}
     reasons: dict[str, str] = {}
     folders: dict[str, Identity] = {}
     seen: list[str] = []
@@ -71,7 +71,7 @@ class Scan(msgspec.Struct):
 class Wanted:
     """Which files and folders below a root are wanted."""
 
-    def __init__(self, root: Root, rules: IndexSettings) -> None:
+    def __init__(self, root: IndexRoot, rules: IndexSettings) -> None:
         self._root = root
         self._include = _spec(map(_anywhere, rules.include))
         self._exclude = _spec(map(_anywhere, rules.exclude))
@@ -108,7 +108,7 @@ class Wanted:
 
 
 def scan(
-    roots: Sequence[Root], rules: IndexSettings, never: Identity, only: Iterable[str] = ("",)
+    roots: Sequence[IndexRoot], rules: IndexSettings, never: Identity, only: Iterable[str] = ("",)
 ) -> Scan:
     """Look at files and folders. Blocking.
 
@@ -127,13 +127,18 @@ def scan(
     return result
 
 
-def missing(roots: Iterable[Root]) -> list[str]:
+def missing(roots: Iterable[IndexRoot]) -> list[str]:
     """The places of roots that are not there."""
     return [str(root.top) for root in roots if not root.top.exists()]
 
 
 def _look(  # noqa: C901
-    root: Root, path: str, wanted: Wanted, roots: Sequence[Root], never: Identity, result: Scan
+    root: IndexRoot,
+    path: str,
+    wanted: Wanted,
+    roots: Sequence[IndexRoot],
+    never: Identity,
+    result: Scan,
 ) -> None:
     result.seen.append(path)
     below = root.below(path)
@@ -170,7 +175,7 @@ def _look(  # noqa: C901
             result.reasons[one.path] = one.why
 
 
-def _reached(wanted: Wanted, root: Root, below: str) -> bool:
+def _reached(wanted: Wanted, root: IndexRoot, below: str) -> bool:
     """Whether every folder above a path is entered."""
     folders = [root.name, *(f"{root.name}/{one}" for one in reversed(_above(below)) if one)]
     return all(wanted.folder(folder) for folder in folders)
@@ -185,9 +190,9 @@ def _note(path: str, found: os.stat_result, result: Scan) -> None:
         result.reasons[path] = "a link" if is_link else "neither a file nor a folder"
 
 
-def stand_of(found: os.stat_result) -> Stand:
+def stand_of(found: os.stat_result) -> FileStand:
     """How a file stands, by what the system says."""
-    return Stand(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileStand(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def _stat_below(top: Path, below: str) -> os.stat_result:
@@ -243,7 +248,7 @@ def _above(below: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts), -1, -1)]
 
 
-def _lines_of(root: Root, below: str) -> list[str]:
+def _lines_of(root: IndexRoot, below: str) -> list[str]:
     inside = f"{below}/{_IGNORED}" if below else _IGNORED
     try:
         with os.fdopen(walker.open_below(root.top, inside), "rb") as file:

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
-from ..files.chunk_index import State
+from ..files.chunk_index import IndexStanding
 from ..recall.recall import Hit, Request, recall
 from ..recall.sources import CHUNKS
 from ..shapes.files import (
@@ -141,7 +141,7 @@ async def stats(scope: Scope) -> FilesStats:
             found = scope.daemon.indexes.of(store)
             state, paths = found.state, [WatchedPath(*one) for one in found.paths()]
         else:
-            state, paths = State(), []
+            state, paths = IndexStanding(), []
     return FilesStats(
         files=totals.files,
         left_out=totals.left_out,
@@ -200,7 +200,7 @@ def found_chunks(hits: Sequence[Hit]) -> list[FoundChunk]:
     ]
 
 
-def state_view(state: State) -> IndexState:
+def state_view(state: IndexStanding) -> IndexState:
     """The state of an index as answers show it."""
     return IndexState(
         dirty=state.dirty,

@@ -69,7 +69,7 @@ _TABLES: Final = (
 )
 
 
-class Stand(msgspec.Struct, frozen=True):
+class FileStand(msgspec.Struct, frozen=True):
     """How a file stands on the disk."""
 
     size: int
@@ -278,14 +278,14 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, Stand]:
+def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileStand]:
     """How each file stood when it was read, by path; of a path and what is below it, or all."""
     sql = "SELECT path, size, mtime, ctime, inode FROM files"
     arguments: tuple[str, ...] = ()
     if below is not None:
         sql += " WHERE path = ? OR (path > ? AND path < ?)"
         arguments = (below, f"{below}/", f"{below}0")
-    return {path: Stand(*stand) for path, *stand in db.execute(sql, arguments)}
+    return {path: FileStand(*stand) for path, *stand in db.execute(sql, arguments)}
 
 
 def digest_of(db: sqlite3.Connection, path: str) -> str | None:
@@ -317,7 +317,7 @@ def note(db: sqlite3.Connection, key: str, value: str) -> None:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def touch(db: sqlite3.Connection, path: str, stand: Stand) -> None:
+def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
     """Note that a file says what it said, though it stands otherwise."""
     db.execute(
         "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
@@ -325,7 +325,7 @@ def touch(db: sqlite3.Connection, path: str, stand: Stand) -> None:
     )
 
 
-def move(db: sqlite3.Connection, path: str, new: str, stand: Stand) -> None:
+def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
     """Give a file its new path; its chunks stay as they are."""
     with transaction(db):
         _drop(db, new)
@@ -334,7 +334,7 @@ def move(db: sqlite3.Connection, path: str, new: str, stand: Stand) -> None:
 
 
 def put(
-    db: sqlite3.Connection, path: str, stand: Stand, content: FileContent, now: float
+    db: sqlite3.Connection, path: str, stand: FileStand, content: FileContent, now: float
 ) -> Changed:
     """Store what a file says; chunks that say what they said before are not touched."""
     with transaction(db):

@@ -109,7 +109,10 @@ def test_a_schedule_that_names_no_time_is_a_fault(text: str, fault: str, tmp_pat
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ({"agents": {"a": {}}}, f"agents.a.workspace: missing; expected {PLACE}"),
+        (
+            {"agents": {"a": {"workspace": 1}}},
+            f"agents.a.workspace: expected {PLACE} or null, got 1",
+        ),
         ({"agents": {"a.b": {"workspace": "/w"}}}, f'agents."a.b": the key is not {AGENT}'),
         (
             {"access": {"users": {"bob": {"role": "read"}}}},
