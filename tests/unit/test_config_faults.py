@@ -71,7 +71,7 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("llm.models.tree", '"a/b"', MODELS, '"a/b" (text)'),
         ("llm.api_base", '"http://u:p@h"', f"{BASE} or null", '"http://…@h" (text)'),
         ("llm.endpoint_hosts", '["a b"]', "a list of hosts", '["a b"]'),
-        ("agents.a.workspace", '"notes"', PLACE, '"notes" (text)'),
+        ("agents.a.workspace", '"notes"', f"{PLACE} or null", '"notes" (text)'),
         ("access.users.bob", '"wirte"', GRANT, '"wirte" (text)'),
         ("access.users.bob", "null", GRANT, "null"),
         ("upkeep.quick", "5", f"{CRON} or null", "5"),
