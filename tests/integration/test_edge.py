@@ -137,7 +137,7 @@ def test_a_large_body_before_a_half_close_is_read_whole(call: Any, wire: Any) ->
 
 
 def test_a_body_cut_off_by_a_half_close_is_not_waited_for(wire: Any) -> None:
-    one = wire(timeout=5.0)
+    one = wire(timeout=60)
     half_closed(one, b"POST /api/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{")
     assert one.answer("POST").status in {0, 400}
     assert one.closed()

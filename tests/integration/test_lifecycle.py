@@ -70,7 +70,7 @@ def test_a_caller_that_does_not_read_delays_the_end_no_longer_than_the_drain(
     started = time.monotonic()
     assert daemon.stop() == 0
     # Much later it would be: an idle connection is kept for over a minute.
-    assert 2.5 <= time.monotonic() - started < 30
+    assert 2.5 <= time.monotonic() - started < 60
 
 
 def test_a_second_sigterm_ends_it_at_once(
