@@ -261,7 +261,7 @@ def small(number: int) -> Memory:
 KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
 def test_whichever_merge_is_undone_all_is_as_if_it_had_never_been(
     wanted: list[tuple[str, str]], chosen: int
