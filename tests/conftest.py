@@ -40,7 +40,7 @@ OURS = (
 # How long an example takes says more about the machine than about the code. The examples are the
 # same in every run; `--hypothesis-profile random` looks for new ones.
 settings.register_profile("same", deadline=None, max_examples=40, derandomize=True)
-settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
+settings.register_profile("random", deadline=None, max_examples=150, print_blob=True)
 settings.load_profile("same")
 
 
@@ -243,9 +243,12 @@ class Caller:
 
 
 @pytest.fixture(scope="module")
-def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon that runs as long as the tests of one module."""
-    daemon = Daemon(tmp_path_factory.mktemp("shared")).start()
+def shared_daemon(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Daemon]:
+    """A daemon that runs as long as the tests of one module, with its OPTIONS, if it has some."""
+    options = getattr(request.module, "OPTIONS", ())
+    daemon = Daemon(tmp_path_factory.mktemp("shared"), *options).start()
     yield daemon
     assert daemon.stop() == 0, daemon.log.read_text()
 

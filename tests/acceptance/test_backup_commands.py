@@ -173,7 +173,8 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
     daemon = make_daemon().start()
     notes = daemon.folder() / "memory"
     notes.mkdir()
-    (notes / "big").write_bytes(os.urandom(20_000_000))
+    for name in ("big", "bigger", "biggest"):
+        (notes / name).write_bytes(os.urandom(20_000_000))
     words = Shell(daemon.socket, "default").words("backup", str(tmp_path / "a"))
     part = tmp_path / "a.part"
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
