@@ -600,7 +600,7 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(
     call: Any, eventually: Callable[..., None]
 ) -> None:
     one, two, three = (call.store(text)["id"] for text in ("one", "two", "three"))
-    expired = call.store("four", expires=time.time() + 0.3)["id"]
+    expired = call.store("four", expires="0.3s")["id"]
     eventually(lambda: call("GET", f"/api/memory/{expired}").status == 404, "it expires")
     target = f"/api/memory/{one}"
     assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")
