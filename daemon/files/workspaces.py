@@ -274,6 +274,19 @@ def place(
     return done, barred
 
 
+def stand_at(top: Path, path: str) -> Stand:
+    """How a file of a workspace stands.
+
+    Raises:
+        OSError: `EEXIST`: something else has the name; the disk refuses.
+    """
+    try:
+        with _folder_of(top, path, make=False) as (folder, name):
+            return _stand(folder, name)
+    except FileNotFoundError:
+        return NOWHERE
+
+
 def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None:
     """Write a file; None: it does not stand as it was known."""
     with _folder_of(top, path, make=True) as (folder, name):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         merging,
         metadata,
         observe,
+        own_files,
         pairs,
         recall,
         restore,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agents", "cold", "common", "compact", "devices", "distill", "events", "graph", "history",
-    "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall", "restore",
-    "stats", "status", "sync", "tree", "upkeep", "validate",
+    "hot", "imports", "memory", "merging", "metadata", "observe", "own_files", "pairs", "recall",
+    "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 
