@@ -25,6 +25,8 @@ EPISODES: Final = "memory/episodes.jsonl"
 SKILLS: Final = SKILL_INDEX
 _SKILL: Final = "memory/skills/{}.md"
 _PLACEHOLDER: Final = "_No entries yet"
+# Where entries stand, by what one of them is called.
+PATHS: Final = {"reflection": REFLECTIONS, "episode": EPISODES, "skill": SKILLS}
 # What the files hold when they are made.
 SEEDS: Final = {
     KNOWLEDGE: f"# Knowledge\n\n{_PLACEHOLDER}. Keep here, in short lines, what stays true._\n",

@@ -416,7 +416,7 @@ def _why(
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not searched[MEMORIES.name]:
+    if not any(searched.values()):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

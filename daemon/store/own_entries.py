@@ -25,6 +25,15 @@ _ITEMS: Final[dict[str, Any]] = {
     "episodes": EpisodeLine,
     "skills": Skill,
 }
+# SQL of the text of an entry.
+TEXT: Final = {
+    "reflections": (
+        "(data ->> 'context') || ' ' || (data ->> 'lesson') || ' ' ||"
+        " coalesce(data ->> 'action', '')"
+    ),
+    "episodes": "data ->> 'summary'",
+    "skills": "id || ' ' || (data ->> 'description')",
+}
 INDEXES: Final = {name: f"{name}_fts" for name in OWN}
 
 
