@@ -8,6 +8,7 @@ VERBS: Final = {
     "daemon": "run the daemon in the foreground",
     "store": "store a memory",
     "retrieve": "search the memories, best match first",
+    "context": "print what the agent reads before its turn",
     "get": "show one memory",
     "list": "list memories, newest first",
     "update": "change a memory",

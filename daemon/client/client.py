@@ -93,6 +93,11 @@ class Client(Caller):
         body = {"query": query, **options}
         return self.ask(shapes.recall.Recalled, "POST", "/api/recall", body=body)
 
+    def context(self, query: str = "", **options: Json) -> shapes.context.ContextBlock:
+        """What the agent reads before its turn; options are of `ContextQuery`."""
+        body = {"query": query, **options}
+        return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
+
     def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""
         return self.list(url=url, limit=limit, order="score").results

@@ -28,7 +28,7 @@ from ..store import atomic, line_file, own_entries
 from ..store.agent_store import AgentStore
 from ..store.database import translate_os
 from ..store.notes import NOWHERE, Note, WaitingNote
-from ..store.own_entries import Entry, Item, Part
+from ..store.own_entries import Item, OwnEntry, OwnPart
 from .workspaces import place, stand_at
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class OwnFiles:
         await self.bring(store)
         return new
 
-    def _report(self, agent: str, read: Sequence[Part], left: Sequence[str]) -> None:
+    def _report(self, agent: str, read: Sequence[OwnPart], left: Sequence[str]) -> None:
         for one in read:
             if one.name == "knowledge" and one.lines > own_files.KNOWLEDGE_LINES:
                 self._problems.report(_LONG, agent, long_warning(one.lines), lasting=False)
@@ -163,9 +163,9 @@ def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
     )
 
 
-def _load(workspace: Path, known: Mapping[str, str], now: float) -> tuple[list[Part], list[str]]:
+def _load(workspace: Path, known: Mapping[str, str], now: float) -> tuple[list[OwnPart], list[str]]:
     """The parts that have changed, and what of them could not be read. Blocking."""
-    read: list[Part] = []
+    read: list[OwnPart] = []
     left: list[str] = []
     for name, path in _PARTS.items():
         folder = f"{Path(path).parent}/" if name == "skills" else path
@@ -175,27 +175,27 @@ def _load(workspace: Path, known: Mapping[str, str], now: float) -> tuple[list[P
     return read, left
 
 
-def _part(name: str, path: str, workspace: Path, left: list[str], now: float) -> Part:
+def _part(name: str, path: str, workspace: Path, left: list[str], now: float) -> OwnPart:
     stand, text, changed_at = _content(workspace, path, left)
     if name == "knowledge":
-        return Part(name, {path: stand}, changed_at, own_files.line_count(text), text)
+        return OwnPart(name, {path: stand}, changed_at, own_files.line_count(text), text)
     if name == "skills":
         return _skills(workspace, path, stand, text, left)
     lines = [*own_files.entry_lines(text)]
     entries = tuple(_entries(name, lines, changed_at or now))
-    return Part(name, {path: stand}, changed_at, len(lines), entries=entries)
+    return OwnPart(name, {path: stand}, changed_at, len(lines), entries=entries)
 
 
-def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[Entry]:
+def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[OwnEntry]:
     parse = own_files.reflection_of if name == "reflections" else own_files.episode_of
     for position, line in lines:
         item = parse(line)
         if item is not None:
             at = own_files.moment_of(item.ts, now)
-            yield Entry(own_files.digest(line), position, at, item)
+            yield OwnEntry(own_files.digest(line), position, at, item)
 
 
-def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) -> Part:
+def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) -> OwnPart:
     index = own_files.skill_index(text)
     if index is None:
         left.append(f"{path} is not a JSON object")
@@ -204,9 +204,9 @@ def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) 
         at = own_files.skill_path(skill_id)
         stands[at], body, changed_at = _content(workspace, at, left)
         item = own_files.Skill(skill_id, description, body)
-        entries.append(Entry(skill_id, position, changed_at, item))
+        entries.append(OwnEntry(skill_id, position, changed_at, item))
     changed_at = max((one.created_at for one in entries), default=0.0)
-    return Part("skills", stands, changed_at, len(entries), entries=tuple(entries))
+    return OwnPart("skills", stands, changed_at, len(entries), entries=tuple(entries))
 
 
 def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:

@@ -8,6 +8,7 @@ from . import (
     cold,
     compact,
     config,
+    context,
     devices,
     distill,
     forgetting,
@@ -34,6 +35,7 @@ __all__ = ["OPERATIONS", "Operation"]
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
+    *context.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,

@@ -27,7 +27,7 @@ from ..shapes.own_files import (
     SkillView,
 )
 from ..store import own_entries
-from ..store.own_entries import Entry
+from ..store.own_entries import OwnEntry
 from ..thinking import distillation
 from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
@@ -141,7 +141,7 @@ async def knowledge(scope: Scope, query: KnowledgeQuery) -> KnowledgeView:
 
 async def _page(
     scope: Scope, name: str, limit: int, offset: int, kind: str | None
-) -> tuple[list[Entry], int]:
+) -> tuple[list[OwnEntry], int]:
     limit = scope.page_limit(limit)
     async with scope.store() as store:
         return await scope.daemon.own_files.read(
@@ -153,7 +153,7 @@ async def _page(
         )
 
 
-def _view(entry: Entry) -> SkillView:
+def _view(entry: OwnEntry) -> SkillView:
     assert isinstance(entry.item, Skill)
     return SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)
 

@@ -34,7 +34,7 @@ from ..shapes.recall import (
 )
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
-from ..store.own_entries import Entry
+from ..store.own_entries import OwnEntry
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning
 from .filters import filters_of
@@ -94,7 +94,7 @@ def _entries(answer: Answer, limit: int) -> list[FoundEntry]:
 
 
 def _entry(name: str, hit: Hit) -> FoundEntry:
-    entry: Entry = hit.item
+    entry: OwnEntry = hit.item
     item = entry.item
     return FoundEntry(
         source=name,  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ TEXT: Final = {
 INDEXES: Final = {name: f"{name}_fts" for name in OWN}
 
 
-class Entry(msgspec.Struct, frozen=True):
+class OwnEntry(msgspec.Struct, frozen=True):
     """A line of a log, or a skill.
 
     Attributes:
@@ -52,7 +52,7 @@ class Entry(msgspec.Struct, frozen=True):
     item: Item
 
 
-class Part(msgspec.Struct, frozen=True):
+class OwnPart(msgspec.Struct, frozen=True):
     """One of the files, or the skills, as they were read.
 
     Attributes:
@@ -68,7 +68,7 @@ class Part(msgspec.Struct, frozen=True):
     changed_at: float = 0.0
     lines: int = 0
     text: str = ""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[OwnEntry, ...] = ()
 
 
 def stands(db: sqlite3.Connection) -> dict[str, str]:
@@ -76,15 +76,15 @@ def stands(db: sqlite3.Connection) -> dict[str, str]:
     return dict(db.execute("SELECT path, stand FROM own_files").fetchall())
 
 
-def part(db: sqlite3.Connection, name: str) -> Part:
+def part(db: sqlite3.Connection, name: str) -> OwnPart:
     """A part without its entries."""
     found = db.execute("SELECT changed_at, lines, text FROM own_parts WHERE name = ?", (name,))
-    return Part(name, {}, *(found.fetchone() or (0.0, 0, "")))
+    return OwnPart(name, {}, *(found.fetchone() or (0.0, 0, "")))
 
 
 def newest(
     db: sqlite3.Connection, name: str, limit: int, offset: int = 0, kind: str | None = None
-) -> list[Entry]:
+) -> list[OwnEntry]:
     """The last entries of a kind, the last first; of one `type` or `outcome` if `kind` is given."""
     where, arguments = _of_kind(kind)
     return _entries(
@@ -98,27 +98,27 @@ def count(db: sqlite3.Connection, name: str, kind: str | None = None) -> int:
     return int(db.execute(f"SELECT count(*) FROM {name} {where}", arguments).fetchone()[0])
 
 
-def every(db: sqlite3.Connection, name: str) -> list[Entry]:
+def every(db: sqlite3.Connection, name: str) -> list[OwnEntry]:
     """All entries, in the order of their file."""
     return _entries(db, name, "ORDER BY position", ())
 
 
-def last_lines(db: sqlite3.Connection, name: str, lines: int) -> list[Entry]:
+def last_lines(db: sqlite3.Connection, name: str, lines: int) -> list[OwnEntry]:
     """The entries in the last lines of a file that are not blank: each torn line takes a place."""
     first = part(db, name).lines - lines
     return _entries(db, name, "WHERE position >= ? ORDER BY position", (first,))
 
 
-def skill(db: sqlite3.Connection, skill_id: str) -> Entry | None:
+def skill(db: sqlite3.Connection, skill_id: str) -> OwnEntry | None:
     """A skill."""
     found = _entries(db, "skills", "WHERE id = ?", (skill_id,))
     return found[0] if found else None
 
 
-def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[int, Entry]]:
+def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[int, OwnEntry]]:
     """What gives the entries of a kind in some rows."""
 
-    def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entry]:
+    def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, OwnEntry]:
         found = db.execute(
             f"SELECT row, {_COLUMNS} FROM {name} WHERE row IN (SELECT value FROM json_each(?))",
             (msgspec.json.encode(numbers).decode(),),
@@ -128,7 +128,7 @@ def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[in
     return at_rows
 
 
-def take(tx: Transaction, read: Sequence[Part]) -> None:
+def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
     """Bring what was read of the disk into the tables and their indexes."""
     for one in read:
         tx.db.execute("DELETE FROM own_files WHERE part = ?", (one.name,))
@@ -163,16 +163,16 @@ def _of_kind(kind: str | None) -> tuple[str, tuple[str, ...]]:
 
 def _entries(
     db: sqlite3.Connection, name: str, rest: str, arguments: Sequence[object]
-) -> list[Entry]:
+) -> list[OwnEntry]:
     found = db.execute(f"SELECT {_COLUMNS} FROM {name} {rest}", arguments)
     return [_entry(name, *row) for row in found]
 
 
-def _entry(name: str, key: str, position: int, created_at: float, data: str) -> Entry:
-    return Entry(key, position, created_at, msgspec.json.decode(data, type=_ITEMS[name]))
+def _entry(name: str, key: str, position: int, created_at: float, data: str) -> OwnEntry:
+    return OwnEntry(key, position, created_at, msgspec.json.decode(data, type=_ITEMS[name]))
 
 
-def _replace(tx: Transaction, name: str, entries: Sequence[Entry]) -> None:
+def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
     """Let the entries of a kind be these; what has not changed is not touched."""
     known = {
         key: (row, position, data)
