@@ -15,7 +15,7 @@ from ..files.own_files import long_warning
 from ..memory import own_files
 from ..memory.messages import estimated_tokens
 from ..recall import context_formats
-from ..recall.context import Asked, Filled, Item, Reading, read_block
+from ..recall.context import Asked, BlockReading, Filled, Shown, read_block
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
 from .operation import operation
@@ -63,7 +63,7 @@ def _block(
 ) -> tuple[ContextBlock, list[str]]:
     exact = context_formats.EXACT.get(body.format)
     if exact is not None:
-        reading = Reading(db, asked)
+        reading = BlockReading(db, asked)
         text = exact(reading)
         return ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text), []
     room = body.max_tokens - context_formats.FRAME_TOKENS
@@ -82,7 +82,7 @@ def _section(one: Filled, now: float) -> ContextSection:
     return ContextSection(one.name, [_item(item, now) for item in one.items], one.left_out)
 
 
-def _item(item: Item, now: float) -> ContextItem:
+def _item(item: Shown, now: float) -> ContextItem:
     return ContextItem(
         text=item.whole,
         source=item.source,

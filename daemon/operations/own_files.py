@@ -36,6 +36,8 @@ from .scope import Scope
 
 _SAID_CHARS: Final = 4_000
 _USER_CHARS: Final = 200
+# What the agent has written down was worth it once.
+_FOLDING: Final = Measure(aggression=0.4)
 
 
 async def reflections(scope: Scope, query: ReflectionQuery) -> ReflectionPage:
@@ -132,9 +134,9 @@ async def knowledge(scope: Scope, query: KnowledgeQuery) -> KnowledgeView:
         if view.folds:
             said = "\n".join(fold.text for fold in view.folds)
             derived = await distillation.facts(
-                said, Measure(), scope.daemon.thinking.model, AskOptions()
+                said, _FOLDING, scope.daemon.thinking.model, AskOptions()
             )
-            view.folded = [one.fact for one in derived.value]
+            view.folded = [one.fact for one in derived.value] or UNSET
             view.mode = derived.way
     return view
 

@@ -41,7 +41,7 @@ _FRAME_TOKENS: Final = 12
 _FLOOR: Final = 0.5
 
 
-class Item(msgspec.Struct, frozen=True):
+class Shown(msgspec.Struct, frozen=True):
     """One thing of a section.
 
     Attributes:
@@ -84,7 +84,7 @@ class Asked(msgspec.Struct, frozen=True):
     rules: Rules
 
 
-class Reading:
+class BlockReading:
     """What the sections of one block read, each thing once."""
 
     def __init__(self, db: sqlite3.Connection, asked: Asked) -> None:
@@ -121,20 +121,12 @@ class Reading:
             return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
         now, rules = self.asked.now, self.asked.rules
         found = {one.id: one for one in hot_rows.promoted(self.db, now, rules)[:_MEMORIES]}
-        newest, _ = selecting.page(
-            self.db,
-            selecting.Filters(),
-            order="newest",
-            limit=_MEMORIES,
-            offset=0,
-            now=now,
-            scoring=rules.scoring,
-        )
+        newest = selecting.newest(self.db, selecting.Filters(), limit=_MEMORIES, now=now)
         found |= {one.id: one for one in newest if one.superseded_by is None}
         return [(one, None) for one in found.values()][:_MEMORIES]
 
 
-Read: TypeAlias = Callable[[Reading], Iterable[Item]]
+Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -157,42 +149,42 @@ class Filled(msgspec.Struct, frozen=True):
     """A section with what fits of it; `left_out` counts the items that do not."""
 
     name: str
-    items: tuple[Item, ...]
+    items: tuple[Shown, ...]
     left_out: int
 
 
-def _hot(reading: Reading) -> Iterable[Item]:
+def _hot(reading: BlockReading) -> Iterable[Shown]:
     """The memories promoted into it are in their own section."""
     document = hot.document(hot_rows.load(reading.db), (), reading.asked.rules.hot)
     if text := markdown.body(document, reading.asked.local):
         # Blank lines and headings for people cost a model tokens.
         short = text.replace("\n\n", "\n")
-        yield Item(short, "thermocline hot", rest="`thermocline hot`")
+        yield Shown(short, "thermocline hot", rest="`thermocline hot`")
 
 
-def _tree(reading: Reading) -> Iterable[Item]:
+def _tree(reading: BlockReading) -> Iterable[Shown]:
     nodes = tree_rows.load(reading.db)
     if not any(node.warm_count or node.cold_count for node in nodes.values()):
         return
     if text := trees.prompt(nodes, reading.asked.rules.tree.max_size_bytes):
-        yield Item(text, "thermocline tree", rest="`thermocline tree`")
+        yield Shown(text, "thermocline tree", rest="`thermocline tree`")
 
 
-def _knowledge(reading: Reading) -> Iterable[Item]:
+def _knowledge(reading: BlockReading) -> Iterable[Shown]:
     part = own_entries.part(reading.db, own_entries.KNOWLEDGE)
     if text := own_files.knowledge_text(part.text):
         path, line = own_files.KNOWLEDGE, _first_line(part.text)
-        yield Item(text, path, part.changed_at, rest=path, line=line)
+        yield Shown(text, path, part.changed_at, rest=path, line=line)
 
 
-def _reflections(reading: Reading) -> Iterable[Item]:
+def _reflections(reading: BlockReading) -> Iterable[Shown]:
     for one in own_entries.newest(reading.db, "reflections", _REFLECTIONS):
         assert isinstance(one.item, Reflection)
         text = f"[{one.item.type}] {one.item.text}"
-        yield Item(text, own_files.REFLECTIONS, one.created_at)
+        yield Shown(text, own_files.REFLECTIONS, one.created_at)
 
 
-def _episodes(reading: Reading) -> Iterable[Item]:
+def _episodes(reading: BlockReading) -> Iterable[Shown]:
     hits = reading.hits("episode", _EPISODES)
     found: list[tuple[OwnEntry, float | None]] = [(hit.item, hit.relevance) for hit in hits]
     if reading.answer is None:
@@ -201,18 +193,18 @@ def _episodes(reading: Reading) -> Iterable[Item]:
         assert isinstance(one.item, EpisodeLine)
         who = f"conversation with {one.item.user}" if one.item.user else "a conversation"
         text = f"[{one.item.outcome}] {one.item.text}"
-        yield Item(text, who, one.created_at, quoted=True, relevance=relevance)
+        yield Shown(text, who, one.created_at, quoted=True, relevance=relevance)
 
 
-def _skills(reading: Reading) -> Iterable[Item]:
+def _skills(reading: BlockReading) -> Iterable[Shown]:
     """Without a query, what there is: the descriptions alone."""
     if reading.answer is None:
         for one in own_entries.newest(reading.db, "skills", _MEMORIES):
             assert isinstance(one.item, Skill)
-            yield Item(f"{one.id}: {one.item.description}", own_files.SKILLS)
+            yield Shown(f"{one.id}: {one.item.description}", own_files.SKILLS)
     for hit in reading.hits("skill", _SKILLS):
         skill, at = hit.item.item, hit.item.created_at
-        yield Item(
+        yield Shown(
             skill.text.strip(),
             skill.path,
             at,
@@ -223,13 +215,13 @@ def _skills(reading: Reading) -> Iterable[Item]:
         )
 
 
-def _memories(reading: Reading) -> Iterable[Item]:
+def _memories(reading: BlockReading) -> Iterable[Shown]:
     own = {*_OWN_VOICE, reading.asked.agent}
     for memory, relevance in reading.memories:
         said = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
         if memory.superseded_by is not None:
             said = f"(superseded) {said}"
-        yield Item(
+        yield Shown(
             said,
             memory.actor or memory.source or memory.category,
             memory.created_at,
@@ -239,20 +231,20 @@ def _memories(reading: Reading) -> Iterable[Item]:
         )
 
 
-def _pairs(reading: Reading) -> Iterable[Item]:
+def _pairs(reading: BlockReading) -> Iterable[Shown]:
     for hit in reading.hits("pair", _PAIRS):
         pair = hit.pair
         text = f"{pair.key}: {pair.value}"
-        yield Item(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
+        yield Shown(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
 
 
-def _entities(reading: Reading) -> Iterable[Item]:
+def _entities(reading: BlockReading) -> Iterable[Shown]:
     shown = [memory.id for memory, _ in reading.memories]
     for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
         related = ", ".join(f"{r.relation} {r.target}" for r in one.relations[:_RELATIONS])
         text = f"{one.name} ({one.type}{f': {related}' if related else ''})"
         mentions = f"{one.mentions} {'memory' if one.mentions == 1 else 'memories'}"
-        yield Item(text, mentions, one.last_seen)
+        yield Shown(text, mentions, one.last_seen)
 
 
 # In the order of the block.
@@ -263,7 +255,8 @@ SECTIONS: Final = (
     Section("reflections", _reflections, 2),
     Section("episodes", _episodes, 2),
     Section("skills", _skills, 3),
-    Section("memories", _memories, 5),
+    # Not "memories": that is an element of hosts, which observing takes out by itself.
+    Section("remembered", _memories, 5),
     Section("facts", _pairs, 1),
     Section("entities", _entities, 1),
 )
@@ -273,14 +266,14 @@ def read_block(
     db: sqlite3.Connection,
     asked: Asked,
     max_tokens: int,
-    cost: Callable[[Item], int],
+    cost: Callable[[Shown], int],
 ) -> tuple[list[Filled], list[str]]:
     """The sections that have something, in their order, within `max_tokens` by `cost`.
 
     Returns:
         The sections, and the ids of the memories that are shown because the query found them.
     """
-    reading = Reading(db, asked)
+    reading = BlockReading(db, asked)
     read = {one.name: [*one.read(reading)] for one in SECTIONS}
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
@@ -290,7 +283,7 @@ def read_block(
         item.id
         for one in shown
         for item in one.items
-        if one.name == "memories" and item.relevance is not None
+        if one.name == "remembered" and item.relevance is not None
     ]
     return shown, used
 
@@ -321,9 +314,9 @@ def shares(
     return rooms
 
 
-def _fill(name: str, items: Sequence[Item], room: int, cost: Callable[[Item], int]) -> Filled:
+def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], int]) -> Filled:
     """The first items that fit; the first one is cut if even that does not."""
-    kept: list[Item] = []
+    kept: list[Shown] = []
     for item in items:
         tokens = cost(item)
         if tokens <= room:
@@ -337,7 +330,7 @@ def _fill(name: str, items: Sequence[Item], room: int, cost: Callable[[Item], in
     return Filled(name, tuple(kept), len(items) - len(kept))
 
 
-def cut(item: Item, room: int, cost: Callable[[Item], int]) -> Item | None:
+def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
     """The beginning of an item within some tokens: at a line of a file, else at a word."""
     pieces = item.text.split("\n" if item.rest else " ")
     low, high = 0, len(pieces)
@@ -348,7 +341,7 @@ def cut(item: Item, room: int, cost: Callable[[Item], int]) -> Item | None:
     return _cut_at(item, pieces, low) if low else None
 
 
-def _cut_at(item: Item, pieces: Sequence[str], count: int) -> Item:
+def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:
     if item.rest:
         line = f", line {item.line + count}" if item.line else ""
         text = "\n".join((*pieces[:count], f"[cut: it goes on in {item.rest}{line}]"))

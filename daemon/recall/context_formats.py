@@ -21,7 +21,7 @@ from ..memory.records import Memory
 from ..memory.scoring import DAY
 from ..shapes.recall import Preset
 from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
-from .context import Filled, Item, Reading
+from .context import BlockReading, Filled, Shown
 from .recall import Hit, Request, recall
 
 # The element that our block is; see `without_recalled` of observing.
@@ -55,7 +55,7 @@ def thermocline(sections: Sequence[Filled], agent: str, now: float) -> str:
     return "\n".join((*parts, f"</{ELEMENT}>"))
 
 
-def written(item: Item, now: float) -> str:
+def written(item: Shown, now: float) -> str:
     """An item as our block has it."""
     text = _safe(item.whole)
     if item.quoted:
@@ -66,7 +66,7 @@ def written(item: Item, now: float) -> str:
     return f"- {text} ({_name(told)})" if told else f"- {text}"
 
 
-def cost(item: Item, now: float) -> int:
+def cost(item: Shown, now: float) -> int:
     """The tokens of an item in our block."""
     return estimated_tokens(written(item, now)) + 1
 
@@ -75,7 +75,7 @@ def cost(item: Item, now: float) -> int:
 FRAME_TOKENS: Final = estimated_tokens(_NOTE) + 40
 
 
-def _attributes(item: Item, now: float) -> str:
+def _attributes(item: Shown, now: float) -> str:
     given = {"from": item.source, "id": item.id[:_ID_CHARS], "age": _age(item, now)}
     return "".join(f' {name}="{_name(value)}"' for name, value in given.items() if value)
 
@@ -89,7 +89,7 @@ def _safe(text: str) -> str:
     return _TAG.sub("&lt;", text)
 
 
-def _age(item: Item, now: float) -> str:
+def _age(item: Shown, now: float) -> str:
     if item.at is None:
         return ""
     seconds = max(0.0, now - item.at)
@@ -105,7 +105,7 @@ _TINYCLAW_REFLECTIONS: Final = 10
 _TINYCLAW_EPISODES: Final = 3
 
 
-def _tinyclaw(reading: Reading) -> str:
+def _tinyclaw(reading: BlockReading) -> str:
     """TinyClaw's block, which stands before a message; "" where there is none."""
     db, message = reading.db, reading.asked.query.lower()
     sections: list[str] = []
@@ -136,7 +136,7 @@ def _tinyclaw(reading: Reading) -> str:
     return f"[MEMORY]\n{inside}\n{_MARK}"
 
 
-def _episodes_for(reading: Reading, message: str) -> list[EpisodeLine]:
+def _episodes_for(reading: BlockReading, message: str) -> list[EpisodeLine]:
     words = [word for word in message.split() if len(word) > _LONG_WORD]
     if not words:
         return []
@@ -166,22 +166,15 @@ _FACTS: Final = 10
 _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ Preference"}
 
 
-def _tiny_claw(reading: Reading) -> str:
+def _tiny_claw(reading: BlockReading) -> str:
     """Tiny Claw's context; "" where there is nothing."""
     db, now = reading.db, reading.asked.now
     sections: list[str] = []
     hits = _ranked(reading, "tinyclaw", _RELEVANT, "memory", "pair")
     if hits:
         sections += ["\n## Relevant Memories", *map(_tiny_claw_line, hits)]
-    newest, _ = selecting.page(
-        db,
-        selecting.Filters(min_importance=_IMPORTANT_FROM),
-        order="newest",
-        limit=_IMPORTANT,
-        offset=0,
-        now=now,
-        scoring=reading.asked.rules.scoring,
-    )
+    wanted = selecting.Filters(min_importance=_IMPORTANT_FROM)
+    newest = selecting.newest(db, wanted, limit=_IMPORTANT, now=now)
     if newest:
         lines = (f"{_LABELS.get(one.event, '📌 Note')}: {one.text}" for one in newest)
         sections += ["\n## Important Context", *lines]
@@ -198,7 +191,7 @@ def _tiny_claw_line(hit: Hit) -> str:
     return f"📝 {hit.memory.text}{outcome}"
 
 
-def _ranked(reading: Reading, preset: Preset, limit: int, *sources: str) -> list[Hit]:
+def _ranked(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> list[Hit]:
     """What answers by a published formula."""
     asked = reading.asked
     if not asked.query.strip():
@@ -221,7 +214,7 @@ _SCALYCLAW_MEMORIES: Final = 7
 _SCALYCLAW_ENTITIES: Final = 5
 
 
-def _scalyclaw(reading: Reading) -> str:
+def _scalyclaw(reading: BlockReading) -> str:
     """What ScalyClaw adds to its prompt; "" for a short input, or where there is nothing."""
     if len(reading.asked.query) < _SCALYCLAW_LEAST:
         return ""
@@ -254,7 +247,7 @@ def _scalyclaw_entity(one: entities.Entity) -> str:
 _EVOCLAW_BYTES: Final = 3_072
 
 
-def _evoclaw(reading: Reading) -> str:
+def _evoclaw(reading: BlockReading) -> str:
     """EvoClaw's tiers: the hot state, the tree, and up to 3 KB of memories."""
     asked, db = reading.asked, reading.db
     document = hot.document(hot_rows.load(db), (), asked.rules.hot)
@@ -275,7 +268,7 @@ def _evoclaw(reading: Reading) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-EXACT: Final[dict[str, Callable[[Reading], str]]] = {
+EXACT: Final[dict[str, Callable[[BlockReading], str]]] = {
     "tinyclaw": _tinyclaw,
     "tiny-claw": _tiny_claw,
     "scalyclaw": _scalyclaw,
