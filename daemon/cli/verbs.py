@@ -26,6 +26,7 @@ VERBS: Final = {
     "kv": "get, set, delete or list key-value pairs",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",
+    "observe": "keep what is worth remembering of a conversation, or its turns",
     "extract-metadata": "show the URLs, commands and paths in a file",
     "backup": "save all of an agent's memory in one file",
     "restore": "restore memories from the replica or a file, or verify that it would work",

@@ -34,7 +34,7 @@ from .distilling.statements import SaidSentence, confirms, spoken
 from .distilling.topics import topics_of
 from .mentions import Mention, mentions
 from .names import people
-from .records import Type
+from .records import OBSERVED, USER_STATED, Type
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -86,8 +86,8 @@ _LEAST_OF_CORRECTION: Final = 8
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
-_NAMED: Final = 0.9
-_STANDS: Final = 0.8
+NAMED: Final = 0.9
+STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 # What such statements are worth beyond their words; see `weighing`.
 _LASTING: Final = 3.0
@@ -98,7 +98,6 @@ _MOST_BYTES: Final = 1_000
 _MOST_CHARS: Final = 16_000
 _TOPICS: Final = 4
 _AGGRESSION: Final = 0.5
-_SOURCE: Final = "conversation"
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -327,7 +326,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
         text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
         tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
         importance=_importance(statement, kind),
-        source=_SOURCE,
+        source=USER_STATED if statement.role == "user" else OBSERVED,
         entities=named,
         actor=turn.actor or _ACTORS.get(statement.role, ""),
         position=turn.position,
@@ -342,7 +341,7 @@ def _importance(statement: SaidSentence, kind: Kind) -> float:
     least = HEALTHY if is_health(statement.text) else 0.0
     if statement.role == "user":
         named = bool(names_told(statement.said))
-        least = max(least, _NAMED if named else _STANDS if is_lasting(statement.said) else 0.0)
+        least = max(least, NAMED if named else STANDS if is_lasting(statement.said) else 0.0)
     return max(IMPORTANCE[kind], least)
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.records import OBSERVED
 from ..store import key_values, memory_table, selecting, tree_rows
 from ..store.selecting import Filters
 
@@ -160,7 +159,7 @@ MEMORIES: Final = Source(
     index=memory_table.INDEX,
     columns=_columns(
         length="length(text)",
-        is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
+        is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
         actor="actor",

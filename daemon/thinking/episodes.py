@@ -17,18 +17,17 @@ from ..llm.model import Part
 from ..llm.replies import one_line, short_list
 from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
 from ..memory.metadata import extract
-from ..memory.records import Memory
+from ..memory.records import EXTRACTED, Memory
 from ..memory.secrets import clear
 from ..shapes.common import Way
 from ..store import conversations, line_file, memories
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Heard
 from ..store.transaction import Transaction
-from .extraction import CATEGORY
+from .extraction import CATEGORY, EPISODE
 from .model_or_rules import AskOptions, ModelOrRules
 from .observation import is_worth_reading, line_of, turn_of
 
-EVENT: Final = "episode"
 FILE: Final = "episodes.jsonl"
 _IMPORTANCE: Final = 0.5
 _LONGEST_SUMMARY: Final = 600
@@ -169,12 +168,12 @@ def _memory(
         id=secrets.token_hex(8),
         text=episode.summary,
         type="episodic",
-        event=EVENT,
+        event=EPISODE,
         outcome=episode.outcome,
         category=CATEGORY,
         tags=episode.tags,
         importance=_IMPORTANCE,
-        source="conversation",
+        source=EXTRACTED,
         group=conversation.id,
         metadata=extract(episode.summary),
         created_at=turns[-1].at,

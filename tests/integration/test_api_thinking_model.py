@@ -175,6 +175,7 @@ def test_all_of_it_by_the_configured_model(
     model_server.usually = answer
     model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
     quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
+    quick += ("--set", "llm.min_chars=0")
     # Loading litellm on a busy machine is slow, and then the rules would take over.
     patient = ("--set=llm.timeouts.distil=120", "--set=llm.timeouts.tree=120")
     daemon = make_daemon(*model, *quick, *patient).start()

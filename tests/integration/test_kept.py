@@ -149,3 +149,76 @@ def test_the_tree_tells_what_was_said(call: Any) -> None:
     observe(call, user("My sister Anna lives in Bremen. Our flight to Rome leaves on May 2."))
     found = call.ok("GET", "/api/memory")["results"]
     assert {one["category"] for one in found} == {"family", "travel"}
+
+
+def test_facts_of_a_conversation_are_no_turns(call: Any) -> None:
+    said = user("We decided to use Postgres for billing. My sister Anna lives in Bremen.")
+    found = observe(call, said)["stored"]
+    assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
+
+
+def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
+    found = observe(
+        call,
+        user("We decided to use Postgres for billing"),
+        {"role": "assistant", "content": "Deployed the billing service on port 8081."},
+    )
+    assert [one["source"] for one in found["stored"]] == ["user-stated", "observed"]
+    text = "We decided to move to Lisbon in May."
+    call.ok("POST", "/api/distill", {"text": text, "store": True})
+    assert call.ok("GET", "/api/memory?source=auto-extraction")["total"] == 1
+
+
+def test_what_was_inferred_never_supersedes_what_the_user_stated(call: Any) -> None:
+    stated = call.store("The gate code is 4711", source="user-stated", created_at=1_000)
+    guessed = call.store("The gate code is 4712", source="inferred", created_at=2_000)
+    call.ok("POST", "/api/memory/tidy", {})
+    assert call.ok("GET", f"/api/memory/{stated['id']}")["superseded_by"] is None
+    assert call.ok("GET", f"/api/memory/{guessed['id']}")["superseded_by"] == stated["id"]
+
+
+def test_what_is_merged_was_stated_if_any_of_it_was(call: Any) -> None:
+    call.store("The gate code is 4711", source="user-stated", created_at=1_000)
+    newer = call.store("the gate code is 4711.", source="inferred", created_at=2_000)
+    call.ok("POST", "/api/memory/tidy", {})
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["source"] == "user-stated"
+
+
+def test_turns_are_stored_with_speaker_place_and_time(call: Any) -> None:
+    told = [
+        user("Maya: I moved to Berlin in March", at=1_000),
+        user("Did you find a flat?", name="Tom", at=1_060),
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "user", "content": 7},
+    ]
+    found = call.ok("POST", "/api/turns", {"conversation": "talk", "messages": told})
+    assert [(one["actor"], one["text"]) for one in found["stored"]] == [
+        ("Maya", "I moved to Berlin in March"),
+        ("Tom", "Did you find a flat?"),
+    ]
+    assert [(one["group"], one["position"], one["created_at"]) for one in found["stored"]] == [
+        ("talk", 0, 1_000.0),
+        ("talk", 1, 1_060.0),
+    ]
+    assert [one["at"] for one in found["skipped"]] == [3]
+    more = {"conversation": "talk", "text": "Maya: Yes, in Neukölln!\nTom: Great.\nSend photos"}
+    found = call.ok("POST", "/api/turns", more)["stored"]
+    assert [(one["position"], one["actor"], one["text"]) for one in found] == [
+        (2, "Maya", "Yes, in Neukölln!"),
+        (3, "Tom", "Great.\nSend photos"),
+    ]
+
+
+def test_turns_hold_no_secret_and_nothing_recalled(call: Any) -> None:
+    told = f"<memories>\n- tea\n</memories>\nThe token is {TOKEN}"
+    (kept,) = call.ok("POST", "/api/turns", {"conversation": "t", "messages": [user(told)]})[
+        "stored"
+    ]
+    assert kept["text"] == "The token is [github token removed]"
+
+
+def test_observe_stores_the_turns_too_if_asked(call: Any) -> None:
+    found = observe(call, user("We decided to use Postgres for billing"), store_turns=True)
+    assert len(found["stored"]) == 1
+    kept = call.ok("GET", "/api/memory?group=c")["results"]
+    assert {(one["type"], one["position"]) for one in kept} == {("episodic", 0), ("semantic", None)}

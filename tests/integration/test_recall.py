@@ -332,7 +332,7 @@ def test_what_was_read_out_of_a_conversation_fades_as_facts_do(call: Any) -> Non
         return bool(new["relevance"] > old["relevance"] + 0.1)
 
     assert not recency_counts("spoken", actor="Ann")
-    assert recency_counts("noticed", source="observed")
+    assert recency_counts("noticed", position=None)
 
 
 @pytest.mark.parametrize(
