@@ -20,6 +20,14 @@ STOP_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 
+# And those that are left out of questions too, where others remain.
+ALSO_LEFT_OUT: Final = word_set(
+    "ourselves yours themselves myself yourself himself herself itself theirs but if because until",
+    "while about against between into through during before after above below up down out off over",
+    "under again further then once here there all any both each few more most other some such no",
+    "nor not only own same so than too very just don now o y",
+)
+
 # Small words of other kinds, and verbs, adverbs and nouns that may be said of anything: they can
 # be searched for, but no text is about them.
 _NEVER_TOPICS: Final = word_set(
