@@ -85,6 +85,40 @@ def test_old_secrets_are_found_and_forgotten(call: Any) -> None:
     assert call.total() == 1
 
 
+def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of: Any) -> None:
+    daemon = make_daemon().start()
+    call = calls_of(daemon, "forgetful")
+    changed = call.store(f"the token is {TOKEN}")["id"]
+    call.ok("PUT", f"/api/memory/{changed}", {"text": "the token is in the safe"})
+    stored = call.ok("PUT", "/api/kv/router.password", {"value": PASSWORD})
+    assert "password" in stored["warning"]
+    updated = call.ok("PUT", "/api/hot/project", {"name": "sprinkle", "status": f"uses {TOKEN}"})
+    assert "github token" in updated["warnings"][0]
+    call.ok("PUT", "/api/tree", {"path": "ops", "desc": f"deploy with {TOKEN}"})
+    episodes = daemon.folder("forgetful") / "memory" / "episodes.jsonl"
+    episodes.parent.mkdir(exist_ok=True)
+    kept = {"summary": f"rotated {TOKEN}", "tags": ["ops"]}
+    episodes.write_text(f"{json.dumps(kept)}\nno JSON\n")
+    found = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
+    assert (found["total"], found["forgotten"]) == (0, False)
+    assert {one.split("/")[0] for one in found["elsewhere"]} == {
+        *("pair router.password", "hot project", "category ops"),
+        *("history memory", "file memory"),
+    }
+    assert TOKEN in episodes.read_text()
+    call.ok("POST", "/api/memory/forget", {"secrets": True})
+    assert episodes.read_text().endswith("\nno JSON\n")
+    assert call("GET", "/api/kv/router.password").status == 404
+    state = call.ok("GET", "/api/hot")["state"]
+    assert "[github token removed]" in json.dumps(state)
+    again = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
+    assert (again["total"], again["elsewhere"]) == (0, [])
+    assert daemon.stop() == 0, daemon.log.read_text()
+    for path in daemon.folder("forgetful").rglob("*"):
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+
+
 def test_messages_are_taken_as_the_providers_have_them(call: Any) -> None:
     called = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
     found = observe(
