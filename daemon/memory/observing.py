@@ -7,7 +7,7 @@ report as done: no questions, greetings, orders or commands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -93,6 +93,9 @@ _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
+_OF_NAMED: Final = 0.5
+# A name within a sentence.
+_WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
 _ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
 _MOST_BYTES: Final = 1_000
 _MOST_CHARS: Final = 16_000
@@ -157,7 +160,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     told = [turn for turn in turns if not is_command(turn.text)]
     said = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
     among = any(one.role == "agent" for one in said)
-    statements = [_raised(one, among) for one in _without_injected(said)]
+    named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
+    statements = [_raised(one, among, named) for one in _without_injected(said)]
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said)
@@ -202,10 +206,11 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
             yield statement
 
 
-def _raised(statement: SaidSentence, among: bool) -> SaidSentence:
+def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> SaidSentence:
     """A user who talks with an agent says what is worth keeping more often than people do.
 
-    What nobody should forget is worth keeping however it is said.
+    What nobody should forget is worth keeping however it is said; and what begins with one of
+    the names within other sentences is about them.
     """
     if statement.role != "user":
         return statement
@@ -217,7 +222,8 @@ def _raised(statement: SaidSentence, among: bool) -> SaidSentence:
     if is_health(statement.said):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
-        return replace(statement, worth=statement.worth + _TO_AN_AGENT)
+        about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
+        return replace(statement, worth=statement.worth + _TO_AN_AGENT + about)
     return statement
 
 
@@ -252,19 +258,23 @@ def _corrected(
 
 def _with_problems(
     kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
-) -> Iterator[SaidSentence]:
-    """An agent's solution says little without the problem that was told before it."""
-    problem = ""
+) -> list[SaidSentence]:
+    """An agent's solution with the problem that was told before it, in place of the problem."""
+    whole: list[SaidSentence] = []
+    problem: SaidSentence | None = None
     for statement in kept:
-        if statement.role == "agent" and _kind(statement.signals) == "solution":
-            problem = problem or _asked_before(statement, said)
-        if statement.role == "agent" and _kind(statement.signals) == "solution" and problem:
-            yield replace(statement, text=f"{problem} → {statement.text}")
-            problem = ""
-            continue
-        if _kind(statement.signals) == "error_pattern":
-            problem = statement.text
-        yield statement
+        kind = _kind(statement.signals)
+        if kind == "error_pattern":
+            problem = statement
+        elif kind == "solution" and statement.role == "agent":
+            told = problem.text if problem else _asked_before(statement, said)
+            if problem in whole:
+                whole.remove(problem)
+            problem = None
+            if told:
+                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+        whole.append(statement)
+    return whole
 
 
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
@@ -285,7 +295,7 @@ def _is_stated(statement: SaidSentence) -> bool:
         least = _LEAST_OF_CORRECTION
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
         return False
-    if statement.role in {"system", "tool"}:
+    if statement.role in {"system", "tool"} or _is_mere_secret(statement):
         return False
     if "request" in signals and not _tells_by_the_way(statement):
         return False
@@ -295,6 +305,14 @@ def _is_stated(statement: SaidSentence) -> bool:
         # "Look at the error in the log" is advice.
         return bool(signals & _FROM_AGENTS - {"error"}) or not _is_order(statement)
     return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
+
+
+def _is_mere_secret(statement: SaidSentence) -> bool:
+    """Whether it only tells a secret, which was replaced, and nothing beside it."""
+    _, removed, rest = statement.said.rpartition(" removed]")
+    if not removed or _kind(statement.signals) != "fact":
+        return False
+    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
 
 
 def _is_order(statement: SaidSentence) -> bool:
