@@ -72,12 +72,20 @@ _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offe
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
 _COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
-# How hosts mark what they recall: an element, or the section of MEMORY.md.
+# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
 _RECALLED: Final = re.compile(
     r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
     r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
-    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->",
-    re.IGNORECASE,
+    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
+    r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
+    r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# The lists that other systems put before a message.
+_RECALLED_LISTS: Final = re.compile(
+    r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
+    r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
+    re.MULTILINE,
 )
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
@@ -179,14 +187,16 @@ def without_recalled(text: str) -> str:
     begun: dict[str, int] = {}
     parts: list[str] = []
     at = 0
-    for mark in _RECALLED.finditer(text) if "<" in text else ():
-        name = (mark["name"] or "").lower()
-        if not (mark["end"] or mark["last"]):
-            begun.setdefault(name, mark.start())
-        elif begun.get(name, -1) >= at:
-            parts.append(text[at : begun.pop(name)])
+    for mark in _RECALLED.finditer(text):
+        name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
+        if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
+            begun.setdefault(name.lower(), mark.start())
+        elif begun.get(name.lower(), -1) >= at:
+            parts.append(text[at : begun.pop(name.lower())])
             at = mark.end()
-    return "".join((*parts, text[at:])).strip() if at else text
+    left = "".join((*parts, text[at:]))
+    left = _RECALLED_LISTS.sub("", left) if "## " in left else left
+    return left.strip() if left != text else text
 
 
 def utterance_of(turn: Turn) -> Utterance:

@@ -151,6 +151,94 @@ def test_one_bad_message_never_refuses_the_batch(call: Any, bad: Any) -> None:
     assert len(found["stored"]) == 1
 
 
+def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
+    """The shapes of Chat Completions, Responses and Messages, with tools, images and thoughts."""
+    arguments = json.dumps({"city": "Bergen", "note": "We decided to use Oracle"})
+    call_of_tool = {"id": "call_1", "type": "function"}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "We decided to use Sybase"}
+    used = {"type": "tool_use", "id": "t", "name": "get_weather", "input": {"city": "Bergen"}}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    found = observe(
+        call,
+        {"role": "developer", "content": "You are helpful. We decided to use DB2 everywhere."},
+        {"role": "system", "content": [{"type": "text", "text": "We decided to use Access."}]},
+        user([{"type": "text", "text": "We decided to use Postgres for billing."}, picture]),
+        {
+            "role": "assistant",
+            "content": None,
+            "refusal": None,
+            "tool_calls": [
+                {**call_of_tool, "function": {"name": "get_weather", "arguments": arguments}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "We decided to use Sybase"},
+        {"role": "user", "content": [{"type": "input_text", "text": "My sister Anna is a nurse"}]},
+        {"type": "function_call", "call_id": "c", "name": "get_weather", "arguments": arguments},
+        {"type": "function_call_output", "call_id": "c", "output": "We decided to use Sybase"},
+        {"type": "reasoning", "summary": [], "encrypted_content": None},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_1",
+            "status": "completed",
+            "content": [
+                {"type": "output_text", "text": "Deployed it on port 8081.", "logprobs": []}
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "We decided to use Informix", "signature": "x"},
+                {"type": "text", "text": "I'll look."},
+                used,
+            ],
+        },
+        user([result, {"type": "text", "text": "I prefer metric units", "cache_control": None}]),
+        {"role": "function", "name": "get_weather", "content": "We decided to use Sybase"},
+    )
+    kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
+    assert kept == {
+        "We decided to use Postgres for billing": ("user", "user-stated"),
+        "User's sister Anna is a nurse": ("user", "user-stated"),
+        "Deployed it on port 8081": ("assistant", "observed"),
+        "User prefers metric units": ("user", "user-stated"),
+    }
+    assert "skipped" not in found
+
+
+def test_a_message_that_cannot_be_read_is_named_in_the_answer(call: Any) -> None:
+    found = observe(
+        call, user("We decided to use Postgres for billing"), {"role": "user", "content": 7}
+    )
+    assert [one["at"] for one in found["skipped"]] == [1]
+    assert "content" in found["skipped"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    "recalled",
+    [
+        "# MEMORY.md - Long-Term Context\n\n- We decided to use Oracle\n*Generated: 2026-11-22*\n",
+        "[MEMORY]\n## Knowledge\nWe decided to use Oracle\n[/MEMORY]\n",
+        "## Relevant Memories\n- [semantic] **db** (importance: 8): We decided to use Oracle\n",
+        "## Relevant Past Conversations\n- resolved We decided to use Oracle (db)\n",
+        "<thermocline-context>\nWe decided to use Oracle\n</thermocline-context>\n",
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_context_block_in_a_message_is_not_observed(call: Any, role: str, recalled: str) -> None:
+    told = f"{recalled}\n---\nWe decided to use Postgres for billing"
+    found = observe(call, {"role": role, "content": told})
+    assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
+
+
+def test_what_recall_answered_is_neither_stored_nor_counted_again(call: Any) -> None:
+    kept = call.store("The harbour office opens at nine in the morning")
+    said = "From memory:\n- The harbour office opens at nine in the morning\nso let us go at ten."
+    found = observe(call, {"role": "assistant", "content": said}, user("fine, thanks"))
+    assert (found["stored"], found["known"]) == ([], [])
+    assert call.ok("GET", f"/api/memory/{kept['id']}")["access_count"] == 0
+
+
 def test_what_recall_injected_is_not_observed_again(call: Any) -> None:
     recalled = "<relevant-memories>\n- We decided to use Oracle for billing\n</relevant-memories>"
     found = observe(call, user(f"{recalled}\nWe decided to use Postgres for billing"))
@@ -170,6 +258,12 @@ def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call: Any) ->
     state = call.ok("GET", "/api/hot")["state"]
     assert state["identity"] == {"agent_name": "Luna"}
     assert len(state["owner_profile"]["preferences"]) == 2
+
+
+def test_what_the_owners_profile_says_is_not_said_again_in_the_hot_state(call: Any) -> None:
+    observe(call, user("Please correct my mistakes when I write in Norwegian."))
+    told = call("GET", "/api/hot/markdown").text
+    assert told.count("Please correct my mistakes") == 1
 
 
 def test_a_correction_that_comes_later_supersedes(call: Any) -> None:
