@@ -511,6 +511,20 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 
+def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[..., Any]) -> None:
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("the heron nests at the mill")
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
+        db.execute("UPDATE memory_fts_config SET v = 0 WHERE k = 'version'")
+        db.commit()
+    daemon.start()
+    with daemon.client() as client:
+        [found] = client.recall("heron").results
+        assert found.text == "the heron nests at the mill"
+
+
 def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
     make_daemon: Callable[..., Any], eventually: Callable[..., None]
 ) -> None:
