@@ -71,7 +71,7 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         show_json([*(record(found, *extra) for found in recall.results), *chunks])
     else:
         _show(recall, explain=args.explain)
-    if not recall.results and not recall.key_values and not recall.chunks:
+    if not (recall.results or recall.key_values or recall.entries or recall.chunks):
         say(recall.why or "nothing found")
 
 
@@ -98,6 +98,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
         show_explained(found)
     _show_pairs(recall.key_values, explain=explain)
     show_chunks(recall.chunks)
+    show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _IGNORED: Final = ".gitignore"
 _IGNORED_BYTES: Final = 262_144
+# Recall has them from their own files.
+_SKILLS: Final = "skills/"
 _NOWHERE: Final = FileStand(0, 0, 0, 0)
 
 
@@ -81,6 +83,8 @@ class Wanted:
     def file(self, path: str) -> bool:
         """Whether the file with this path of the index is wanted."""
         below = self._root.below(path)
+        if self._root.of_agent and below.startswith(_SKILLS):
+            return False
         if self._endings is not None and not below.lower().endswith(self._endings):
             return False
         included = self._endings is not None or self._include.match_file(below)

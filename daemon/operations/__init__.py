@@ -8,6 +8,7 @@ from . import (
     cold,
     compact,
     config,
+    context,
     devices,
     distill,
     files,
@@ -20,6 +21,7 @@ from . import (
     merging,
     metadata,
     observe,
+    own_files,
     pairs,
     recall,
     stats,
@@ -34,6 +36,7 @@ __all__ = ["OPERATIONS", "Operation"]
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
+    *context.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,
@@ -49,6 +52,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *files.OPERATIONS,
     *graph.OPERATIONS,
     *observe.OPERATIONS,
+    *own_files.OPERATIONS,
     *agents.OPERATIONS,
     *sync.OPERATIONS,
     *imports.OPERATIONS,

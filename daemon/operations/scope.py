@@ -13,6 +13,7 @@ from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
 from ..files.indexes import Indexes
+from ..files.own_files import OwnFiles
 from ..files.workspaces import Workspaces
 from ..llm.client import ModelClient
 from ..memory import checks
@@ -47,6 +48,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     verifier: Verifier
     workspaces: Workspaces
     indexes: Indexes
+    own_files: OwnFiles
     databases: OtherDatabases
     upkeep: Upkeep
     settings: Callable[[], Settings]

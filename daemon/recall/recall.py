@@ -436,7 +436,7 @@ def _why(
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not any(searched.values()):
+    if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

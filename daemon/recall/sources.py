@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import starmap
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.records import OBSERVED
-from ..store import chunk_tables, key_values, memory_table, selecting, tree_rows
+from ..store import (
+    chunk_tables,
+    key_values,
+    memory_table,
+    own_entries,
+    selecting,
+    tree_rows,
+)
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -158,7 +165,7 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition:
 
 
 def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
-    """Pairs and chunks have nothing that a filter could look at."""
+    """Where there is nothing that a filter could look at."""
     return ("true", ()) if filters == Filters() else None
 
 
@@ -174,7 +181,7 @@ MEMORIES: Final = Source(
         "memories",
         memory_table.INDEX,
         length="length(text)",
-        is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
+        is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
         actor="actor",
@@ -235,5 +242,27 @@ CHUNKS: Final = Source(
     count=chunk_tables.chunk_count,
     depth=0.5,
 )
-SOURCES: Final = (MEMORIES, PAIRS, CHUNKS)
+
+
+def _own(name: str, plural: str) -> Source:
+    """A kind of entry of the agent's own files."""
+    index = own_entries.INDEXES[plural]
+    return Source(
+        name=name,
+        table=plural,
+        index=index,
+        columns=_columns(plural, index, updated_at="created_at"),
+        text=own_entries.TEXT[plural],
+        passes=_passes_unfiltered,
+        show=own_entries.shown_by(plural),
+        count=partial(own_entries.count, name=plural),
+        depth=0.25,
+    )
+
+
+REFLECTIONS: Final = _own("reflection", "reflections")
+EPISODES: Final = _own("episode", "episodes")
+SKILLS: Final = _own("skill", "skills")
+OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

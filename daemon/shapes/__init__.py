@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         cold,
         common,
         compact,
+        context,
         devices,
         distill,
         events,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         merging,
         metadata,
         observe,
+        own_files,
         pairs,
         recall,
         restore,
@@ -40,9 +42,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "devices", "distill", "events", "files", "graph",
-    "history", "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall",
-    "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "files",
+    "graph", "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
+    "pairs", "recall", "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

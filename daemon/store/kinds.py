@@ -11,6 +11,7 @@ from . import (
     memory_rows,
     metrics,
     notes,
+    own_entries,
     tree_rows,
     uses,
     watched,
@@ -45,4 +46,5 @@ def rebuild_indexes(tx: Transaction) -> None:
     for kind in KINDS.values():
         if kind.reindex is not None:
             kind.reindex(tx)
+    own_entries.clear(tx)
     full_text.note_current(tx)
