@@ -114,6 +114,8 @@ def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
     meta, begin = _front_matter(text)
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     read = _Text(text, [*starts, len(text)])
+    if not text.strip():
+        return Cut([], "", {}, 0 if not text else len(starts) - text.endswith("\n"))
     if markdown:
         _read_markdown(read, begin)
     else:

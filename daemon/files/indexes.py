@@ -20,8 +20,8 @@ from ..store.transaction import Event
 from .chunk_index import ChunkIndex, IndexStanding
 from .watcher import Watcher, WatchLostError
 
-# Between two looks at what has changed, and while changes are coming in.
-_IDLE_SECONDS: Final = 0.25
+# Between two looks when no change was told, and while changes are coming in.
+_IDLE_SECONDS: Final = 1.0
 _CHANGING_SECONDS: Final = 0.05
 # After changes could not be seen.
 _LOST_SECONDS: Final = 5.0
@@ -63,8 +63,9 @@ class Indexes:
         self._problems = problems
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._indexes: dict[str, ChunkIndex] = {}
-        self._watcher = Watcher()
         self._soon = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._watcher = Watcher(lambda: loop.call_soon_threadsafe(self._soon.set))
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
         self._uses = 0
@@ -176,7 +177,6 @@ class Indexes:
         try:
             changes = await loop.run_in_executor(self._thread, self._watcher.look, folders)
         except WatchLostError as error:
-            self._watcher.close()
             self._lost_until = time.monotonic() + _LOST_SECONDS
             self._problems.report(
                 _LOST,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -75,10 +76,17 @@ class Wanted:
 
     def __init__(self, root: IndexRoot, rules: IndexSettings) -> None:
         self._root = root
-        self._include = _spec(map(_anywhere, rules.include))
-        self._exclude = _spec(map(_anywhere, rules.exclude))
+        self._rules = rules
         self._endings = _endings(rules.include)
         self._ignored: dict[str, GitIgnoreSpec] | None = {} if rules.gitignore else None
+
+    @cached_property
+    def _include(self) -> GitIgnoreSpec:
+        return _spec(map(_anywhere, self._rules.include))
+
+    @cached_property
+    def _exclude(self) -> GitIgnoreSpec:
+        return _spec(map(_anywhere, self._rules.exclude))
 
     def file(self, path: str) -> bool:
         """Whether the file with this path of the index is wanted."""

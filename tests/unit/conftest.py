@@ -10,8 +10,7 @@ import pytest
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import memories, tree_rows
-from thermocline.daemon.store import chunk_tables
+from thermocline.daemon.store import chunk_tables, memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.memory_table import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
