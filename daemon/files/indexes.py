@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from ..store.transaction import Event
 from .chunk_index import ChunkIndex, IndexStanding
+from .walker import Identity
 from .watcher import Watcher, WatchLostError
 
 # Between two looks when no change was told, and while changes are coming in.
@@ -64,8 +66,9 @@ class Indexes:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._indexes: dict[str, ChunkIndex] = {}
         self._soon = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        self._watcher = Watcher(lambda: loop.call_soon_threadsafe(self._soon.set))
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self._told)
+        self._watched: dict[str, Identity] = {}
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
         self._uses = 0
@@ -74,12 +77,11 @@ class Indexes:
         """Follow the files until cancelled; then end what is under way."""
         try:
             while True:
-                changing = await self.look()
+                changing = await self.look(at_once=False)
                 wait = _CHANGING_SECONDS if changing else _IDLE_SECONDS
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await self._soon.wait()
-                self._soon.clear()
         finally:
             for index in self._indexes.values():
                 await index.leave()
@@ -134,15 +136,15 @@ class Indexes:
             return False
         return True
 
-    async def look(self, *, at_once: bool = False) -> bool:
+    async def look(self, *, at_once: bool) -> bool:
         """Notice what has changed, and begin what is due; whether changes are coming in.
 
         Args:
-            at_once: do not wait for more changes.
+            at_once: do not wait until a change is told, nor for more of them.
         """
         async with self._looking:
             await self._follow()
-            changes = await self._changes()
+            changes = await self._changes(at_once=at_once)
             now = time.monotonic()
             debounce = self._rules().debounce_ms / 1000
             waiting = False
@@ -168,15 +170,20 @@ class Indexes:
         for store in stores.values():
             self._report(self.of(store).state, store.place.agent)
 
-    async def _changes(self) -> set[str]:
+    async def _changes(self, *, at_once: bool) -> set[str]:
         """The places that have changed; where that cannot be told, everything is doubted."""
         folders = {p: i for index in self._indexes.values() for p, i in index.folders.items()}
         if not self._rules().watch or time.monotonic() < self._lost_until:
             folders = {}
-        loop = asyncio.get_running_loop()
+        if not (at_once or self._soon.is_set()) and folders == self._watched:
+            return set()
+        self._soon.clear()
         try:
-            changes = await loop.run_in_executor(self._thread, self._watcher.look, folders)
+            look = partial(self._watcher.look, folders)
+            changes = await self._loop.run_in_executor(self._thread, look)
+            self._watched = folders
         except WatchLostError as error:
+            self._watched = {}
             self._lost_until = time.monotonic() + _LOST_SECONDS
             self._problems.report(
                 _LOST,
@@ -207,6 +214,11 @@ class Indexes:
             "bring the files here, or `thermocline index remove` the path",
             lasting=False,
         )
+
+    def _told(self) -> None:
+        """Called by the thread that waits for changes."""
+        with suppress(RuntimeError):  # The daemon has stopped.
+            self._loop.call_soon_threadsafe(self._soon.set)
 
     def _is_busy(self) -> bool:
         """Whether an agent was used since this was asked last."""

@@ -38,10 +38,8 @@ def index_text(text: str) -> str:
 def index_words(text: str) -> list[str]:
     """The words of `text`, cut as the index cuts them, so that each is found again."""
     cut = index_text(text)
-    if cut.isascii():
-        words = _ASCII_WORD.findall(cut.lower())
-    else:
-        words = cut.translate(_LETTERS).split()
+    ascii_only = cut.isascii()
+    words = _ASCII_WORD.findall(cut.lower()) if ascii_only else cut.translate(_LETTERS).split()
     return [word for word in words if word.strip("_")]
 
 
