@@ -130,6 +130,8 @@ def test_a_path_outside_the_workspace_is_added_by_its_owner_alone(
     assert ask(STRANGER, "notes", "GET", "/api/files/search?query=x").status == 403
     own = calls_of(open_daemon, "notes")
     assert own("POST", paths, {"path": str(tmp_path)}).status == 200
+    assert ask(READER, "notes", "DELETE", f"{paths}?path={tmp_path}").status == 403
+    assert ask(WRITER, "notes", "DELETE", f"{paths}?path={tmp_path}").status == 200
 
 
 @as_root
