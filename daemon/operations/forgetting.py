@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from ..errors import InvalidInput, NotFound
+from ..language.secrets import secrets_of
 from ..memory.records import Memory
-from ..memory.secrets import secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
 from ..store import apply, key_values, memories, memory_rows, rows
 from ..store.agent_store import AgentStore

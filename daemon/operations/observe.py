@@ -9,10 +9,10 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
+from ..language.extraction import without_recalled
+from ..language.secrets import clear
 from ..memory import checks
-from ..memory.observing import without_recalled
 from ..memory.scoring import Scoring
-from ..memory.secrets import clear
 from ..shapes.observe import ObserveBody, Observed, TurnBody
 from ..store import conversations
 from ..store.agent_store import AgentStore

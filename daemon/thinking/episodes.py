@@ -13,12 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ModelUnavailable
+from ..language.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
+from ..language.secrets import clear
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
 from ..memory.metadata import extract
 from ..memory.records import Memory
-from ..memory.secrets import clear
 from ..shapes.common import Way
 from ..store import conversations, line_file, memories
 from ..store.agent_store import AgentStore

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
+from ..language.notes import NoteFact, read_note
+from ..language.similarity import words
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.daily_notes import NoteFact, read_note
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
-from ..memory.similarity import words
 from .model_or_rules import AskOptions, ModelOrRules
 
 # The size of one question about a note, and the maximum number of questions per note.

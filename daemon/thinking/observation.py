@@ -9,11 +9,8 @@ from typing import Final, get_args
 
 import msgspec
 
-from ..llm.model import Part
-from ..llm.replies import one_line, short_list
-from ..memory.cues import category_of, is_health, is_injected
-from ..memory.mentions import EntityType, Mention, MentionedRelation
-from ..memory.observing import (
+from ..language.cues import category_of, is_health, is_injected
+from ..language.extraction import (
     HEALTHY,
     Observation,
     Turn,
@@ -22,6 +19,9 @@ from ..memory.observing import (
     is_lasting,
     profile_of,
 )
+from ..language.names import EntityType, Mention, MentionedRelation
+from ..llm.model import Part
+from ..llm.replies import one_line, short_list
 from ..memory.records import DEFAULT_EVENT, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Heard

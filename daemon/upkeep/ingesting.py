@@ -20,11 +20,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput, ModelUnavailable
+from ..language.notes import NoteFact, read_note
+from ..language.secrets import clear, without_secrets
+from ..language.similarity import exact_key
 from ..memory import checks
-from ..memory.daily_notes import NoteFact, read_note
 from ..memory.records import DEFAULT_CATEGORY, Memory
-from ..memory.secrets import clear, without_secrets
-from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
 from ..store import memories, noted
 from ..store.agent_store import AgentStore

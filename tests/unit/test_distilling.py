@@ -7,26 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.distilling import (
+from thermocline.daemon.language.cues import emotion_of, outcome_of
+from thermocline.daemon.language.distilling import (
     SUMMARY_BYTES,
     Distilled,
+    actions_of,
     core_summary,
     distil,
     distilled_size,
     facts,
     fitted,
     stages,
+    topics_of,
 )
-from thermocline.daemon.memory.distilling.actions import actions_of
-from thermocline.daemon.memory.distilling.feelings import emotion_of
-from thermocline.daemon.memory.distilling.outcomes import outcome_of
-from thermocline.daemon.memory.distilling.sentences import sentences
-from thermocline.daemon.memory.distilling.shortening import json_bytes, shortened, utf8_bytes
-from thermocline.daemon.memory.distilling.speech import utterances
-from thermocline.daemon.memory.distilling.topics import topics_of
+from thermocline.daemon.language.lexicon import not_topics
+from thermocline.daemon.language.names import people
+from thermocline.daemon.language.sentences import json_bytes, sentences, shortened, utf8_bytes
+from thermocline.daemon.language.speech import utterances
 from thermocline.daemon.memory.distilling.voice import attributed
-from thermocline.daemon.memory.names import people
-from thermocline.daemon.memory.stop_words import NOT_TOPICS
 
 KEYS = {"fact", "emotion", "people", "topics", "actions", "outcome", "urls", "commands", "paths"}
 # What texts are made of: words of every kind, marks, labels, and anything at all.
@@ -442,7 +440,7 @@ def test_a_known_person_is_found_whatever_the_name():
 def test_topics_are_content_words_in_lower_case(text):
     for topic in topics_of(text, ""):
         assert topic == topic.lower()
-        assert topic not in NOT_TOPICS
+        assert topic not in not_topics()
 
 
 @pytest.mark.parametrize(

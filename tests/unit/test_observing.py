@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.episodes import MAX_TAGS, summarise_episode
-from thermocline.daemon.memory.mentions import MentionedRelation, mentions
-from thermocline.daemon.memory.observing import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.episodes import MAX_TAGS, summarise_episode
+from thermocline.daemon.language.extraction import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.names import MentionedRelation, mentions
 
 TURNS = st.lists(
     st.builds(

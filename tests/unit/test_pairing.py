@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.contradiction import judge
-from thermocline.daemon.memory.pairing import (
+from thermocline.daemon.language.comparison import judge
+from thermocline.daemon.language.pairing import (
     comparable,
     find_clusters,
     find_pairs,
     judge_pair,
     keys_of,
 )
+from thermocline.daemon.language.similarity import overlap
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
-from thermocline.daemon.memory.similarity import overlap
 
 NOW = 1_800_000_000.0
 VOCABULARY = ["user", "likes", "hates", "never", "tea", "code", "is", "4", "5"]

@@ -1,0 +1,123 @@
+"""How alike two texts are, in any script and in time that grows with their length alone.
+
+Three measures, from strict to lax: the same `exact_key`; `shingle_overlap`, which heeds order;
+and `overlap`, which does not. None of them says that two texts mean the same: "likes tea" and
+"never likes tea" are very alike. That is for `contradiction` to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from ..memory.indexing import index_text
+
+SHINGLE_WORDS: Final = 3
+
+# Combining marks do not match `\w`: those of Latin, Cyrillic, Hebrew and Arabic,
+# and the Indic and South-East Asian blocks but for their full stops.
+_WORD: Final = re.compile(
+    "[\\w\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06ed\u0900-\u0963\u0966-\u0df3\u0e00-\u0e4e\u0eb0-\u0ece\u1000-\u1049\u1780-\u17d3]+"
+)
+_WORD_RUN: Final = re.compile(r"\w+")
+# Invisible: soft hyphen, zero-width blanks and marks, and variation selectors.
+_INVISIBLE: Final = re.compile("[\u00ad\u200b\u200c\u200e\u200f\u2060\ufe00-\ufe0f\ufeff]+")
+# NFKC would make 102 of 10².
+_PLAIN: Final = str.maketrans(
+    {
+        **{char: f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+        **dict.fromkeys("‘’ʼ′", "'"),
+        **dict.fromkeys("“”„«»″", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+    }
+)
+# Ends a statement without changing it. A question mark does change it.
+_FULL_STOPS: Final = " .!,;:。、।॥۔،؛"
+_CASE_DECIDES: Final = re.compile(r"[0-9/\x00-\x1f\x7f]")
+_REFERENCES: Final = ("/", "~/", "./", "../")
+
+
+def fold(text: str) -> str:
+    """`text` in NFKC and lower case, on one line; quotes, dashes and invisible marks made equal.
+
+    Case stays where it can decide: in URLs and paths, and in words that hold a digit, which
+    may be codes or passwords.
+    """
+    if text.isascii() and not _CASE_DECIDES.search(text):
+        return " ".join(text.split()).lower()
+    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text.translate(_PLAIN)))
+    chunks = (_fold_case(chunk) for chunk in _INVISIBLE.sub("", plain.translate(_PLAIN)).split())
+    return unicodedata.normalize("NFKC", " ".join(chunks))
+
+
+def exact_key(text: str) -> str:
+    """What two texts share when they are the same but for case, blanks and closing full stops.
+
+    A text of nothing but punctuation keeps it, so that "!" and "..." differ.
+    """
+    folded = fold(text)
+    return folded.rstrip(_FULL_STOPS) or folded
+
+
+def words(text: str) -> list[str]:
+    """The folded words of `text` in order; unspaced scripts come as overlapping pairs."""
+    return _WORD.findall(index_text(fold(text)))
+
+
+def shingles(text: str) -> frozenset[str]:
+    """Every three words that follow each other, and every pair of an unspaced script.
+
+    A shorter text is one shingle.
+    """
+    found: set[str] = set()
+    run: list[str] = []
+    for word in _WORD.findall(fold(text)):
+        cut = word if word.isascii() else index_text(word)
+        if cut == word:
+            run.append(word)
+        else:
+            found.update(cut.split(), _triples(run))
+            run = []
+    found.update(_triples(run))
+    return frozenset(found)
+
+
+def overlap(one: str, other: str) -> float:
+    """The share of all their words that both texts have, 0 to 1 (Jaccard)."""
+    return jaccard(frozenset(words(one)), frozenset(words(other)))
+
+
+def shingle_overlap(one: str, other: str) -> float:
+    """The share of all their shingles that both texts have, 0 to 1 (Jaccard)."""
+    return jaccard(shingles(one), shingles(other))
+
+
+def jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+    """The size of the intersection by that of the union; 0 where both are empty."""
+    both = len(one & other)
+    return both / (len(one) + len(other) - both) if both else 0.0
+
+
+def _fold_case(chunk: str) -> str:
+    if chunk.isascii() and chunk.isalpha():
+        return chunk.lower()
+    if "://" in chunk or chunk.startswith(_REFERENCES):
+        return chunk
+    return _WORD_RUN.sub(_fold_word, chunk)
+
+
+def _fold_word(match: re.Match[str]) -> str:
+    word = match.group()
+    if any(char.isdigit() for char in word):
+        return word
+    return unicodedata.normalize("NFD", word).casefold()
+
+
+def _triples(run: list[str]) -> set[str]:
+    if not run:
+        return set()
+    last = max(1, len(run) - SHINGLE_WORDS + 1)
+    return {" ".join(run[i : i + SHINGLE_WORDS]) for i in range(last)}
