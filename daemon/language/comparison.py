@@ -21,8 +21,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .lexicon import each, either, pairs, words
 from .similarity import exact_key, fold
+from .vocabulary import each, either, pairs, words
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
@@ -371,20 +371,22 @@ def _opens(said: tuple[str, ...], at: int) -> bool:
     if at == 0:
         return False
     openers = ("copulas", "state_verbs", "value_nouns")
-    return any(said[at] in words(name) for name in openers) or _ends_noun(said[: at + 1])
+    return any(said[at] in words(name) for name in openers) or _ends_noun(
+        said[max(0, at - 5) : at + 1]
+    )
 
 
 def _has_noun(said: tuple[str, ...], opener: int) -> bool:
     """Whether the opener is a copula right after a noun of which there is one value."""
     if said[opener] not in words("copulas"):
         return False
-    noun = said[opener - 1] in words("value_nouns") or _ends_noun(said[:opener])
+    noun = said[opener - 1] in words("value_nouns") or _ends_noun(said[max(0, opener - 6) : opener])
     return noun or "favorite" in said[:opener]
 
 
 def _ends_noun(said: tuple[str, ...]) -> bool:
     """Whether words of one character end in a noun of which there is one value."""
-    return "".join(said[-6:]).endswith(tuple(words("value_noun_ends")))
+    return "".join(said).endswith(tuple(words("value_noun_ends")))
 
 
 def _is_number(value: tuple[str, ...]) -> bool:

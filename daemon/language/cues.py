@@ -1,6 +1,6 @@
 """What a sentence does and what it is about, told by its wording; and how much it says.
 
-The cues are data, see `lexicon`. They see a sentence folded and cut to 600 characters, so that
+The cues are data, see `vocabulary`. They see a sentence folded and cut to 600 characters, so that
 none can take long.
 """
 
@@ -12,9 +12,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
 from ..memory.records import Outcome
-from .lexicon import categories, cue, either, not_topics, table, words
 from .names import is_given_name, people
 from .similarity import fold
+from .vocabulary import categories, cue, either, not_topics, table, words
 
 Signal: TypeAlias = Literal[
     "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
@@ -125,9 +125,10 @@ def names_told(text: str) -> dict[str, str]:
     called = _name_after("called", text)
     if name := _name_after("named", text):
         found["name"] = name
-    elif met := _introduced().match(text):
-        if is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called):
-            found["name"] = met["name"]
+    elif (met := _introduced().match(text)) and (
+        is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called)
+    ):
+        found["name"] = met["name"]
     if not text.rstrip().endswith("?"):
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
         found |= {key: name for key, name in others.items() if name and not name[0].islower()}
@@ -187,7 +188,7 @@ def category_of(text: str, *, preference: bool) -> str | None:
 
 @cache
 def _opening() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?:{either('opening')})[, ]+)+(?=\S)")
+    return re.compile(rf"\A(?:(?:{either('opening')})[, ]+)+(?=\S)")
 
 
 @cache
@@ -243,31 +244,34 @@ def _extras(text: str, content: int) -> float:
 
 
 def _told(clause: str, conditional: bool) -> Outcome | None:
-    if cue("pending").search(clause):
-        return None if conditional and not cue("denied").search(clause) else _turned(clause)
+    if pending := cue("pending").search(clause):
+        denied = cue("denied").search(clause[: pending.start()]) is not None
+        # "Not blocked any more".
+        return "positive" if denied else None if conditional else "pending"
     if cue("ongoing").search(clause):
         return ONGOING
-    ends = {name: _last(name, clause) for name in ("positive", "negative")}
-    at = max(ends.values())
-    if at < 0 or conditional:
+    if conditional:
         return None
-    before = clause[max(0, at - _NEARBY) : at]
+    positive, negative = _last("positive", clause), _last("negative", clause)
+    # An error is only told where nothing else is: "fixed the error".
+    if not positive[0] and not negative[0]:
+        negative = _last("trouble", clause)
+    if not positive[0] and not negative[0]:
+        return None
+    failed = negative[0] >= positive[0]
+    start = (negative if failed else positive)[1]
+    before = clause[max(0, start - _NEARBY) : start]
     denied = cue("denied").search(before) is not None
-    if ends["negative"] == at:
+    if failed:
         return "positive" if denied else "negative"
     return "pending" if denied or cue("coming").search(before) else "positive"
 
 
-def _turned(clause: str) -> Outcome:
-    """Pending, unless what holds it up is denied: "not blocked any more"."""
-    match = cue("pending").search(clause)
-    assert match is not None
-    before = clause[: match.start()]
-    return "positive" if cue("denied").search(before) else "pending"
-
-
-def _last(name: str, clause: str) -> int:
-    return max((match.start() for match in cue(name).finditer(clause)), default=-1)
+def _last(name: str, clause: str) -> tuple[int, int]:
+    """The end and the start of the last cue; zeros where there is none."""
+    return max(
+        ((match.end(), match.start()) for match in cue(name).finditer(clause)), default=(0, 0)
+    )
 
 
 def _says(name: str, text: str) -> bool:

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from ..memory.metadata import extract, merge
 from ..memory.records import Distilled, Metadata
 from .cues import NEUTRAL, ONGOING, emotion_of, outcome_of, signals_of, worth
-from .lexicon import cue, either, not_topics, table, words
 from .names import people
 from .sentences import json_bytes, printable, shortened, utf8_bytes
 from .similarity import fold
-from .statements import SaidSentence, statements, worth_keeping
+from .statements import SELF, SaidSentence, statements, worth_keeping
+from .vocabulary import cue, either, not_topics, table, words
 
 MAX_BYTES: Final = 100
 SUMMARY_BYTES: Final = 30
@@ -41,7 +41,6 @@ _UNSPACED: Final = re.compile("[\u30a1-\u30ff\u4e00-\u9fff\u3005]{2,8}|[\u0e00-\
 _ANY_UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]"
 )
-_FIRST_PERSON: Final = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b")
 
 
 class Stages(msgspec.Struct, frozen=True):
@@ -115,7 +114,7 @@ def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     Articles go first; the cut is between words wherever one fits.
     """
     fact = distilled.fact.removesuffix("…")
-    if utf8_bytes(fact) > max_bytes:
+    if utf8_bytes(fact) > max_bytes and fact.isascii():
         first, *rest = fact.split() or [""]
         kept = [] if first.lower() in words("articles") else [first]
         kept += (word for word in rest if word not in words("articles"))
@@ -234,7 +233,7 @@ def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str,
 def _distilled(
     told: Sequence[SaidSentence], said: Sequence[SaidSentence], found: Metadata
 ) -> Distilled:
-    """The first of the statements `told`, with what the others tell, and how all that was said ends."""
+    """The first of `told`, with what the others tell, and how all that was `said` ends."""
     fact = told[0].text
     named = _people(told)
     speakers = {one.speaker: None for one in told if one.speaker}
@@ -258,7 +257,7 @@ def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
     best, *others = told
     speakers = {one.speaker for one in told if one.speaker}
     named = dict.fromkeys(people(best.text, speakers))
-    if best.speaker and best.speaker not in named and _FIRST_PERSON.search(best.text):
+    if best.speaker and best.speaker not in named and SELF.search(best.text):
         named = {best.speaker: None, **named}
     folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
     elsewhere = chain.from_iterable(people(one.said) for one in others)
@@ -326,7 +325,7 @@ def _grammar() -> re.Pattern[str]:
 def _action() -> re.Pattern[str]:
     """A verb of doing, or what follows "to do", up to the end of its clause."""
     return re.compile(
-        rf"(?<![\w'’])(?:(?:{either('to_do')}) (?P<left>(?!be\b|have\b))|(?=(?:{either('action')})\b))"
+        rf"(?<![\w'’])(?:(?:{either('to_do')}) (?!be\b|have\b)|(?=(?:{either('action')})\b))"
         rf"(?P<phrase>\w.*?)(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s"
         rf"|\s(?:{either('explains')}|{either('turn')})\b)",
         re.IGNORECASE,

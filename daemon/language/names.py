@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .lexicon import either, not_topics, relations, words
+from .vocabulary import either, not_topics, relations, words
 
 EntityType: TypeAlias = Literal[
     "person", "project", "technology", "place", "organization", "concept"

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from .lexicon import either, not_topics, words
+from .vocabulary import either, not_topics, words
 
 MARK: Final = "…"
 Measure = Callable[[str], int]
@@ -165,16 +165,16 @@ def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
     following = block[end.end() : end.end() + 20].lstrip()
     if mark[0] in "!?":
         return "://" in block[max(start, end.start() - 200) : end.start()].rsplit(" ", 1)[-1]
-    if not mark.startswith((".", "…")):
-        return False
     if mark[0] == "…" or len(mark) > 1:
-        return following[:1].islower()
+        return mark[0] in ".…" and following[:1].islower()
     token = _LAST_TOKEN.search(block, max(start, end.start() - 12), end.start())
-    if token is None:
-        return False
+    return mark == "." and token is not None and _is_abbreviated(token, start, following)
+
+
+def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
     word = token.group()
     if word.isdigit():
-        # "Am 20. Juni", "1. First".
+        # "1. First", "am 20. Juni".
         month = following.split(" ", 1)[0].strip(",.;").casefold()
         return token.start() == start or month in words("ordinal_months")
     if word.casefold() == "no":

@@ -10,8 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .lexicon import cue, table
 from .names import is_given_name
+from .vocabulary import cue, table
 
 Role: TypeAlias = Literal["user", "agent", "system", "tool", "person", ""]
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from .comparison import judge, negations
 from .cues import WORD, Signal, outcome_of, signals_of, worth
-from .lexicon import cue, either, not_topics
 from .sentences import plain, printable, sentences
 from .similarity import exact_key, fold, words
 from .speech import Role, Utterance, utterances
+from .vocabulary import cue, either, not_topics
 
 # What a statement must be worth to be kept: a plain sentence with a few words of content at no
 # aggression, one that also states, reports or names something at the usual one.
@@ -23,6 +23,9 @@ _LEAST_WORTH: Final = 0.6
 _WORTH_PER_AGGRESSION: Final = 1.5
 _ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5}
 _CONFIRMED_WORTH: Final = 2.0
+# Somebody by name, as a person named in it: see `cues.worth`.
+_SELF_WORTH: Final = 0.5
+SELF: Final = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b")
 _ANSWER_WORDS: Final = 5
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
@@ -147,7 +150,8 @@ def _statement(sentence: str, utterance: Utterance, aggression: float, place: in
         # What an agent wants done is advice.
         signals -= {"request"}
     text = plain(sentence, aggression)
-    value = worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
+    value = _SELF_WORTH if utterance.speaker and SELF.search(text) else 0.0
+    value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
     return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
 
 

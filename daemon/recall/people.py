@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..language.lexicon import words as listed
+from ..language.vocabulary import words as listed
 from ..memory.indexing import fold, is_unspaced
 from ..memory.stop_words import STOP_WORDS
 from ..store.people import NAME_WORD

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..config.settings import Rules
 from ..errors import TooLarge
 from ..language.comparison import judge
-from ..language.lexicon import not_topics
+from ..language.vocabulary import not_topics
 from ..memory.metadata import extract, merge
 from ..memory.records import Json, Memory, Metadata
 from ..recall.query import match_expression, parse

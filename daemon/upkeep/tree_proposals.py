@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from ..language.lexicon import not_topics
 from ..language.similarity import fold, words
+from ..language.vocabulary import not_topics
 from ..memory.scoring import DAY
 from ..memory.tree import IDLE_DAYS
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, level, parent, title
