@@ -42,7 +42,7 @@ def _reasoned(path: shapes.recall.ReasonedPath) -> str:
 
 def _sum(relevance: float, parts: shapes.recall.Explanation) -> str:
     shares = (f"{name} {getattr(parts, name):.3f}" for name in ("match", "recency", "importance"))
-    return f"relevance {relevance:.3f} = {', '.join(shares)}"
+    return f"relevance {relevance:.3f}; order by {', '.join(shares)}"
 
 
 def _reasons(

@@ -63,6 +63,9 @@ FIELDS: Final[Table] = {
 FILTERS: Final[Table] = {
     "limit": _row("--limit", type=whole, metavar="N", help="maximum number of results"),
     "offset": _row("--offset", type=whole, metavar="N", help="number of results to skip"),
+    "min_relevance": _row(
+        "--min-relevance", type=number, metavar="0-1", help="only results at least so likely right"
+    ),
     "max_tokens": _row(
         "--max-tokens",
         type=whole,

@@ -17,7 +17,7 @@ from .memories import headline, record, short
 from .options import FILTERS, add_options, given
 from .terminal import moment, show_json, show_rows, visible
 
-_ANSWER: Final = ("limit", "max_tokens")
+_ANSWER: Final = ("limit", "max_tokens", "min_relevance")
 _RANKING: Final = ("mode", "preset", "weights", "now")
 
 

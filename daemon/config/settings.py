@@ -183,9 +183,9 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True):
     """What each part of the relevance counts, relative to the others."""
 
-    match: Weight = 0.6
-    recency: Weight = 0.2
-    importance: Weight = 0.2
+    match: Weight = 1.0
+    recency: Weight = 2.0
+    importance: Weight = 0.0
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,6 +195,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     preset: Preset | None = None
     decay_per_day: Share = 0.05
     weights: Weights = Weights()
+    min_relevance: Share = 0.1
     candidates: Count = 120
     common_word_share: Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500

@@ -21,6 +21,10 @@ _UNSPACED: Final = re.compile(
     "]+"
 )
 
+# Of a category that the index holds to be part of a word; `_` keeps a word together.
+_IN_WORDS: Final = frozenset({"Mn", "Mc", "Co"})
+_ASCII_WORD: Final = re.compile(r"\w+")
+
 
 def index_text(text: str) -> str:
     """`text` as the index sees it: NFKC, runs of unspaced scripts cut into overlapping pairs.
@@ -29,6 +33,29 @@ def index_text(text: str) -> str:
     of a run that is two characters long or longer is found.
     """
     return _UNSPACED.sub(_pairs, unicodedata.normalize("NFKC", text))
+
+
+def index_words(text: str) -> list[str]:
+    """The words of `text`, cut as the index cuts them, so that each is found again."""
+    cut = index_text(text)
+    if cut.isascii():
+        words = _ASCII_WORD.findall(cut.lower())
+    else:
+        words = "".join(_lower(char) if _in_word(char) else " " for char in cut).split()
+    return [word for word in words if word.strip("_")]
+
+
+def _lower(char: str) -> str:
+    """`char` in lower case where the index makes no difference of it.
+
+    The index was built with an older Unicode than Python's: capitals that came later are letters
+    of their own to it. Nor is this `casefold`, which makes "ß" into "ss", for the index keeps it.
+    """
+    return char.lower() if unicodedata.ucd_3_2_0.category(char) in {"Lu", "Lt"} else char
+
+
+def _in_word(char: str) -> bool:
+    return char == "_" or char.isalnum() or unicodedata.category(char) in _IN_WORDS
 
 
 def is_unspaced(name: str) -> bool:

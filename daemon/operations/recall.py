@@ -74,6 +74,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         ],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
+        doubt=answer.doubt or UNSET,
         llm=_by_model(reasoning),
     )
 
@@ -140,6 +141,7 @@ def _request(
         filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
         limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
+        min_relevance=body.min_relevance,
         weights=_weights(scope, body.weights),
         # Weights in the call select the ranking that uses them.
         preset=body.preset or (tuning.preset if body.weights == GivenWeights() else None),

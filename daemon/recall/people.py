@@ -14,6 +14,8 @@ from ..memory.stop_words import STOP_WORDS
 from ..store.people import NAME_WORD
 from .dates.words import MONTHS, WEEKDAYS
 
+# Stands where something was taken out of a text.
+TAKEN_OUT: Final = "\0"
 _POSSESSIVE: Final = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 
 
@@ -58,7 +60,7 @@ def find_people(text: str, known: Iterable[str]) -> Named:
     words = list(NAME_WORD.finditer(text))
     at = 0
     while at < len(words):
-        match = _match(words, at, names)
+        match = _match(text, words, at, names)
         if match is None or not _meant(text, words, at):
             at += 1
             continue
@@ -81,11 +83,18 @@ def _by_first_word(names: Iterable[str]) -> _Names:
     return by_first
 
 
-def _match(words: Sequence[re.Match[str]], at: int, names: _Names) -> tuple[str, int] | None:
-    """The name that begins at a word, and how many words of the text it takes."""
+def _match(
+    text: str, words: Sequence[re.Match[str]], at: int, names: _Names
+) -> tuple[str, int] | None:
+    """The name that begins at a word, and how many words of the text it takes.
+
+    No name reaches across what was taken out of a text.
+    """
     candidates = names.get(fold(words[at].group()), ())
     for name in candidates:
         length = len(name.words)
+        if TAKEN_OUT in text[words[at].start() : words[min(at + length, len(words)) - 1].start()]:
+            continue
         if tuple(fold(word.group()) for word in words[at : at + length]) == name.words:
             return name.full, length
     if len(candidates) == 1 and candidates[0].plain and len(candidates[0].words[0]) > 1:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -15,11 +17,11 @@ from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
 REACH: Final = 4
 _DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
-_SURROUNDED: Final = 40
+_SURROUNDED: Final = 25
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
-_KIN_SHARE: Final = 0.3
+_WEIGHT_AND_KEY: Final = itemgetter(1, 0)
 _THESE: Final = "SELECT value FROM json_each(?)"
 
 
@@ -99,16 +101,16 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
 
 
 def _by_weight(postings: Postings) -> list[int]:
-    weights: dict[int, float] = dict.fromkeys(postings.newest, 0.0)
-    for key in postings.phrased:
-        weights[key] = postings.unmet
-    for posting in postings.rare:
+    """What the words name, the heaviest first; of equals, the newer."""
+    weights: dict[int, float] = dict.fromkeys(postings.phrased, math.inf)
+    weights |= dict.fromkeys(postings.naming, 0.0)
+    for posting in postings.words:
         for key in posting.keys:
             weights[key] = weights.get(key, 0.0) + posting.weight
         for key in posting.kin:
-            weights[key] = weights.get(key, 0.0) + _KIN_SHARE * posting.kin_weight
-    newest_first = sorted(weights, reverse=True)
-    return sorted(newest_first, key=weights.__getitem__, reverse=True)
+            weights[key] = weights.get(key, 0.0) + posting.kin_weight
+    heaviest = sorted(weights.items(), key=_WEIGHT_AND_KEY, reverse=True)
+    return [key for key, _ in heaviest] or [*postings.newest]
 
 
 def _passing(

@@ -10,16 +10,18 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 
 import msgspec
 
-from ..memory.indexing import index_text
-from ..memory.stop_words import STOP_WORDS
+from ..language.vocabulary import not_topics
+from ..memory.indexing import index_words
+from ..memory.stemming import terms_of
+from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
-from .people import find_people, first_words
+from .people import TAKEN_OUT, find_people, first_words
 
 __all__ = [
     "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
@@ -30,6 +32,11 @@ __all__ = [
 MOST_WORDS: Final = 48
 # Likewise of quoted phrases, and of what is excluded; each may have as many words as a query.
 MOST_PHRASES: Final = 16
+# In a question of more words than this, small talk and sentences that ask nothing count less.
+LONG: Final = 12
+_SMALL_TALK: Final = 0.35
+_ASIDE: Final = 0.6
+_ASKING: Final = re.compile(r"[^.!?\n]+\?")
 # What stands behind this many characters is not read.
 MOST_CHARS: Final = 8_192
 
@@ -43,11 +50,8 @@ _MARKED: Final = re.compile(
     r"|(?<![^\s(])-(?P<without>[^\W\d_][^\s\"“”„«»「」『』()]*)"
     rf"|(?P<quoted>{_QUOTED})"
 )
-# Stands where something was taken out, so that no date reaches across it.
-_TAKEN_OUT: Final = " \0 "
-# Of a category that the index holds to be part of a word; `_` keeps a word together.
-_IN_WORDS: Final = frozenset({"Mn", "Mc", "Co"})
-_ASCII_WORD: Final = re.compile(r"\w+")
+# So that no date and no name reaches across it.
+_TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -62,6 +66,8 @@ class Query(msgspec.Struct, frozen=True):
         dates: the times that were named; of an ambiguous one, each reading.
         name_words, date_words: the words of these. They are among `words` only if no others are
             there.
+        shares: of words that count less than whole, what is left of their weight.
+        long: whether it is a message rather than a question alone.
     """
 
     words: tuple[str, ...]
@@ -71,6 +77,13 @@ class Query(msgspec.Struct, frozen=True):
     dates: tuple[Span, ...] = ()
     name_words: tuple[str, ...] = ()
     date_words: tuple[str, ...] = ()
+    shares: Mapping[str, float] = {}
+    long: bool = False
+
+    @property
+    def topics(self) -> bool:
+        """Whether any word says what it is about, and not only of whom or when."""
+        return not not_topics().issuperset(self.words)
 
     @property
     def empty(self) -> bool:
@@ -101,23 +114,25 @@ def parse(
     times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
     named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
-    words = (
-        _telling([*quoted, *_words(named.rest)])
-        or _telling(_words(plain))
-        or [*quoted, *_words(plain)]
-    )
+    every = index_words(plain)
+    words = _once(
+        _telling([*quoted, *index_words(named.rest)]) or _telling(every) or [*quoted, *every]
+    )[:MOST_WORDS]
+    long = len(every) > LONG
     return Query(
-        words=_once(words)[:MOST_WORDS],
+        words=words,
         phrases=phrases,
         excluded=excluded,
         people=named.people,
         dates=times.spans,
-        name_words=_once(_telling(_words(" ".join(named.words)))),
+        name_words=_once(_telling(index_words(" ".join(named.words)))),
         date_words=_once(
             word
-            for word in _words(" ".join(span.text for span in times.spans))
+            for word in index_words(" ".join(span.text for span in times.spans))
             if word in MONTHS or word not in STOP_WORDS
         ),
+        shares=_shares(words, named.rest) if long else {},
+        long=long,
     )
 
 
@@ -140,10 +155,11 @@ def match_expression(
 
 def _term(phrase: Phrase) -> str:
     quoted = f'"{" ".join(phrase)}"'
-    return f"{quoted}*" if _is_lone(phrase[-1]) else quoted
+    return f"{quoted}*" if is_lone(phrase[-1]) else quoted
 
 
-def _is_lone(word: str) -> bool:
+def is_lone(word: str) -> bool:
+    """Whether a word is one character of a script that is indexed in pairs."""
     return len(word) == 1 and ord(word) > 0x0E00
 
 
@@ -156,7 +172,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
         bare = match["without"]
         if bare is not None and bare.isascii() and len(bare.rstrip("?!.,;:")) <= 2:
             return match.group()
-        phrase = tuple(_words(bare or match["not"] or match["quoted"])[:MOST_WORDS])
+        phrase = tuple(index_words(bare or match["not"] or match["quoted"])[:MOST_WORDS])
         into = phrases if match["quoted"] is not None else excluded
         if not phrase or len(into) == MOST_PHRASES:
             return match.group() if into is phrases else _TAKEN_OUT
@@ -166,31 +182,21 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
     return _MARKED.sub(take, text), tuple(phrases), tuple(excluded)
 
 
-def _words(text: str) -> list[str]:
-    """The words of `text`, cut as the index cuts them, so that each is found again."""
-    cut = index_text(text)
-    if cut.isascii():
-        words = _ASCII_WORD.findall(cut.lower())
-    else:
-        words = "".join(_lower(char) if _in_word(char) else " " for char in cut).split()
-    return [word for word in words if word.strip("_")]
-
-
-def _lower(char: str) -> str:
-    """`char` in lower case where the index makes no difference of it.
-
-    The index was built with an older Unicode than Python's: capitals that came later are letters
-    of their own to it. Nor is this `casefold`, which makes "ß" into "ss", for the index keeps it.
-    """
-    return char.lower() if unicodedata.ucd_3_2_0.category(char) in {"Lu", "Lt"} else char
-
-
-def _in_word(char: str) -> bool:
-    return char == "_" or char.isalnum() or unicodedata.category(char) in _IN_WORDS
-
-
 def _telling(words: Iterable[str]) -> list[str]:
-    return [word for word in words if word not in STOP_WORDS]
+    return [word for word in words if word not in STOP_WORDS and word not in ALSO_LEFT_OUT]
+
+
+def _shares(words: Iterable[str], text: str) -> dict[str, float]:
+    """What is left of the weight of each word of a message."""
+    asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
+    shares: dict[str, float] = {}
+    for word in words:
+        share = _SMALL_TALK if word in not_topics() else 1.0
+        if asked and asked.isdisjoint(terms_of(word)):
+            share *= _ASIDE
+        if share < 1.0:
+            shares[word] = share
+    return shares
 
 
 def _once(words: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 # A word written large that begins no sentence.
 _NAME: Final = re.compile(r"[^.!?\s]\s+([A-Z][a-z]+)")
 _YOU: Final = re.compile(r"\b[Yy]our?\b")
-# What asks for a place, a person or a title, and what for a number.
+# What asks for a place, a person or a title.
 _ASKS_NAME: Final = frozenset(
     {
         "where", "who", "whom", "city", "cities", "country", "countries", "state", "states",
@@ -23,15 +23,7 @@ _ASKS_NAME: Final = frozenset(
         "author", "artist", "artists",
     }
 )  # fmt: skip
-_ASKS_NUMBER: Final = frozenset({"many", "much", "long", "old"})
-_NUMBERS: Final = frozenset(
-    {
-        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "once",
-        "twice", "couple", "few", "several", "dozen", "first", "second", "third",
-    }
-)  # fmt: skip
 _ASKS_WHEN: Final = frozenset({"when", "date", "month", "year", "wann", "quand", "cuándo", "когда"})
-_SINGULAR: Final = frozenset({"does", "has", "was", "is", "his", "its", "this", "us"})
 _TIMES: Final = frozenset(
     {
         "yesterday", "today", "tonight", "tomorrow", "ago", "last", "next", "week", "weekend",
@@ -48,16 +40,13 @@ class Question(msgspec.Struct, frozen=True):
 
     Attributes:
         asks_when: it asks for a time, so that a memory which names one may answer it.
-        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
-        asks_several: it asks for several things, which may stand in several conversations.
+        asks_name: it asks for a place, a person or a title.
         one: the one person that it is about, or "".
         subject: of two people that it names, the one who acts, or "".
     """
 
     asks_when: bool
     asks_name: bool
-    asks_number: bool
-    asks_several: bool
     one: str
     subject: str
 
@@ -69,8 +58,6 @@ def read(text: str, query: Query) -> Question:
     return Question(
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
-        asks_number=not _ASKS_NUMBER.isdisjoint(words),
-        asks_several=_asks_several(words),
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )
@@ -79,12 +66,6 @@ def read(text: str, query: Query) -> Question:
 def names_time(text: str) -> bool:
     """Whether a text names a time, in words."""
     return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
-
-
-def names_number(text: str) -> bool:
-    """Whether a text has a number, in digits or in words."""
-    words = _WORD.findall(text.lower())
-    return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 
 def proper_names(text: str, known: Collection[str]) -> float:
@@ -109,20 +90,6 @@ def is_question(text: str) -> bool:
     """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
     asked = max(text.rfind("?"), text.rfind("？"))
     return asked >= 0 and asked > max(text.rfind(mark) for mark in ".!。！")
-
-
-def _asks_several(words: list[str]) -> bool:
-    if "both" in words or words[:2] == ["what", "has"] or {"how", "many"} <= set(words):
-        return True
-    return any(
-        word in {"what", "which"} and any(map(_is_plural, words[at + 1 : at + 4]))
-        for at, word in enumerate(words[:6])
-    )
-
-
-def _is_plural(word: str) -> bool:
-    ends = word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    return len(word) > 3 and ends and word not in _SINGULAR
 
 
 def _joined(text: str, people: tuple[str, ...]) -> bool:

@@ -14,15 +14,13 @@ from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import Candidate
+from .sources import SOURCES, Candidate
 from .tree_search import TreeHit
 
 # What is left of a memory's relevance once another has taken its place.
 _SUPERSEDED: Final = 0.6
-# Of what was asked a statement has at least so much, or it is noise.
-_LEAST_COVERAGE: Final = 0.12
-# Each of these alone says that it is meant.
-_ENOUGH: Final = ("phrase", "category", "reasoned")
+# What has less than this share of the best score does not answer.
+_LEAST_SHARE: Final = 0.05
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -39,39 +37,50 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def rank(
-    pool: Pool, signals: Signals, weights: Weights, now: float, decay: float = FADING_PER_DAY
+    pool: Pool,
+    signals: Signals,
+    weights: Weights,
+    now: float,
+    decay: float = FADING_PER_DAY,
+    limit: int = 100,
 ) -> list[Ranked]:
-    """The candidates that are no noise, the most relevant first; of equals, the newer.
+    """The best `limit` candidates of each source, the best first; of equals, the newer.
 
-    The match is a candidate's score in parts of the best score there is.
+    The order is that of the weighted sum of signals, recency and importance. A turn is a record of
+    what was said then, and its age makes it no less true; a fact may have been overtaken by a
+    newer one: recency counts for facts alone. The relevance of a candidate is an estimate of its
+    own, on one scale for all questions, and need not fall in that order.
     """
+    entries = pool.entries
+    scores = [weights.match * score for score in signals.scores]
+    for at, entry in enumerate(entries):
+        if weights.importance:
+            scores[at] += weights.importance * entry.importance
+        if weights.recency and not entry.is_turn:
+            scores[at] += weights.recency * _recency(entry, now, decay)
+    least = _LEAST_SHARE * max(scores, default=0.0)
     best = max((0.0, *signals.scores)) or 1.0
-    any_words = signals.any_words
+
+    def key(at: int) -> tuple[float, float, int]:
+        return scores[at], entries[at].created_at, entries[at].key
+
     ranked: list[Ranked] = []
-    for at, entry in enumerate(pool.entries):
-        if any_words and _is_noise(entry, signals, at):
+    left = [limit] * len(SOURCES)
+    for at in sorted(range(len(entries)), key=key, reverse=True):
+        entry = entries[at]
+        if scores[at] < least or not any(left):
+            break
+        source = entry.source
+        if not left[source.number]:
             continue
-        match = max(0.0, signals.scores[at] / best)
-        recency = _recency(entry, now, decay)
-        relevance = _blend(weights, match, recency, entry) * entry.source.weight
+        left[source.number] -= 1
+        relevance = signals.relevance(at) * source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
+        match = max(0.0, signals.scores[at] / best)
+        recency = _recency(entry, now, decay)
         ranked.append(Ranked(at, relevance, match, recency, entry.importance))
-    return _ordered(pool, ranked)
-
-
-def _blend(weights: Weights, match: float, recency: float, entry: Candidate) -> float:
-    """The weighted mean of the parts.
-
-    A turn of a conversation is a record of what was said then, and its age makes it no less
-    true; a fact may have been overtaken by a newer one. So recency counts for facts alone.
-    """
-    counted = weights.match * match + weights.importance * entry.importance
-    total = weights.match + weights.importance
-    if not entry.is_turn or not total:
-        counted += weights.recency * recency
-        total += weights.recency
-    return counted / total
+    return ranked
 
 
 def rank_as(
@@ -137,15 +146,6 @@ _JUDGES: Final[dict[Preset, Callable[[Candidate, float, float, float], Ranked | 
 def _recency(entry: Candidate, now: float, decay: float) -> float:
     used = max(entry.created_at, entry.last_accessed_at or 0.0)
     return math.exp(-decay * max(0.0, now - used) / DAY)
-
-
-def _is_noise(entry: Candidate, signals: Signals, at: int) -> bool:
-    """Whether a statement has too little of what was asked. A turn has its neighbours' words."""
-    if entry.is_turn:
-        return signals.scores[at] <= 0
-    if signals.coverage[at] >= _LEAST_COVERAGE:
-        return False
-    return not any(signals.added(name, at) for name in _ENOUGH)
 
 
 def _ordered(pool: Pool, ranked: Sequence[Ranked]) -> list[Ranked]:

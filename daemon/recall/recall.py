@@ -5,26 +5,37 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
-from ..memory.scoring import Scoring
+from ..memory.scoring import DAY, Scoring
+from ..memory.stemming import path_terms, terms_of
+from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .pool import Pool, gather, texts
-from .postings import Postings, admitted, demands_phrases, look_up
+from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
-from .signals import WEIGHTS, Signals, measure
+from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
 from .sources import MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
+
+
+# A day may be spoken of on the day itself, shortly before and in the days after.
+_BEFORE_DAY: Final = DAY
+_AFTER_DAY: Final = 3 * DAY
+_YEARS: Final = 9
+_OF_A_DAY: Final = 60
+_OF_A_PERSON: Final = 100
+_OF_A_CATEGORY: Final = 20
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +45,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limit: how many results at most.
         max_tokens: how many tokens of text, four characters each, may follow with the first hit,
             which always comes; None for any.
+        min_relevance: what every hit must reach; None: what the most relevant one must reach by the
+            configuration, unless the question is long.
         now: the time that "last week" is told from, and by which memories have aged.
         local: whose days are meant.
         reasoned: categories that a model names for it; their memories are candidates, too.
@@ -44,6 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     filters: Filters = Filters()
     limit: int = 5
     max_tokens: int | None = None
+    min_relevance: float | None = None
     weights: Weights = Weights()
     preset: Preset | None = None
     mode: Mode = "keyword"
@@ -52,6 +66,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     local: dt.tzinfo = dt.UTC
     reasoned: tuple[Reasoned, ...] = ()
     explain: bool = False
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a question found, before any order."""
+
+    query: Query
+    postings: Postings
+    pool: Pool
+    signals: Signals
+    paths: tuple[TreeHit, ...]
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -100,6 +124,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     Attributes:
         found: the hits, by source.
+        doubt: why none of them may answer, for a long question; else "".
         searched: how many things were searched, by source.
     """
 
@@ -109,6 +134,7 @@ class Answer(msgspec.Struct, frozen=True):
     common_words: tuple[str, ...]
     tree: tuple[TreeHit, ...]
     why: str
+    doubt: str = ""
 
     @property
     def hits(self) -> tuple[Hit, ...]:
@@ -139,12 +165,30 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         request: what is asked.
         tuning: how wide to search, and how fast relevance fades.
     """
+    looked = look(db, request, tuning)
+    ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
+    ranked, unlikely = _likely(looked.pool, ranked, looked.query, request, tuning)
+    found = _hits(db, ranked, looked, request)
+    sources = _sources(request, looked.query)
+    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
+    why = doubt = ""
+    if any(found.values()):
+        doubt = unlikely
+    else:
+        why = unlikely or _why(db, request, tuning, looked.query, looked.postings, searched)
+    common = looked.postings.common
+    return Answer(found, searched, looked.query, common, looked.paths, why, doubt)
+
+
+def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
+    """The candidates and what was measured of them, before any order; arguments as in `recall`."""
     if request.filters.tier is not None:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
     query = parse(request.text, request.now, request.local, known)
     sources = _sources(request, query)
-    paths = tuple(tree_search.search(tree_rows.load(db), request.text, request.now))
+    nodes = tree_rows.load(db)
+    paths = tuple(tree_search.search(nodes, request.text, request.now))
     postings = look_up(
         db, query, sources, common_share=tuning.common_word_share, newest=tuning.candidates
     )
@@ -157,12 +201,23 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
         {path.path: path.share for path in paths},
         lambda keys: texts(db, keys),
         reasoned={found.path: found.relevance for found in request.reasoned},
+        filed=_filed_terms(nodes, query, postings.size),
     )
-    ranked = _ranked(pool, signals, paths, request, tuning.decay_per_day)
-    found = _hits(db, ranked, pool, signals, postings, paths, request)
-    searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
-    why = "" if any(found.values()) else _why(db, request, tuning, query, postings, searched)
-    return Answer(found, searched, query, postings.common, paths, why)
+    return Looked(query, postings, pool, signals, paths)
+
+
+def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
+    """The terms of the query that paths have, unless they hold half of all, with their weights."""
+    asked = {"".join(terms_of(word)): query.shares.get(word, 1.0) for word in query.words}
+    counts: dict[str, int] = {}
+    for path, node in nodes.items():
+        for term in asked.keys() & path_terms(path):
+            counts[term] = counts.get(term, 0) + node.warm_count + node.cold_count
+    return {
+        term: weight_of(count, size) * asked[term]
+        for term, count in counts.items()
+        if 0 < count < size / 2
+    }
 
 
 def _sources(request: Request, query: Query) -> list[Source]:
@@ -182,11 +237,13 @@ def _pool(
     tuning: Tuning,
 ) -> Pool:
     named: list[int] = []
+    if request.mode != "tree":
+        named += _of_days(db, query) + _of_person(db, query)
     reasoned = (found.path for found in request.reasoned)
     for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
-        named += _filed_under(db, path, request, max(request.limit, 50))
+        named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
     if request.mode == "tree":
-        postings = msgspec.structs.replace(postings, rare=(), newest=(), phrased=frozenset())
+        postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return gather(
         db,
         postings,
@@ -198,6 +255,34 @@ def _pool(
         least=request.limit,
         neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
     )
+
+
+def _of_days(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest rows of the days that the query names; a guessed day is one of any year."""
+    rows: list[int] = []
+    for span in query.dates:
+        if span.end - span.start > A_DAY:
+            continue
+        for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
+            start, end = span.start + years * YEAR, span.end + years * YEAR
+            found = db.execute(
+                "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
+                " ORDER BY created_at DESC LIMIT ?",
+                (start - _BEFORE_DAY, end + _AFTER_DAY, _OF_A_DAY),
+            )
+            rows += (row for (row,) in found)
+    return rows[: 4 * _OF_A_DAY]
+
+
+def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest rows of a person, if nothing else is asked for."""
+    if query.topics or not query.people:
+        return []
+    found = db.execute(
+        f"SELECT row FROM memories WHERE actor = ? ORDER BY row DESC LIMIT {_OF_A_PERSON}",
+        query.people[:1],
+    )
+    return [row for (row,) in found]
 
 
 def _filed_under(db: sqlite3.Connection, path: str, request: Request, limit: int) -> list[int]:
@@ -217,19 +302,34 @@ def _ranked(
         return rank_by_tree(pool, paths, request.scoring, request.now, decay)
     if request.preset is not None:
         return rank_as(pool, signals, request.preset, request.now, decay)
-    return rank(pool, signals, request.weights, request.now, decay)
+    return rank(pool, signals, request.weights, request.now, decay, request.limit)
+
+
+def _likely(
+    pool: Pool, ranked: list[Ranked], query: Query, request: Request, tuning: Tuning
+) -> tuple[list[Ranked], str]:
+    """What is likely enough to answer, and why the answer is empty or in doubt, else "".
+
+    In a long question small talk hides what is asked, so that it is never left empty for it.
+    """
+    best = max((one.relevance / pool.entries[one.at].source.weight for one in ranked), default=0.0)
+    if request.min_relevance is not None:
+        kept = [one for one in ranked if one.relevance >= request.min_relevance]
+        least = request.min_relevance
+    elif request.mode == "tree" or request.preset is not None or best >= tuning.min_relevance:
+        return ranked, ""
+    else:
+        kept, least = (ranked if query.long else []), tuning.min_relevance
+    if not ranked or (kept and best >= least):
+        return kept, ""
+    return kept, f"nothing found is likely to answer: the best reaches {best:.2f} of {least:g}"
 
 
 def _hits(
-    db: sqlite3.Connection,
-    ranked: Sequence[Ranked],
-    pool: Pool,
-    signals: Signals,
-    postings: Postings,
-    paths: Sequence[TreeHit],
-    request: Request,
+    db: sqlite3.Connection, ranked: Sequence[Ranked], looked: Looked, request: Request
 ) -> dict[str, tuple[Hit, ...]]:
     """The hits of each source, with a look-up for each and not for each hit."""
+    pool, signals, postings, paths = looked.pool, looked.signals, looked.postings, looked.paths
     found: dict[str, tuple[Hit, ...]] = {}
     for source in SOURCES:
         best = _best(pool, source, ranked, request)
@@ -239,9 +339,8 @@ def _hits(
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
-            words = tuple(
-                p.word for p in postings.rare if entry.key in p.keys or entry.key in p.kin
-            )
+            has = set(entry.terms.split())
+            words = tuple(p.word for p in postings.words if p.term in has or entry.key in p.kin)
             path = next((p.path for p in paths if _within(entry.category, p.path)), "")
             reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
             hits.append(
@@ -266,7 +365,7 @@ def _best(pool: Pool, source: Source, ranked: Sequence[Ranked], request: Request
     tokens = 0
     for one in ranked:
         entry = pool.entries[one.at]
-        if entry.source is not source:
+        if not source.has(entry.key):
             continue
         tokens += -(-entry.length // 4)
         if request.max_tokens is not None and tokens > request.max_tokens and best:
@@ -327,6 +426,6 @@ def _why(
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
         if any(recall(db, free, tuning).found.values()):
             return "there are matches, but the filters leave none of them"
-    if postings.rare or postings.newest:
-        return "what has a word of the query has too little of it to be meant"
+    if postings.words or postings.newest:
+        return "what has a word of the query was left out by the rest of it"
     return f"none of the words stands in a memory: {', '.join(query.words)}"

@@ -1,101 +1,121 @@
 """What speaks for each candidate: its words, its neighbours, its conversation, who and when.
 
-The words score as BM25 does with k1 = 1.2 and b = 0.3, each counted once; what that and the
-other signals are worth was measured on long conversations (see `tests/benchmarks/`).
+The words score as BM25 does, with the idf of all texts and each text's length against their mean.
+What a text earns from its words is a share of what the best earns; the other signals add to that.
+What all of it is worth was measured on conversations, facts and abstracts (see
+`tests/benchmarks/`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
+from itertools import chain, compress, count
 from typing import Final
 
 import msgspec
 
 from ..memory.scoring import DAY
+from ..memory.stemming import path_terms, terms_of
+from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import Span
 from .pool import Pool
-from .postings import Posting, Postings
+from .postings import Posting, Postings, weight_of
 from .presets import shares_of_best
-from .query import Query
+from .query import Query, is_lone
 from .question import (
     Question,
     addresses,
     enumerates,
     is_question,
-    names_number,
     names_time,
     proper_names,
 )
 from .sources import Candidate
 
 _K1: Final = 1.2
-_B: Final = 0.3
+# How much the length of a text counts: of a turn less than of a text that stands alone.
+_B_TURN: Final = 0.3
+_B_LONE: Final = 0.6
+# How fast more memories of one conversation or category with a word stop to add.
+_K_GROUP: Final = 1.2
 # What a match is worth to its neighbours at each distance: the best of them counts.
 _LENDS: Final = {1: 0.8, 2: 0.7, 3: 0.5, 4: 0.3}
 # How much of a word a memory has by the one before it, behind it, and those beyond.
 _SHARES: Final = {-1: 0.5, 1: 0.4, -2: 0.3, 2: 0.25}
-_YEAR: Final = 365.2425 * DAY
+YEAR: Final = 365.2425 * DAY
 # A span of up to two days is a day; what was said in the days after it may still be about it.
-_A_DAY: Final = 2 * DAY
+A_DAY: Final = 2 * DAY
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
+# A long text says what it is about in its first terms.
+_FIRST: Final = 12
+# The best facts of a question lend so many of the terms that they share, to so many facts.
+_TRUSTED: Final = 6
+_LENT_TERMS: Final = 15
+_REPEATED: Final = 60
+# Of so many of the best facts it is looked whether a newer one says the same, by this share.
+_COMPARED: Final = 12
+_ALIKE: Final = 0.3
+_LATER: Final = 60.0
 
-# What each is worth: fitted on five conversations of LoCoMo (759 questions), but for the first
-# three, which those do not have. With one conversation at a time held out, recall@10 was 0.826.
+# What each is worth, but for the first three, which no collection has: found by trial on those for
+# development. `tests/benchmarks/fit_signals.py` judges and changes them, conversations held out.
 WEIGHTS: Final = {
     "phrase": 6.0,
     "category": 1.0,
     "reasoned": 3.0,
-    "rare": 1.25,
-    "kin": 2.9,
-    "around": 2.95,
-    "context": 1.5,
-    "behind": 0.75,
-    "group": 1.6,
-    "actor": 2.1,
-    "subject": 2.2,
-    "day": 3.0,
-    "date": 2.9,
+    "own": 3.0,
+    "turn_own": -0.9,
+    "around": 2.0,
+    "context": 2.0,
+    "kin": 2.8,
+    "path": 3.5,
+    "first": 0.8,
+    "feedback": 0.6,
+    "coverage": 0.8,
+    "group": 0.4,
+    "filed": 1.5,
+    "older": -2.5,
+    "superseded": -2.5,
+    "actor": 3.0,
+    "subject": 3.5,
+    "day": 2.5,
+    "date": 2.0,
     "when": 1.4,
-    "answer": 1.6,
-    "asks": -0.5,
-    "follows": 0.2,
-    "addresses": -0.55,
-    "names": 0.4,
-    "name": 1.3,
-    "number": 1.25,
-    "details": 0.35,
-    "opens": 0.65,
+    "answer": 1.2,
+    "addresses": -0.3,
+    "names": 0.3,
+    "name": 1.2,
+    "details": 0.3,
+    "opens": 0.6,
 }
-# Those that need the text are measured for so many of the best by the others.
+# Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
-_OF_TEXT: Final = (
-    "when", "answer", "asks", "follows", "addresses", "names", "name", "number", "details", "opens",
-)  # fmt: skip
+_OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
+# How likely an entry answers, as a logistic function of 1, its evidence over ln(1 + N), its
+# coverage of the query, and ln(1 + the number of words known).
+CALIBRATION: Final = (-6.3, 2.1, 7.6, 1.5)
+_MOST_COVERAGE: Final = 1.5
 
 
 class Signals(msgspec.Struct, frozen=True):
     """What was measured of a pool, in its order.
 
     Attributes:
-        columns: the numbers of all entries by the names of `WEIGHTS`; most are 0 to 1.
+        columns: the numbers of all entries by the names of `WEIGHTS`.
         scores: the weighted sum of each entry.
-        coverage: how much of what was asked each entry has itself, 0 to 1.
+        relevance: tells of an entry how likely it answers, 0 to 1, whatever else was found.
         bm25: how well each entry's own words match, in parts of the best.
     """
 
     columns: Mapping[str, Sequence[float]]
     scores: tuple[float, ...]
-    coverage: tuple[float, ...]
+    relevance: Callable[[int], float]
     bm25: tuple[float, ...]
-
-    @property
-    def any_words(self) -> bool:
-        """Whether any entry has a word that tells something."""
-        return max(self.bm25, default=0.0) > 0
 
     def added(self, name: str, at: int) -> float:
         """What one signal adds to the score of an entry."""
@@ -111,6 +131,7 @@ def measure(
     categories: Mapping[str, float],
     read: Callable[[Iterable[int]], Mapping[int, str]],
     reasoned: Mapping[str, float] | None = None,
+    filed: Mapping[str, float] | None = None,
 ) -> Signals:
     """Every signal of every entry.
 
@@ -122,12 +143,11 @@ def measure(
         categories: those that the query names, with how well, 0 to 1.
         read: gives the texts of candidates by their keys.
         reasoned: those that a model names for it, likewise.
+        filed: the terms of the query that paths of categories have, with their weights.
     """
-    work = _Work(postings, pool)
-    for posting in postings.rare:
-        work.add(posting)
+    work = _Work(postings, pool, filed or {})
     entries = pool.entries
-    columns = work.columns(several=question.asks_several)
+    columns = work.columns()
     if postings.phrased:
         columns["phrase"] = [float(entry.key in postings.phrased) for entry in entries]
     if categories:
@@ -136,131 +156,265 @@ def measure(
         columns["reasoned"] = [_filed(entry.category, reasoned) for entry in entries]
     if question.one:
         # What nobody in particular said is about a person whom it names.
+        named = set(terms_of(" ".join(query.name_words)))
         columns["actor"] = [
-            float(entry.actor == question.one if entry.actor else entry.key in postings.naming)
-            for entry in entries
+            float(entry.actor == question.one)
+            if entry.actor
+            else float(not named.isdisjoint(terms))
+            for entry, terms in zip(entries, work.terms, strict=True)
         ]
     if question.subject:
         columns["subject"] = [float(entry.actor == question.subject) for entry in entries]
     if query.dates:
         columns["day"] = [_day(entry, query.dates) for entry in entries]
         columns["date"] = [_date(entry, query.dates) for entry in entries]
-    scores = _added(columns, [0.0] * len(entries))
-    best = nlargest(_READ, range(len(entries)), key=scores.__getitem__)
+    if any(entry.superseded for entry in entries):
+        columns["superseded"] = [float(entry.superseded) for entry in entries]
+    columns["older"] = _older(work, entries)
     people = {word.lower() for name in query.people for word in name.split()}
-    of_text = _read(work, question, pool, best, read, people)
+    columns |= _read(work, question, pool, read, people)
     return Signals(
-        columns | of_text,
-        tuple(_added(of_text, scores)),
-        tuple(work.coverage()),
+        columns,
+        tuple(_sums(columns, len(entries))),
+        _relevance(query, work, columns),
         tuple(shares_of_best(work.own)),
     )
 
 
-def _added(columns: Mapping[str, Sequence[float]], sums: list[float]) -> list[float]:
-    """What each entry has with the weighted columns on top."""
+def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
+    sums = [0.0] * size
     for name, column in columns.items():
-        if not any(column):
-            continue
-        weight = WEIGHTS[name]
-        sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
+        if any(column):
+            weight = WEIGHTS[name]
+            sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
     return sums
+
+
+def _relevance(
+    query: Query, work: _Work, columns: Mapping[str, Sequence[float]]
+) -> Callable[[int], float]:
+    """What tells how likely an entry answers."""
+    constant, by_evidence, by_coverage, by_words = CALIBRATION
+    constant += by_words * math.log1p(work.known)
+    by_evidence /= math.log1p(work.size) or 1.0
+    # A category, a person or a day alone says something where there are no other words.
+    worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
+    if not query.topics:
+        worths |= {"actor": 0.5, "day": 0.6, "date": 0.5}
+    sure = [(worth, columns[name]) for name, worth in worths.items() if name in columns]
+
+    def relevance(at: int) -> float:
+        kin, path = work.kin[at], work.path[at]
+        evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * kin + 0.3 * path
+        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + path) / work.asked)
+        power = constant + by_evidence * evidence + by_coverage * coverage
+        found = 1 / (1 + math.exp(-max(-50.0, power)))
+        return max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0)
+
+    return relevance
 
 
 def _read(
     work: _Work,
     question: Question,
     pool: Pool,
-    best: Sequence[int],
     read: Callable[[Iterable[int]], Mapping[int, str]],
     people: Collection[str],
 ) -> dict[str, list[float]]:
-    """The signals that need the text, for the entries in `best`."""
+    """The signals that need the text, for the best by their words and what is around them."""
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    if not (question.asks_when or question.asks_name or question.asks_number):
+    worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
+    best = nlargest(_READ, range(len(pool.entries)), key=worth.__getitem__)
+    if not (question.asks_when or question.asks_name):
         best = [at for at in best if pool.entries[at].is_turn]
     if not best:
         return columns
     before = {at: pool.beside(at, -1) for at in best if pool.entries[at].is_turn}
     needed = {*best, *(near for near in before.values() if near >= 0)}
     texts = read(pool.entries[at].key for at in needed)
-    asking = {at: is_question(texts.get(pool.entries[at].key, "")) for at in needed}
     for at in best:
         entry, text = pool.entries[at], texts.get(pool.entries[at].key, "")
         names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
-        columns["number"][at] = float(question.asks_number and names_number(text))
         if not entry.is_turn:
             # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue
-        if before[at] >= 0 and asking[before[at]]:
-            columns["answer"][at] = work.share(before[at])
-            columns["follows"][at] = 1.0
+        asker = before[at]
+        if asker >= 0 and work.own[asker] and is_question(texts.get(pool.entries[asker].key, "")):
+            columns["answer"][at] = work.own[asker] / work.total * (1 + _K1)
         if question.one and entry.actor == question.one:
             columns["addresses"][at] = addresses(text)
-        columns["asks"][at] = float(asking[at])
         columns["names"][at] = names
         columns["details"][at] = enumerates(text)
         columns["opens"][at] = float(entry.position is not None and entry.position < 2)
     return columns
 
 
-class _Work:
-    """Adds up the words, one after the other, over the entries."""
+def _older(work: _Work, entries: Sequence[Candidate]) -> list[float]:
+    """How much of a fact a newer one of its category says too, from `_ALIKE` on."""
+    column = [0.0] * len(entries)
+    lone = (at for at, entry in enumerate(entries) if not entry.is_turn and work.own[at])
+    best = nlargest(_COMPARED, lone, key=work.own.__getitem__)
+    said = {at: set(work.terms[at]) - _LITTLE for at in best}
+    for one in best:
+        for other in best:
+            if (
+                entries[other].created_at > entries[one].created_at + _LATER
+                and entries[other].category == entries[one].category
+            ):
+                least = min(len(said[one]), len(said[other])) or 1
+                both = len(said[one] & said[other])
+                alike = both / least
+                if both > 1 and alike > _ALIKE:
+                    column[one] = max(column[one], alike)
+    return column
 
-    def __init__(self, postings: Postings, pool: Pool) -> None:
+
+_LITTLE: Final = frozenset(terms_of(" ".join(STOP_WORDS | ALSO_LEFT_OUT)))
+
+
+class _Work:
+    """Adds up the words over the entries.
+
+    Attributes:
+        own: BM25 of each entry's own words.
+        around: what the neighbours' words add, where they score more than its own.
+        weight: of the words that each has.
+        kin, path: of the words that it has something like, or that its category has.
+        terms: of each entry.
+        total, asked: the weight of the words known, and with it that of the unknown.
+        known: how many words are known.
+    """
+
+    def __init__(self, postings: Postings, pool: Pool, filed: Mapping[str, float]) -> None:
+        entries = pool.entries
+        size = len(entries)
         self._pool = pool
+        self._entries = entries
+        self.size = postings.size
+        self.terms = [entry.terms.split() for entry in entries]
+        if lone := {posting.term for posting in postings.words if is_lone(posting.term)}:
+            # It stands for every pair that begins with it.
+            self.terms = [
+                [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
+            ]
+        self._norm = [
+            _norm(entry, len(terms) / postings.mean_length)
+            for entry, terms in zip(entries, self.terms, strict=True)
+        ]
+        self._groups = [entry.group or f"\0{entry.key}" for entry in entries]
         # Of each entry that lends, once for all words: what lies around it.
         self._near: dict[int, list[tuple[int, int]]] = {}
-        self._index = {entry.key: at for at, entry in enumerate(pool.entries)}
-        mean = sum(entry.length for entry in pool.entries) / (len(pool.entries) or 1) or 1.0
-        self._norm = [_K1 * (1 - _B + _B * entry.length / mean) for entry in pool.entries]
-        self._groups = [entry.group or f"\0{entry.key}" for entry in pool.entries]
-        size = len(pool.entries)
-        self.own, self._cover, self._rare = [0.0] * size, [0.0] * size, [0.0] * size
-        self._kin = [0.0] * size
-        self._around, self._context = [0.0] * size, [0.0] * size
+        self.own, self.weight, self._roots = [0.0] * size, [0.0] * size, [0.0] * size
+        self.kin, self._context = [0.0] * size, [0.0] * size
+        self._first = [0.0] * size
         self._group: dict[str, float] = {}
-        weights = [posting.weight for posting in postings.rare if posting.keys]
-        self._total = sum(weights) or 1.0
-        self._roots = sum(map(math.sqrt, weights)) or 1.0
-        self._asked = sum(weights) + postings.unmet * len(postings.unknown) or 1.0
+        self._category: dict[str, float] = {}
+        words = [posting for posting in postings.words if posting.weight]
+        self.known = len(words)
+        self.total = sum(posting.weight for posting in words) or 1.0
+        self.asked = self.total * bool(words) + postings.unmet or 1.0
+        lent = [0.0] * size
+        places = self._found(words)
+        for posting in words:
+            self._add(posting, places[posting.term], lent)
+        self._feedback = self._of_best() if self.known > 2 else [0.0] * size
+        for posting in postings.words:
+            for at, entry in enumerate(entries) if posting.kin else ():
+                if entry.key in posting.kin:
+                    self.kin[at] += posting.kin_weight
+        self.around = [max(0.0, best - own) for best, own in zip(lent, self.own, strict=True)]
+        self.path = [
+            sum(filed.get(term, 0.0) for term in path_terms(entry.category))
+            if filed and not entry.is_turn
+            else 0.0
+            for entry in entries
+        ]
 
-    def add(self, posting: Posting) -> None:
+    def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
+        """How often each entry has each word; what stands early is added on the way."""
+        weights = {posting.term: posting.weight for posting in words}
+        found: dict[str, dict[int, int]] = {term: {} for term in weights}
+        for at, terms in enumerate(self.terms):
+            places = [*compress(count(), map(found.__contains__, terms))]
+            if not places:
+                continue
+            early = 0.0
+            for place in places:
+                term = terms[place]
+                counts = found[term]
+                times = counts.get(at, 0)
+                counts[at] = times + 1
+                if place < _FIRST and not times:
+                    early += weights[term]
+            if len(terms) > 2 * _FIRST:
+                self._first[at] = early
+        return found
+
+    def _of_best(self) -> list[float]:
+        """What facts earn from the terms that the best facts have and most others have not.
+
+        As in RM3, but against the candidates instead of all texts, so that it costs no look-up.
+        """
+        made = [0.0] * len(self._entries)
+        lone = [at for at, entry in enumerate(self._entries) if not entry.is_turn and self.own[at]]
+        lone = nlargest(_REPEATED, lone, key=self.own.__getitem__)
+        best = lone[:_TRUSTED]
+        bags = {at: set(self.terms[at]) for at in lone}
+        told = set().union(*(bags[at] for at in best)) - _LITTLE
+        spread = Counter(chain.from_iterable(map(told.intersection, bags.values())))
+        model: dict[str, float] = {}
+        for at in best:
+            terms = self.terms[at]
+            for term in told & bags[at]:
+                if spread[term] > 1 and len(term) > 2:
+                    worth = self.own[at] * terms.count(term) / (len(terms) + 10)
+                    worth *= weight_of(spread[term], len(lone))
+                    model[term] = model.get(term, 0.0) + worth
+        chosen = nlargest(_LENT_TERMS, model, key=model.__getitem__)
+        scale = self.total / (sum(model[term] for term in chosen) or 1.0)
+        for at in lone:
+            terms = self.terms[at]
+            for term in bags[at].intersection(chosen):
+                times = terms.count(term)
+                made[at] += scale * model[term] * times / (times + self._norm[at])
+        return made
+
+    def _add(self, posting: Posting, places: Mapping[int, int], lent: list[float]) -> None:
         """Add one word to every entry that has it, and to what is around them."""
         weight, root = posting.weight, math.sqrt(posting.weight)
         best: dict[int, float] = {}
         shared: dict[int, float] = {}
         in_group: dict[str, int] = {}
-        for at in self._members(posting.keys):
-            score = weight * (_K1 + 1) / (1 + self._norm[at])
+        in_category: dict[str, int] = {}
+        for at, times in places.items():
+            norm = self._norm[at]
+            score = weight * times / (times + norm)
             self.own[at] += score
-            self._cover[at] += weight
-            self._rare[at] += root
-            in_group[self._groups[at]] = in_group.get(self._groups[at], 0) + 1
-            self._lend(at, score, best, shared)
+            self.weight[at] += weight
+            self._roots[at] += root
+            group = self._groups[at]
+            in_group[group] = in_group.get(group, 0) + 1
+            entry = self._entries[at]
+            if not entry.is_turn:
+                in_category[entry.category] = in_category.get(entry.category, 0) + 1
+            if score > best.get(at, 0.0):
+                best[at] = score
+            shared[at] = shared.get(at, 0.0) + 1.0
+            if entry.position is not None:
+                self._lend(at, weight / (1 + norm), best, shared)
         for at, score in best.items():
-            self._around[at] += score
+            lent[at] += score
         for at, share in shared.items():
-            self._context[at] += weight * (_K1 + 1) * share / (share + self._norm[at])
-        for group, count in in_group.items():
-            score = weight * (_K1 + 1) * count / (count + _K1)
-            self._group[group] = self._group.get(group, 0.0) + score
-        for at in self._members(posting.kin):
-            self._kin[at] += posting.kin_weight
-
-    def _members(self, keys: frozenset[int]) -> list[int]:
-        if len(keys) < len(self._index):
-            return [self._index[key] for key in keys if key in self._index]
-        return [at for key, at in self._index.items() if key in keys]
+            self._context[at] += weight * share / (share + self._norm[at])
+        for counts, sums in ((in_group, self._group), (in_category, self._category)):
+            for name, times in counts.items():
+                sums[name] = sums.get(name, 0.0) + weight * times / (times + _K_GROUP)
 
     def _lend(
         self, at: int, score: float, best: dict[int, float], shared: dict[int, float]
     ) -> None:
-        if score > best.get(at, 0.0):
-            best[at] = score
-        shared[at] = shared.get(at, 0.0) + 1.0
         around = self._near.get(at)
         if around is None:
             around = self._near[at] = self._pool.around(at)
@@ -273,42 +427,36 @@ class _Work:
             if share:
                 shared[near] = shared.get(near, 0.0) + share
 
-    def columns(self, *, several: bool) -> dict[str, list[float]]:
-        """The signals of the words, by name.
-
-        Args:
-            several: the question asks for several things; one conversation then says little.
-        """
-        most_around = max(self._around, default=0.0) or 1.0
-        most_group = max(self._group.values(), default=0.0) or 1.0
-        group = [self._group.get(name, 0.0) / most_group for name in self._groups]
-        return {
-            "rare": [rare / self._roots for rare in self._rare],
-            "kin": [kin / self._asked for kin in self._kin],
-            "around": [around / most_around for around in self._around],
-            "context": [context / 10 for context in self._context],
-            "behind": self._behind(),
-            "group": [0.0] * len(group) if several else group,
-        }
-
-    def coverage(self) -> list[float]:
-        """How much of what was asked each entry has itself, unknown words included: 0 to 1."""
-        return [
-            (cover + 0.5 * kin) / self._asked
-            for cover, kin in zip(self._cover, self._kin, strict=True)
+    def columns(self) -> dict[str, list[float]]:
+        """The signals of the words, by name."""
+        most = max(self.own, default=0.0) or 1.0
+        turns = [entry.is_turn for entry in self._entries]
+        groups = [self._group.get(name, 0.0) for name in self._groups]
+        filed = [
+            0.0 if entry.is_turn else self._category.get(entry.category, 0.0)
+            for entry in self._entries
         ]
+        parts = {
+            "own": self.own,
+            "turn_own": [own * turn for own, turn in zip(self.own, turns, strict=True)],
+            "around": self.around,
+            # A fact has nothing around it but its own words again.
+            "context": [value * turn for value, turn in zip(self._context, turns, strict=True)],
+            "kin": self.kin,
+            "path": self.path,
+            "first": self._first,
+            "feedback": self._feedback,
+        }
+        columns = {name: [value / most for value in column] for name, column in parts.items()}
+        for name, column in (("coverage", self._roots), ("group", groups), ("filed", filed)):
+            most = max(column, default=0.0) or 1.0
+            columns[name] = [value / most for value in column]
+        return columns
 
-    def _behind(self) -> list[float]:
-        """The words of what the same speaker most likely said before: two places ahead."""
-        found = [0.0] * len(self.own)
-        for at, own in enumerate(self.own):
-            if own and (behind := self._pool.beside(at, 2)) >= 0:
-                found[behind] = own / self._total
-        return found
 
-    def share(self, at: int) -> float:
-        """How much of the query's words an entry has itself."""
-        return self.own[at] / self._total
+def _norm(entry: Candidate, length: float) -> float:
+    share = _B_TURN if entry.is_turn else _B_LONE
+    return _K1 * (1 - share + share * length)
 
 
 def _filed(category: str, categories: Mapping[str, float]) -> float:
@@ -325,7 +473,7 @@ def _day(entry: Candidate, spans: Sequence[Span]) -> float:
     """How near an entry is to a day that the question names; it fades slower behind the day."""
     best = 0.0
     for span in spans:
-        if span.end - span.start > _A_DAY:
+        if span.end - span.start > A_DAY:
             continue
         start, end = _same_year(entry, span)
         if entry.created_at >= end:
@@ -343,16 +491,16 @@ def _date(entry: Candidate, spans: Sequence[Span]) -> float:
         start, end = _same_year(entry, span)
         if start <= entry.created_at < end:
             best = max(best, 0.3 if end - start > 60 * DAY else 1.0)
-        elif end - start <= _A_DAY and _same_month(entry.created_at, start):
+        elif end - start <= A_DAY and _same_month(entry.created_at, start):
             best = max(best, 1.0)
     return best
 
 
 def _same_year(entry: Candidate, span: Span) -> tuple[float, float]:
     """The span; if its year was guessed, that of the years which is nearest to the entry."""
-    if span.exact or span.end - span.start > _YEAR / 2:
+    if span.exact or span.end - span.start > YEAR / 2:
         return span.start, span.end
-    shift = round((entry.created_at - (span.start + span.end) / 2) / _YEAR) * _YEAR
+    shift = round((entry.created_at - (span.start + span.end) / 2) / YEAR) * YEAR
     return span.start + shift, span.end + shift
 
 

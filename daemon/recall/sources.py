@@ -20,6 +20,8 @@ from ..store.selecting import Filters
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 _BITS: Final = 4
+# How many characters of the terms of a text are looked at.
+_READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
 
 
@@ -31,6 +33,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
         is_turn: whether it is what somebody said in a conversation, and no statement of its own.
         group, position: what it is a part of, and its place there; no two sources share a group.
         length: that of its text in characters.
+        terms: those of its text in their order, with blanks between.
     """
 
     key: int
@@ -46,6 +49,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     access_count: int = 0
     importance: float = 0.5
     superseded: bool = False
+    terms: str = ""
 
     @property
     def source(self) -> Source:
@@ -106,6 +110,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         number = self.number
         return [row << _BITS | number for row in rows]
 
+    def has(self, key: int) -> bool:
+        """Whether a key is of one of its candidates."""
+        return key & _NUMBER == self.number
+
     def rows(self, keys: Iterable[int]) -> list[int]:
         """The rows of those candidates that are of this source."""
         number = self.number
@@ -123,9 +131,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return list(starmap(Candidate, found))
 
 
-def _columns(**given: str) -> str:
+def _columns(table: str, index: str, **given: str) -> str:
     """The columns of a candidate: those given, and NULL, zero or "" for the rest."""
     default = {
+        "terms": (
+            f"coalesce((SELECT substr(terms, 1, {_READ}) FROM {index}_terms"
+            f" WHERE {index}_terms.row = {table}.row), '')"
+        ),
         "is_turn": "0",
         "group": "''",
         "position": "NULL",
@@ -159,6 +171,8 @@ MEMORIES: Final = Source(
     table="memories",
     index=memory_table.INDEX,
     columns=_columns(
+        "memories",
+        memory_table.INDEX,
         length="length(text)",
         is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
         group="grp",
@@ -184,7 +198,7 @@ PAIRS: Final = Source(
     name="pair",
     table="pairs",
     index=key_values.INDEX,
-    columns=_columns(),
+    columns=_columns("pairs", key_values.INDEX),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
     passes=_passes_as_pair,
     show=key_values.at_rows,

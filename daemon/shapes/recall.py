@@ -35,14 +35,16 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     Without `limit`, `recall.limit` of the configuration counts; without `preset` and `weights`,
     `recall.preset`. A preset ranks by a published formula in place of the weights. `now`, seconds
     or ISO 8601, is the time that "last week" is told from and by which memories have aged.
-    `max_tokens` counts four characters of text as one. `reinforce` false leaves no trace of the
-    question.
+    `max_tokens` counts four characters of text as one. `min_relevance` drops every hit below it, in
+    place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false
+    leaves no trace of the question.
     `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 
     query: Words
     limit: RecallLimit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    min_relevance: Annotated[float, Meta(ge=0, le=1)] | None = None
     types: tuple[Type, ...] = ()
     events: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -75,7 +77,8 @@ class Explanation(Struct):
     """Why a memory has its place in the results.
 
     Attributes:
-        match, recency, importance: the parts of the relevance, each 0 to 1.
+        match, recency, importance: the parts of the order, each 0 to 1; with a preset, of the
+            relevance.
         signals: what each signal added to the match, before scaling to the best candidate.
         words: those of the query that it has.
         lenders: the ids of the neighbours whose words count for it.
@@ -94,7 +97,11 @@ class Explanation(Struct):
 
 
 class HitView(MemoryView, kw_only=True):
-    """A memory that answers a query; `relevance` is 0 to 1, but in mode `tree` EvoClaw's."""
+    """A memory that answers a query.
+
+    `relevance` estimates how likely it does, 0 to 1, on one scale for all questions; the order is
+    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's.
+    """
 
     relevance: float
     search_method: str
@@ -172,6 +179,7 @@ class ByModel(Struct):
 class Recalled(Struct, omit_defaults=True):
     """The hits, best first. `why` explains an empty answer in a sentence.
 
+    `doubt` says that no hit is likely to answer, where the question is too long to tell for sure.
     `llm` is there in the modes that a model has a part in, `understood` with an explanation.
     """
 
@@ -182,6 +190,7 @@ class Recalled(Struct, omit_defaults=True):
     key_values: list[FoundPair] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
+    doubt: str | UnsetType = UNSET
     llm: ByModel | UnsetType = UNSET
 
 

@@ -1,20 +1,24 @@
 """The full-text indexes: adding texts, taking them out, and words of texts that are gone.
 
 They are contentless: a text is taken out by the words that it was put in with, so an index that
-another release has made is built anew.
+another release has made is built anew. Beside each stands a table of the terms of its texts, which
+ranking reads, and `term_counts` has their sums.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
+from ..memory.stemming import terms_of
 from .schema import FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
 
 # Set while an index may hold words of texts that are gone.
 _OLD_WORDS: Final = "words_to_forget"
+_AT_ONCE: Final = 500
 # How many pages of an index one step of forgetting writes at most.
 _PAGES: Final = 64
 
@@ -22,11 +26,19 @@ _PAGES: Final = 64
 def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
     """Put texts into an index: for each the number of its row, then its columns in their order."""
     columns = FULL_TEXT[table]
-    tx.db.executemany(
-        f"INSERT INTO {table}(rowid, {', '.join(columns)})"
-        f" VALUES ({', '.join('?' * (1 + len(columns)))})",
-        entries,
-    )
+    entries = iter(entries)
+    while some := [*islice(entries, _AT_ONCE)]:
+        tx.db.executemany(
+            f"INSERT INTO {table}(rowid, {', '.join(columns)})"
+            f" VALUES ({', '.join('?' * (1 + len(columns)))})",
+            some,
+        )
+        terms = [(row, terms_of("\n".join(texts))) for row, *texts in some]
+        tx.db.executemany(
+            f"INSERT INTO {table}_terms VALUES (?, ?, ?)",
+            ((row, len(found), " ".join(found)) for row, found in terms),
+        )
+        _count(tx, table, len(some), sum(len(found) for _, found in terms))
 
 
 def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
@@ -37,12 +49,32 @@ def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
         (row, *texts),
     )
+    gone = tx.db.execute(f"DELETE FROM {table}_terms WHERE row = ? RETURNING length", (row,))
+    for (length,) in gone.fetchall():
+        _count(tx, table, -1, -length)
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_OLD_WORDS,))
 
 
 def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+    tx.db.execute(f"DELETE FROM {table}_terms")
+    tx.db.execute("UPDATE term_counts SET texts = 0, terms = 0 WHERE name = ?", (table,))
+
+
+def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
+    """How many texts an index has, and how many terms they have together."""
+    texts, terms = db.execute(
+        "SELECT texts, terms FROM term_counts WHERE name = ?", (table,)
+    ).fetchone()
+    return texts, terms
+
+
+def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:
+    tx.db.execute(
+        "UPDATE term_counts SET texts = texts + ?, terms = terms + ? WHERE name = ?",
+        (texts, terms, table),
+    )
 
 
 def is_current(db: sqlite3.Connection) -> bool:

@@ -241,6 +241,23 @@ _FULL_TEXT: Final = tuple(
     " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
     for name, columns in FULL_TEXT.items()
 )
+# What ranking reads of a text once the index has found it: its terms in their order, with blanks
+# between, and their number. `term_counts` has the sums, so that a mean length costs no scan.
+_TERMS: Final = (
+    *(
+        f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
+        " terms TEXT NOT NULL) STRICT"
+        for name in FULL_TEXT
+    ),
+    """
+    CREATE TABLE term_counts (
+        name TEXT PRIMARY KEY,
+        texts INTEGER NOT NULL,
+        terms INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    *(f"INSERT INTO term_counts VALUES ('{name}', 0, 0)" for name in FULL_TEXT),
+)
 # Of the words in the full-text indexes and of names: another number has them built anew.
 INDEX_VERSION: Final = 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
@@ -249,8 +266,8 @@ MIGRATIONS: Final = (
     Migration(
         10,
         (
-            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_FULL_TEXT, *_TREE, *_NOTES, *_INDEX),
-            *(*_CONVERSATIONS, *entities.TABLES),
+            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
+            *(*_INDEX, *_CONVERSATIONS, *entities.TABLES),
         ),
     ),
 )

@@ -106,7 +106,7 @@ def test_retrieve_explains_each_relevance(shell: Shell) -> None:
     assert "\n      relevance " in out
     assert all(f"{part} " in out for part in ("match", "recency", "importance"))
     assert all(f"\n      {reason}  " in out for reason in ("words  ", "signals"))
-    assert "  around +" in out
+    assert "  own +" in out
     assert "kv:debian  debian  bookworm\n" in out
     assert "      path     technical/server\n" in out
     told = out.split("\nunderstood\n")[1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sqlite3
 import time
 from collections.abc import Mapping
+from itertools import islice
 
 from collection import Collection, Question
 from quality import Outcome
@@ -14,6 +16,147 @@ from running import Wire, request, with_query
 
 _BATCH = 500
 _WORD = re.compile(r"\w+")
+# What search engines usually leave out of an English question.
+STOP = frozenset(
+    [
+        "a",
+        "about",
+        "above",
+        "after",
+        "again",
+        "against",
+        "all",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "below",
+        "between",
+        "both",
+        "but",
+        "by",
+        "can",
+        "could",
+        "d",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "don",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "further",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "herself",
+        "him",
+        "himself",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "ll",
+        "m",
+        "me",
+        "more",
+        "most",
+        "my",
+        "myself",
+        "no",
+        "nor",
+        "not",
+        "now",
+        "o",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "ours",
+        "ourselves",
+        "out",
+        "over",
+        "own",
+        "re",
+        "s",
+        "same",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "t",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "themselves",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "ve",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "y",
+        "you",
+        "your",
+        "yours",
+        "yourself",
+        "yourselves",
+    ]
+)
 
 
 class Asked:
@@ -32,7 +175,7 @@ class Asked:
         if dated and collection.asked_at is not None:
             self._body["now"] = collection.asked_at
         self._path = with_query("/api/recall", {"agent": collection.agent})
-        self._keys = self._load(collection)
+        self._keys = load(wire, collection)
 
     def ask(self, question: Question, weights: Mapping[str, float] | None = None) -> Outcome:
         """What the daemon answers, and how long it takes."""
@@ -49,28 +192,33 @@ class Asked:
             milliseconds=milliseconds,
         )
 
-    def _load(self, collection: Collection) -> dict[str, str]:
-        """The keys of the collection by the ids that the daemon gave."""
-        path = with_query("/api/memory/batch", {"agent": collection.agent})
-        bodies = list(collection.memories.values())
-        ids: list[str] = []
-        for begin in range(0, len(bodies), _BATCH):
-            stored = self._wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
-            ids += (memory["id"] for memory in stored["results"])
-        return dict(zip(ids, collection.memories, strict=True))
+
+def load(wire: Wire, collection: Collection) -> dict[str, str]:
+    """Store a collection; its keys by the ids that the daemon gave."""
+    path = with_query("/api/memory/batch", {"agent": collection.agent})
+    bodies = list(collection.memories.values())
+    ids: list[str] = []
+    for begin in range(0, len(bodies), _BATCH):
+        stored = wire.post(path, {"memories": bodies[begin : begin + _BATCH]})
+        ids += (memory["id"] for memory in stored["results"])
+    return dict(zip(ids, collection.memories, strict=True))
 
 
 class PlainFts5:
-    """The same collection in a bare FTS5 table: default tokenizer and BM25, words joined by OR.
+    """The same collection in a bare FTS5 table with its own BM25, words joined by OR.
 
-    What SQLite gives to whoever builds nothing upon it.
+    What SQLite gives to whoever builds nothing upon it: with the default tokenizer, or with Porter
+    stemming and a usual list of stop words left out of the questions.
     """
 
-    def __init__(self, collection: Collection, *, limit: int) -> None:
+    def __init__(self, collection: Collection, *, limit: int, porter: bool = False) -> None:
         self._limit = limit
+        self._stop = STOP if porter else frozenset()
         self._keys = list(collection.memories)
+        self._at = [memory.get("created_at", 0.0) for memory in collection.memories.values()]
         self._db = sqlite3.connect(":memory:")
-        self._db.execute("CREATE VIRTUAL TABLE facts USING fts5(text, subject, tags)")
+        tokenize = ", tokenize = 'porter unicode61'" if porter else ""
+        self._db.execute(f"CREATE VIRTUAL TABLE facts USING fts5(text, subject, tags{tokenize})")
         rows = (
             (memory["text"], memory.get("subject", ""), " ".join(memory.get("tags", ())))
             for memory in collection.memories.values()
@@ -79,12 +227,15 @@ class PlainFts5:
 
     def ask(self, question: Question) -> Outcome:
         """What FTS5 answers, and how long it takes in process."""
-        expression = " OR ".join(f'"{word}"' for word in _WORD.findall(question.text))
+        words = _WORD.findall(question.text)
+        words = [word for word in words if word.lower() not in self._stop] or words
+        expression = " OR ".join(f'"{word}"' for word in words)
         begun = time.perf_counter()
-        hits = self._db.execute(
-            "SELECT rowid, -rank FROM facts WHERE facts MATCH ? ORDER BY rank LIMIT ?",
-            (expression, self._limit),
-        ).fetchall()
+        found = self._db.execute(
+            "SELECT rowid, -rank FROM facts WHERE facts MATCH ? ORDER BY rank", (expression,)
+        )
+        before = math.inf if question.before is None else question.before
+        hits = [*islice((hit for hit in found if self._at[hit[0] - 1] < before), self._limit)]
         return Outcome(
             question=question,
             found=tuple(self._keys[row - 1] for row, _ in hits),

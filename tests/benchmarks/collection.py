@@ -19,6 +19,7 @@ class Question:
         stale: what was right once and must not stand above the right answers.
         kind: the sort of question, to report by.
         origin: the conversation or the language, to report by.
+        before: only memories older than this may answer, in seconds since 1970; None for any.
     """
 
     text: str
@@ -26,6 +27,7 @@ class Question:
     kind: str
     origin: str
     stale: frozenset[str] = frozenset()
+    before: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

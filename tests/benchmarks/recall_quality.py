@@ -4,6 +4,11 @@
 
 With neither `--data` nor `--facts` both of the project's own files are used. LoCoMo itself is no
 part of the project: its file is named with `--data`.
+
+`--collection FILE` (any number of them; `comparing` has the formats) prints recall beside FTS5
+and beside FTS5 with Porter stemming and stop words, with all that is stored and with the text
+alone. Facts are asked plainly, with small talk around the questions, beside the turns of `--among`,
+and with short questions that nothing answers.
 """
 
 from __future__ import annotations
@@ -13,23 +18,30 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import comparing
 import conversations
 import fact_recall
 import facts
 import fitting
 import locomo
 from collection import Collection
+from report import table
 from running import Running, Wire
 
 _DATA = Path(__file__).with_name("data")
+_UNANSWERABLE = _DATA / "unanswerable.json"
 
 
 def main() -> None:
     """Load, ask, and print each part as soon as it is known."""
     options = _options()
+    if options.collection:
+        _compare(options)
+        return
     try:
         talks, known = _collections(options)
         if options.split is not None:
@@ -39,6 +51,48 @@ def main() -> None:
     made = _made(talks, known, options)
     if options.json:
         print(json.dumps(made, indent=2, ensure_ascii=False))
+
+
+def _compare(options: argparse.Namespace) -> None:
+    """Each collection under its variants, with both baselines in the same run."""
+    made: dict[str, Any] = {}
+    for path in options.collection:
+        try:
+            variants = _variants(path, options.among)
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise SystemExit(f"cannot measure {path}: {type(error).__name__}: {error}") from error
+        for name, collections in variants.items():
+            with (
+                tempfile.TemporaryDirectory(prefix="thermocline-recall-") as folder,
+                Running(Path(folder)) as daemon,
+                closing(daemon.connect()) as wire,
+            ):
+                state = Path(folder)
+                made[name] = comparing.measure(wire, state, collections, limit=options.limit)
+                if collections[0].name.startswith(facts.NAME) and "small talk" not in name:
+                    made[f"{name}, unanswerable"] = {
+                        "thermocline": comparing.refusals(wire, state, collections, _UNANSWERABLE)
+                    }
+        if not options.json:
+            for title, rows in made.items():
+                table(title, rows)
+            made.clear()
+    if options.json:
+        print(json.dumps(made, indent=2))
+
+
+def _variants(path: Path, turns: Path | None) -> dict[str, list[Collection]]:
+    collections = comparing.read(path)
+    variants = {path.stem: collections}
+    if collections[0].name != facts.NAME:
+        return variants | {f"{path.stem}, text alone": [*map(comparing.text_alone, collections)]}
+    if turns is not None:
+        mixed = comparing.among(collections[0], locomo.read(turns)[:3])
+        variants[f"{path.stem} among turns"] = [mixed]
+    for words in (25, 45):
+        chatty = [comparing.chatty(one, words) for one in collections]
+        variants[f"{path.stem}, {words} words of small talk"] = chatty
+    return variants
 
 
 def _made(
@@ -65,6 +119,8 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--data", type=Path, metavar="FILE", help="conversations in LoCoMo's format")
     add("--facts", type=Path, metavar="FILE", help="short facts and questions")
+    add("--collection", type=Path, action="append", metavar="FILE", help="compare on these")
+    add("--among", type=Path, metavar="FILE", help="LoCoMo's turns to ask the facts among")
     add(
         "--only",
         type=_names,

@@ -103,7 +103,7 @@ def test_explain_shows_the_parts_of_the_relevance(house: Any) -> None:
         }
         assert all(0 <= parts[name] <= 1 for name in ("match", "recency", "importance"))
         assert set(parts["words"]) <= {"green", "tea"}
-        assert parts["signals"]["rare"] > 0
+        assert parts["signals"]["own"] > 0
 
 
 def test_weights_of_the_call_decide_the_order(call: Any) -> None:

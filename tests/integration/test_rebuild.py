@@ -495,6 +495,8 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
         for page in rng.sample(range(pages), 5):
             file.seek(page * PAGE)
             file.write(bytes(PAGE))
+    # What is left of a log after a power cut: the whole database is looked at.
+    database.with_name("memory.db-wal").write_bytes(b"torn")
     daemon.start()
     with daemon.client() as client:
 
@@ -507,6 +509,20 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
             [found] = client.recall(record["text"].split()[1]).results
             assert found.text == record["text"]
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
+
+
+def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[..., Any]) -> None:
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("the heron nests at the mill")
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
+        db.execute("UPDATE memory_fts_config SET v = 0 WHERE k = 'version'")
+        db.commit()
+    daemon.start()
+    with daemon.client() as client:
+        [found] = client.recall("heron").results
+        assert found.text == "the heron nests at the mill"
 
 
 def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(

@@ -125,7 +125,7 @@ def test_without_a_file_the_defaults_are_the_configuration(tmp_path: Path) -> No
     assert loaded.files == ()
     assert set(loaded.origins.values()) == {"default"}
     assert loaded.settings.hot.max_bytes == 5120
-    assert loaded.settings.recall.weights.match == 0.6
+    assert loaded.settings.recall.weights.match == 1.0
 
 
 def test_the_shipped_file_and_the_typed_tree_have_the_same_keys() -> None:

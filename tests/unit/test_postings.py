@@ -50,7 +50,9 @@ def found(db: sqlite3.Connection, text: str, share: float = 0.02, newest: int = 
 
 
 def rows(postings: Postings) -> dict[str, set[int]]:
-    return {posting.word: set(MEMORIES.rows(posting.keys)) for posting in postings.rare}
+    return {
+        posting.word: set(MEMORIES.rows(posting.keys)) for posting in postings.words if posting.keys
+    }
 
 
 def test_each_word_has_the_rows_that_it_stands_in_in_any_of_its_forms(
@@ -61,7 +63,7 @@ def test_each_word_has_the_rows_that_it_stands_in_in_any_of_its_forms(
 
 
 def test_a_word_weighs_more_the_fewer_memories_have_it(few: sqlite3.Connection) -> None:
-    weights = {one.word: one.weight for one in found(few, "red bus").rare}
+    weights = {one.word: one.weight for one in found(few, "red bus").words}
     size = len(TEXTS)
     assert weights["red"] == pytest.approx(math.log1p((size - 2 + 0.5) / 2.5))
     assert weights["bus"] == pytest.approx(math.log1p((size - 1 + 0.5) / 1.5))
@@ -69,7 +71,7 @@ def test_a_word_weighs_more_the_fewer_memories_have_it(few: sqlite3.Connection) 
 
 def test_kin_are_the_rows_with_a_word_that_begins_alike(few: sqlite3.Connection) -> None:
     postings = found(few, "greenhouse")
-    [greenhouse] = postings.rare
+    [greenhouse] = postings.words
     assert (greenhouse.keys, greenhouse.weight) == (frozenset(), 0.0)
     assert MEMORIES.rows(greenhouse.kin) == [6]
     assert greenhouse.kin_weight > 0
@@ -87,7 +89,8 @@ def test_a_date_that_no_text_names_is_no_unknown_word(few: sqlite3.Connection) -
 def test_a_word_that_stands_nowhere_is_told(few: sqlite3.Connection) -> None:
     postings = found(few, "red zebra")
     assert (postings.unknown, list(rows(postings))) == (("zebra",), ["red"])
-    assert postings.unmet > max(posting.weight for posting in postings.rare)
+    assert found(few, "red boat").unmet == 0.0
+    assert postings.unmet > max(posting.weight for posting in postings.words)
 
 
 def test_a_common_word_is_left_out_where_a_rare_one_is_asked(many: sqlite3.Connection) -> None:
@@ -99,6 +102,28 @@ def test_of_nothing_but_common_words_the_newest_rows_are_given(many: sqlite3.Con
     postings = found(many, "river stone")
     assert postings.common == ("river", "stone")
     assert MEMORIES.rows(postings.newest) == list(range(MANY, MANY - 5, -1))
+
+
+def test_a_common_word_still_weighs_what_its_number_says(many: sqlite3.Connection) -> None:
+    river, otter = sorted(found(many, "river otter").words, key=lambda one: one.weight)
+    assert (river.word, otter.word, river.keys) == ("river", "otter", frozenset())
+    assert 0 < river.weight < 0.1 < otter.weight
+
+
+def test_small_talk_and_what_is_told_beside_the_question_weigh_less(
+    few: sqlite3.Connection,
+) -> None:
+    long = "I was thinking of the bus all day again. Where did the red boat go and come from then?"
+    asked = {one.word: one.weight for one in found(few, long).words}
+    plain = {one.word: one.weight for one in found(few, "red bus boat").words}
+    assert asked["red"] == plain["red"]
+    assert asked["bus"] < plain["bus"]
+
+
+def test_how_many_texts_there_are_and_how_long_they_are_is_known(few: sqlite3.Connection) -> None:
+    postings = found(few, "boat")
+    assert postings.size == len(TEXTS)
+    assert postings.mean_length == sum(len(text.split()) for text in TEXTS) / len(TEXTS)
 
 
 def test_a_word_is_common_from_a_share_of_all_memories(many: sqlite3.Connection) -> None:
@@ -116,7 +141,7 @@ def test_no_look_up_fetches_more_rows_than_make_a_word_common(
     many.set_trace_callback(None)
     limits = [int(sql.rsplit("LIMIT ", 1)[1].rstrip(")")) for sql in asked if "MATCH" in sql]
     assert limits
-    assert max(limits) <= 201
+    assert max(limits) <= 501
 
 
 def test_a_phrase_alone_is_demanded(few: sqlite3.Connection) -> None:
@@ -161,4 +186,4 @@ def test_an_empty_memory_and_an_empty_query_are_no_trouble(
     remembered: Callable[..., sqlite3.Connection], few: sqlite3.Connection
 ) -> None:
     assert found(remembered([]), "boat").unknown == ("boat",)
-    assert found(few, "?!").rare == ()
+    assert found(few, "?!").words == ()

@@ -23,7 +23,7 @@ from thermocline.daemon.recall.query import MOST_WORDS, match_expression, parse
         ("東京都", ("東京", "京都")),
         ("山", ("山",)),
         ("Straße", ("straße",)),
-        ("a AND b OR NOT c*", ("b", "not", "c")),
+        ("a AND b OR NOT c*", ("b", "c")),
         ('"quoted" text:x', ("quoted", "text", "x")),
     ],
 )

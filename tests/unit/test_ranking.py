@@ -47,9 +47,12 @@ def pool(*entries: Candidate) -> Pool:
     return Pool(entries, places)
 
 
-def signals(*scores: float, coverage: Any = None, bm25: Any = None, **columns: Any) -> Signals:
+def signals(*scores: float, relevance: Any = None, bm25: Any = None, **columns: Any) -> Signals:
     ones = (1.0,) * len(scores)
-    return Signals(columns, scores, coverage or ones, bm25 or ones)
+    return Signals(columns, scores, (relevance or ones).__getitem__, bm25 or ones)
+
+
+ALL = Weights(match=1.0, recency=2.0, importance=1.0)
 
 
 def rows(of: Pool, ranked: Any) -> list[int]:
@@ -60,9 +63,8 @@ def rows(of: Pool, ranked: Any) -> list[int]:
 def test_the_one_that_is_better_in_one_respect_comes_first(better: dict[str, float]) -> None:
     fields = {name: value for name, value in better.items() if name != "score"}
     entries = pool(entry(1, **{"age": 9.0} | fields), entry(2, age=9.0))
-    ranked = rank(entries, signals(better.get("score", 1.0), 1.0), Weights(), NOW)
+    ranked = rank(entries, signals(better.get("score", 1.0), 1.0), ALL, NOW)
     assert rows(entries, ranked) == [1, 2]
-    assert ranked[0].relevance > ranked[1].relevance
 
 
 def test_of_equals_the_newer_comes_first() -> None:
@@ -70,12 +72,25 @@ def test_of_equals_the_newer_comes_first() -> None:
     assert rows(entries, rank(entries, signals(1, 1, 1), Weights(), NOW)) == [9, 4, 1]
 
 
-def test_the_relevance_is_the_weighted_mean_of_the_parts() -> None:
-    entries = pool(entry(1), entry(2))
-    best, second = rank(entries, signals(4.0, 1.0), Weights(3.0, 0.0, 1.0), NOW)
-    assert (best.match, second.match) == (1.0, 0.25)
-    assert best.relevance == pytest.approx((3 * 1.0 + 0.5) / 4)
-    assert second.relevance == pytest.approx((3 * 0.25 + 0.5) / 4)
+def test_the_order_is_that_of_the_weighted_sum_and_the_relevance_is_its_own() -> None:
+    entries = pool(entry(1, importance=0.1), entry(2, importance=0.9))
+    told = signals(4.0, 1.0, relevance=(0.3, 0.8))
+    by_match = rank(entries, told, Weights(1.0, 0.0, 1.0), NOW)
+    assert rows(entries, by_match) == [1, 2]
+    assert [(one.match, one.relevance) for one in by_match] == [(1.0, 0.3), (0.25, 0.8)]
+    assert rows(entries, rank(entries, told, Weights(0.0, 0.0, 1.0), NOW)) == [2, 1]
+
+
+def test_recency_counts_for_facts_and_not_for_turns() -> None:
+    facts = pool(entry(1, age=90.0), entry(2))
+    talk = pool(entry(1, age=90.0, group="g", position=1), entry(2, group="g", position=2))
+    assert rows(facts, rank(facts, signals(1.5, 1.0), Weights(), NOW)) == [2, 1]
+    assert rows(talk, rank(talk, signals(1.5, 1.0), Weights(), NOW)) == [1, 2]
+
+
+def test_each_source_has_its_own_best() -> None:
+    entries = pool(*(entry(row) for row in range(9)))
+    assert rows(entries, rank(entries, signals(*range(9)), Weights(), NOW, limit=2)) == [8, 7]
 
 
 def test_recency_fades_from_the_last_use_or_else_from_the_making() -> None:
@@ -87,32 +102,18 @@ def test_recency_fades_from_the_last_use_or_else_from_the_making() -> None:
     assert recency == {1: pytest.approx(0.6065, abs=1e-4), 2: 1.0, 3: 1.0}
 
 
-def test_a_superseded_memory_keeps_its_parts_and_loses_its_lead() -> None:
+def test_a_superseded_memory_keeps_its_parts_and_is_less_likely_to_answer() -> None:
     entries = pool(entry(1, superseded=True), entry(2))
-    new, old = rank(entries, signals(1.0, 0.9), Weights(), NOW)
-    assert (entries.entries[new.at].row, old.match) == (2, 1.0)
-    assert old.relevance < new.relevance
+    found = {one.at: one for one in rank(entries, signals(1.0, 0.9), Weights(), NOW)}
+    assert found[0].match == 1.0
+    assert found[0].relevance < found[1].relevance
 
 
-def test_what_has_too_little_of_the_question_is_noise() -> None:
-    entries = pool(entry(1), entry(2), entry(3), entry(4))
-    told = signals(
-        *(1, 1, 1, 1), coverage=(0.5, 0.1, 0.1, 0.1), phrase=[0, 0, 1, 0], category=[0, 0, 0, 1]
-    )
-    assert sorted(rows(entries, rank(entries, told, Weights(), NOW))) == [1, 3, 4]
-
-
-def test_a_turn_that_anything_speaks_for_is_no_noise() -> None:
-    talk = [entry(row, group="g", position=row) for row in (1, 2, 9)]
-    entries = pool(*talk)
-    told = signals(1, 0.2, 0, coverage=(0.5, 0.0, 0.0))
-    assert sorted(rows(entries, rank(entries, told, Weights(), NOW))) == [1, 2]
-
-
-def test_where_no_word_tells_anything_nothing_is_noise() -> None:
-    entries = pool(entry(1), entry(2, importance=0.9))
-    told = signals(0, 0, coverage=(0.0, 0.0), bm25=(0.0, 0.0))
-    assert rows(entries, rank(entries, told, Weights(), NOW)) == [2, 1]
+def test_what_has_hardly_any_of_the_best_score_does_not_answer() -> None:
+    entries = pool(entry(1), entry(2), entry(3))
+    only_match = Weights(1.0, 0.0, 0.0)
+    assert rows(entries, rank(entries, signals(10, 2, 0.1), only_match, NOW)) == [1, 2]
+    assert rows(entries, rank(entries, signals(0, 0, 0), only_match, NOW)) == [3, 2, 1]
 
 
 def test_scores_below_0_are_no_match_however_they_compare() -> None:
@@ -205,8 +206,10 @@ def test_every_relevance_and_every_part_is_from_0_to_1(
         for row, (_, importance, age, uses) in enumerate(given)
     ))  # fmt: skip
     told = signals(*(match for match, *_ in given))
+    for found in rank(entries, told, Weights(), NOW):
+        for value in (found.relevance, found.match, found.recency, found.importance):
+            assert 0.0 <= value <= 1.0 + 1e-9
     for ranked in (
-        rank(entries, told, Weights(), NOW),
         rank_as(entries, told, "tinyclaw", NOW),
         rank_as(entries, told, "scalyclaw", NOW),
     ):

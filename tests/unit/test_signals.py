@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.recall import question
-from thermocline.daemon.recall.pool import Pool
+from thermocline.daemon.recall.pool import Pool, places_of
 from thermocline.daemon.recall.postings import Posting, Postings
 from thermocline.daemon.recall.query import parse
 from thermocline.daemon.recall.signals import WEIGHTS, Signals, measure
@@ -20,7 +21,7 @@ from thermocline.daemon.recall.sources import Candidate
 
 NOW = dt.datetime(2023, 8, 16, 12, tzinfo=dt.UTC).timestamp()
 PEOPLE = ("Ann", "Bo")
-OF_TURNS = ("behind", "answer", "follows", "addresses", "asks", "names", "details", "opens")
+OF_TURNS = ("answer", "addresses", "names", "details", "opens")
 
 
 def entry(row: int, **fields: Any) -> Candidate:
@@ -57,21 +58,39 @@ def measured(
     categories: Mapping[str, float] | None = None,
 ) -> Signals:
     """The signals of `entries`, in which each word of `words` stands in the rows given."""
-    rare = tuple(
-        Posting(word, frozenset(rows), 1.0, frozenset(kin), 0.5 if kin else 0.0)
+    postings = tuple(
+        Posting(word, word, 1.0, frozenset(rows), frozenset(kin), 0.5 if kin else 0.0)
         for word, rows in (words or {}).items()
     )
-    places = {
-        (one.group, one.position): at
-        for at, one in enumerate(entries)
-        if one.group and one.position is not None
-    }
+    entries = [
+        msgspec.structs.replace(
+            one,
+            terms=" ".join(
+                [
+                    *(word for word, rows in (words or {}).items() if one.key in rows),
+                    *(["ann"] if one.key in naming else []),
+                    *["filling"] * (one.length // 10),
+                ]
+            ),
+        )
+        for one in entries
+    ]
     query = parse(text, NOW, dt.UTC, PEOPLE)
     return measure(
         query,
         question.read(text, query),
-        Postings(rare, (), (), (), frozenset(phrased), frozenset(naming), 2.0),
-        Pool(tuple(entries), places),
+        Postings(
+            words=postings,
+            common=(),
+            unknown=(),
+            unmet=0.0,
+            newest=(),
+            phrased=frozenset(phrased),
+            naming=frozenset(),
+            size=100,
+            mean_length=5.0,
+        ),
+        Pool(tuple(entries), places_of(entries)),
         categories or {},
         lambda rows: {row: (said or {}).get(row, "") for row in rows},
     )
@@ -111,23 +130,25 @@ def test_more_of_the_words_are_better_and_a_short_text_is_than_a_long_one() -> N
     told = measured(entries, {"red": {1, 2, 3}, "boat": {1}})
     assert told.bm25[0] == 1.0
     assert told.bm25[0] > told.bm25[1] > told.bm25[2] > told.bm25[3] == 0.0
-    assert told.coverage == (1.0, 0.5, 0.5, 0.0)
-    assert column(told, "rare") == [1.0, 0.5, 0.5, 0.0]
-    assert told.any_words
+    relevance = [told.relevance(at) for at in range(4)]
+    assert relevance == sorted(relevance, reverse=True)
+    assert relevance[0] > 0.9
+    assert relevance[3] < 0.02
 
 
-def test_unknown_words_are_part_of_what_was_asked() -> None:
-    told = measured([entry(1), entry(2)], {"red": {1}}, kin={2})
-    assert told.coverage == (1.0, 0.25)
-    assert column(told, "kin")[1] == 0.5
+def test_what_has_a_word_that_begins_alike_has_something_of_it() -> None:
+    told = measured([entry(1), entry(2), entry(3)], {"red": {1}}, kin={2})
+    assert column(told, "kin")[1] > column(told, "kin")[2] == 0
+    assert told.relevance(0) > told.relevance(1) > told.relevance(2)
 
 
 def test_a_match_lends_to_its_neighbours_the_less_the_farther_they_are() -> None:
     told = measured([*turns(11), entry(99)], {"otter": {6}})
     around = column(told, "around")
-    assert around[5] == 1.0
-    assert around[:6] == sorted(around[:6])
-    assert around[5:11] == sorted(around[5:11], reverse=True)
+    # It has the word itself.
+    assert around[5] == 0.0
+    assert around[:5] == sorted(around[:5])
+    assert around[6:11] == sorted(around[6:11], reverse=True)
     assert around[1] > 0
     assert (around[0], around[10], around[11]) == (0, 0, 0)
 
@@ -144,7 +165,7 @@ def test_different_words_of_different_neighbours_add_up() -> None:
     around = column(told, "around")
     alone = column(measured(turns(3), {"otter": {1}}), "around")
     assert around[1] > alone[1]
-    assert told.coverage[1] == 0.0
+    assert told.bm25[1] == 0.0
 
 
 def test_neighbours_in_another_conversation_do_not_lend() -> None:
@@ -152,18 +173,40 @@ def test_neighbours_in_another_conversation_do_not_lend() -> None:
     assert column(told, "around")[2:] == [0.0, 0.0]
 
 
-def test_a_conversation_speaks_for_all_in_it_but_not_where_several_things_are_asked() -> None:
-    entries = [*turns(30), entry(99)]
-    told = measured(entries, {"otter": {1, 2, 3}}, "what is said of the otter")
+def test_a_conversation_speaks_for_all_in_it() -> None:
+    told = measured([*turns(30), entry(99)], {"otter": {1, 2, 3}}, "what is said of the otter")
     assert set(column(told, "group")) == {1.0, 0.0}
     assert column(told, "group")[29:] == [1.0, 0.0]
-    several = measured(entries, {"otter": {1, 2, 3}}, "which otters swim?")
-    assert set(column(several, "group")) == {0.0}
 
 
-def test_two_places_behind_a_match_the_same_speaker_goes_on() -> None:
-    assert column(measured(turns(5), {"otter": {2}}), "behind")[3] > 0
-    assert column(measured(turns(5), {"otter": {2}}), "behind")[2] == 0
+def test_facts_of_a_category_speak_for_each_other_and_turns_do_not() -> None:
+    entries = [
+        entry(1, category="a"),
+        entry(2, category="a"),
+        entry(3, category="b"),
+        *turns(1, first=4),
+    ]
+    filed = column(measured(entries, {"otter": {1, 4}}), "filed")
+    assert filed[0] == filed[1] == 1.0
+    assert filed[2:] == [0.0, 0.0]
+
+
+def test_of_two_facts_that_say_the_same_the_older_counts_less() -> None:
+    said = {"otter": {1, 2, 3}, "river": {1, 2}, "den": {1, 2, 3}}
+    entries = [
+        entry(1, created_at=NOW - 9_000), entry(2), entry(3, category="elsewhere"),
+    ]  # fmt: skip
+    told = measured(entries, said)
+    assert column(told, "older")[0] > 0.3
+    assert column(told, "older")[1:] == [0.0, 0.0]
+    assert told.scores[0] < told.scores[1]
+
+
+def test_the_best_facts_lend_what_they_share_to_others_with_the_same_words() -> None:
+    said = {"red": {1, 2, 3}, "old": {1, 2, 3}, "boat": {1, 2, 3}, "varnish": {1, 2}}
+    told = measured([entry(row) for row in (1, 2, 3)], said)
+    lent = column(told, "feedback")
+    assert lent[0] == lent[1] > lent[2]
 
 
 def test_what_the_one_named_person_said_is_boosted_and_nothing_is_shut_out() -> None:
@@ -172,6 +215,7 @@ def test_what_the_one_named_person_said_is_boosted_and_nothing_is_shut_out() -> 
     assert column(told, "actor") == [1, 0, 0]
     assert "subject" not in told.columns
     assert told.scores[0] == pytest.approx(told.scores[1] + WEIGHTS["actor"])
+    assert told.scores[1] > 0
 
 
 def test_of_two_people_the_one_who_acts_is_the_subject() -> None:
@@ -225,11 +269,9 @@ def test_a_question_without_a_date_measures_none() -> None:
     assert not {"day", "date"} & measured([entry(1)], {"x": {1}}, "what is x?").columns.keys()
 
 
-def test_a_question_is_less_of_an_answer_and_what_follows_it_is_more_of_one() -> None:
+def test_what_follows_a_question_is_more_of_an_answer() -> None:
     said = {2: "Where is the otter?", 3: "By the river.", 4: "I see."}
     told = measured(turns(3, first=2), {"otter": {2}}, "where is the otter", said=said)
-    assert column(told, "asks") == [1, 0, 0]
-    assert told.added("asks", 0) < 0
     answer = column(told, "answer")
     assert answer[1] > 0
     assert (answer[0], answer[2]) == (0, 0)
@@ -268,7 +310,6 @@ def test_who_speaks_to_another_tells_less_of_themselves() -> None:
     ("text", "signal", "answer"),
     [
         ("where does the otter live", "name", "the otter lives near Kiel"),
-        ("how many otters are there", "number", "there are 7 otters"),
     ],
 )
 def test_the_kind_of_thing_that_is_asked_for_speaks_for_what_has_one(
@@ -307,9 +348,10 @@ def test_a_category_counts_for_all_below_it_and_for_no_other_of_a_like_name() ->
 
 def test_nothing_to_measure_is_no_trouble() -> None:
     told = measured([], {"otter": {1}}, "When did Ann come on 7 May?")
-    assert (told.scores, told.coverage, told.any_words) == ((), (), False)
+    assert (told.scores, told.bm25) == ((), ())
     bare = measured([entry(1)])
-    assert (bare.any_words, bare.coverage) == (False, (0.0,))
+    assert (bare.scores, bare.bm25) == ((0.0,), (0.0,))
+    assert bare.relevance(0) < 0.01
 
 
 @given(
@@ -317,7 +359,7 @@ def test_nothing_to_measure_is_no_trouble() -> None:
     st.dictionaries(st.sampled_from(("red", "boat", "sea")), st.sets(st.integers(0, 14))),
     st.sampled_from(("when in May 2023 did Ann?", "7 May", "what?", "Bo and Ann")),
 )
-def test_every_measure_is_finite_and_none_but_context_leaves_0_to_1(
+def test_every_measure_is_finite_and_every_relevance_from_0_to_1(
     where: list[tuple[str, int]], words: dict[str, set[int]], text: str
 ) -> None:
     entries = [
@@ -327,8 +369,9 @@ def test_every_measure_is_finite_and_none_but_context_leaves_0_to_1(
     for name, values in told.columns.items():
         assert len(values) == len(entries)
         assert all(math.isfinite(value) and value >= 0 for value in values)
-        assert name == "context" or all(value <= 1 + 1e-9 for value in values), name
-    assert all(0 <= share <= 1 + 1e-9 for share in (*told.bm25, *told.coverage))
+        assert all(value <= 10 for value in values), name
+    relevances = map(told.relevance, range(len(entries)))
+    assert all(0 <= share <= 1 + 1e-9 for share in (*told.bm25, *relevances))
 
 
 def test_a_guessed_day_is_sought_in_every_year() -> None:

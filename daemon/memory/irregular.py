@@ -74,6 +74,21 @@ def variants(word: str) -> tuple[str, ...]:
     return forms[base] if base else ()
 
 
+@functools.cache
+def _base_of() -> Mapping[str, str]:
+    bases: dict[str, str] = {}
+    for block in (_VERBS, _NOUNS, _COMPARED):
+        for family in block.replace("\n", "|").split("|"):
+            for form in family.split():
+                bases.setdefault(form, family.split()[0])
+    return MappingProxyType(bases)
+
+
+def base_of(word: str) -> str:
+    """The base form of an irregular one in lower case; any other word as it is."""
+    return _base_of().get(word, word)
+
+
 def _bases(form: str) -> Iterator[str]:
     """What a form with a regular ending may be a form of: *going*, *making*, *running*, *sees*."""
     if form.endswith("ing"):
