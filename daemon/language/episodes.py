@@ -26,15 +26,13 @@ _OUTCOMES: Final[dict[Outcome, EpisodeOutcome]] = {
     "pending": "unresolved",
     "ongoing": "informational",
 }
-_GOAL: Final[frozenset[Signal]] = frozenset({"question", "request", "error", "commitment"})
+_GOAL: Final[frozenset[Signal]] = frozenset({"question", "request", "error"})
+# A promise is what is wanted only where it comes first.
+_FIRST_GOAL: Final = _GOAL | {"commitment"}
 _RESULT: Final[frozenset[Signal]] = frozenset(
     {"solution", "report", "decision", "correction", "preference", "claim"}
 )
-# Of statements that say much the same, the later one tells how it ended.
-_LATER_WORTH: Final = 1.0
-_GOAL_WORTH: Final = 5.0
 _FIRST: Final = 3
-_LATER_COST: Final = 2.0
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -67,31 +65,19 @@ def summarise_episode(turns: Sequence[Turn]) -> Episode:
 def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
     """What the conversation began with: the first that asks, or says that something is wrong."""
     first = [one for one in told if one.role != "agent"][:_FIRST] or list(told[:1])
-    ranked = [
-        (one.worth + _GOAL_WORTH * _asks(one, place) - _LATER_COST * place, -place)
-        for place, one in enumerate(first)
-    ]
-    value, place = max(ranked)
-    return first[-place] if value > 0 else first[0]
-
-
-def _asks(statement: SaidSentence, place: int) -> bool:
-    """Whether something is wanted; a promise is what is wanted only where it comes first."""
-    return bool(statement.signals & (_GOAL if place == 0 else _GOAL - {"commitment"}))
+    asking = (one for at, one in enumerate(first) if one.signals & (_GOAL if at else _FIRST_GOAL))
+    return next(asking, first[0])
 
 
 def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
-    """The statement after the goal that says most of how it ended."""
+    """The statement after the goal that says most of how it ended; of equals the later."""
     begin = next(place for place, one in enumerate(told) if one is goal) + 1
     later = [one for one in told[begin:] if "question" not in one.signals]
-    if not later:
-        return None
-    share = _LATER_WORTH / len(later)
     ranked = (
-        (one.worth + share * place + bool(one.signals & _RESULT), place)
+        (one.worth + place / len(later) + bool(one.signals & _RESULT), place)
         for place, one in enumerate(later)
     )
-    worth, place = max(ranked)
+    worth, place = max(ranked, default=(0.0, 0))
     return later[place] if worth > 0 else None
 
 
@@ -115,6 +101,6 @@ def _tags(told: Sequence[SaidSentence]) -> tuple[str, ...]:
     named = tuple(people(text, speakers))
     topics = topics_of(text, "", people=(*named, *speakers), most=MAX_TAGS)
     others = [name.casefold() for name in named if name not in speakers]
-    signals = [signal for one in told for signal in sorted(one.signals & (_GOAL | _RESULT))]
+    signals = [signal for one in told for signal in sorted(one.signals & (_FIRST_GOAL | _RESULT))]
     tags = list(dict.fromkeys([*topics, *others, *signals]))
     return tuple(tags[: max(len(topics), MIN_TAGS)])

@@ -37,33 +37,19 @@ Kind: TypeAlias = Literal[
 ]
 
 IMPORTANCE: Final[dict[Kind, float]] = {
-    "decision": 0.7,
-    "preference": 0.6,
-    "solution": 0.85,
-    "fact": 0.65,
-    "error_pattern": 0.75,
+    "decision": 0.7, "preference": 0.6, "solution": 0.85, "fact": 0.65, "error_pattern": 0.75,
     "correction": 0.9,
-}
-_TYPES: Final[dict[Kind, Type]] = {"solution": "procedural", "error_pattern": "procedural"}
+}  # fmt: skip
 _EVENTS: Final[dict[Kind, str]] = {
-    "decision": "decision",
-    "preference": "preference_learned",
-    "solution": "task_solution",
-    "fact": "fact_stored",
-    "error_pattern": "error_recovery",
-    "correction": "correction",
-}
-# What comes first decides, for a sentence may do several things.
+    "decision": "decision", "preference": "preference_learned", "solution": "task_solution",
+    "fact": "fact_stored", "error_pattern": "error_recovery", "correction": "correction",
+}  # fmt: skip
+# What comes first decides, for a sentence may do several things; all else is a fact.
 _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
-    ("correction", "correction"),
-    ("solution", "solution"),
-    ("decision", "decision"),
-    ("preference", "preference"),
-    ("error", "error_pattern"),
-    ("report", "fact"),
-    ("claim", "fact"),
-    ("commitment", "fact"),
-)
+    ("correction", "correction"), ("solution", "solution"), ("decision", "decision"),
+    ("preference", "preference"), ("error", "error_pattern"),
+)  # fmt: skip
+_HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
@@ -158,7 +144,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said)
-    made = (_observation(one, told[one.place]) for one in whole if _is_whole(one))
+    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
+    made = (_observation(one, told[one.place]) for one in long)
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
 
@@ -253,13 +240,12 @@ def _with_problems(
     """An agent's solution says little without the problem that was told before it."""
     problem = ""
     for statement in kept:
-        if statement.role == "agent" and _kind(statement.signals) == "solution":
-            problem = problem or _asked_before(statement, said)
-        if statement.role == "agent" and _kind(statement.signals) == "solution" and problem:
-            yield replace(statement, text=f"{problem} → {statement.text}")
+        kind = _kind(statement.signals)
+        if statement.role == "agent" and kind == "solution":
+            if problem := problem or _asked_before(statement, said):
+                statement = replace(statement, text=f"{problem} → {statement.text}")  # noqa: PLW2901
             problem = ""
-            continue
-        if _kind(statement.signals) == "error_pattern":
+        elif kind == "error_pattern":
             problem = statement.text
         yield statement
 
@@ -269,10 +255,6 @@ def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
     before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
     told = [one for one in before if "greeting" not in one.signals]
     return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
-
-
-def _is_whole(statement: SaidSentence) -> bool:
-    return utf8_bytes(statement.text) >= _LEAST_BYTES or is_lasting(statement.said)
 
 
 def _is_stated(statement: SaidSentence) -> bool:
@@ -290,12 +272,10 @@ def _is_stated(statement: SaidSentence) -> bool:
         if is_acknowledgement(statement.said) or not signals & _FROM_AGENTS:
             return False
         # "Look at the error in the log" is advice.
-        return bool(signals & _FROM_AGENTS - {"error"}) or not _is_order(statement)
+        return bool(signals & _FROM_AGENTS - {"error"}) or "request" not in signals_of(
+            statement.said
+        )
     return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
-
-
-def _is_order(statement: SaidSentence) -> bool:
-    return "request" in signals_of(statement.said)
 
 
 def _tells_by_the_way(statement: SaidSentence) -> bool:
@@ -317,7 +297,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
     return Observation(
-        type="episodic" if done else _TYPES.get(kind, "semantic"),
+        type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
         text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
@@ -329,7 +309,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
         position=turn.position,
         at=turn.at,
         category=category_of(statement.text, preference=kind == "preference") or "",
-        profile=_profile(statement, turn),
+        profile=_told_in(statement.said) if statement.role == "user" and not turn.actor else {},
     )
 
 
@@ -349,13 +329,6 @@ def profile_of(turn: Turn) -> dict[str, str]:
         for sentence in sentences(turn.text[:_MOST_CHARS]):
             told |= _told_in(sentence)
     return told
-
-
-def _profile(statement: SaidSentence, turn: Turn) -> dict[str, str]:
-    """What a statement tells of the owner, who talks with the agent without a name."""
-    if statement.role != "user" or turn.actor:
-        return {}
-    return _told_in(statement.said)
 
 
 def _told_in(sentence: str) -> dict[str, str]:

@@ -19,8 +19,9 @@ from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from .cues import Signal, signals_of
 from .note_items import Item, items
-from .sentences import sentences, shortened, utf8_bytes
+from .sentences import shortened, utf8_bytes
 from .similarity import exact_key
+from .statements import statements
 
 # Words of headings and where they lead, in EvoClaw's order: the first that is found decides.
 CATEGORIES: Final[Mapping[str, str]] = {
@@ -177,10 +178,13 @@ def _decides(text: str) -> bool:
 
 def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
     """The sentences of a paragraph that decide something."""
-    for sentence in sentences(_plain(item.text)):
-        signals = signals_of(sentence)
-        if len(sentence) > _LEAST_BULLET_CHARS and signals & _SAID and "question" not in signals:
-            yield _fact(sentence, item, SAID, extract(sentence), categories)
+    for one in statements(_plain(item.text)):
+        if (
+            len(one.said) > _LEAST_BULLET_CHARS
+            and one.signals & _SAID
+            and "question" not in one.signals
+        ):
+            yield _fact(one.said, item, SAID, extract(one.said), categories)
 
 
 def _fact(

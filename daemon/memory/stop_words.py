@@ -20,10 +20,12 @@ STOP_WORDS: Final = frozenset(
 
 # And those that are left out of questions too, where others remain.
 ALSO_LEFT_OUT: Final = frozenset(
-    (
-        "ourselves yours themselves myself yourself himself herself itself theirs but if because until"
-        " while about against between into through during before after above below up down out off over"
-        " under again further then once here there all any both each few more most other some such no"
-        " nor not only own same so than too very just don now o y"
-    ).split()
-)
+    {
+        "ourselves", "yours", "themselves", "myself", "yourself", "himself", "herself", "itself",
+        "theirs", "but", "if", "because", "until", "while", "about", "against", "between", "into",
+        "through", "during", "before", "after", "above", "below", "up", "down", "out", "off",
+        "over", "under", "again", "further", "then", "once", "here", "there", "all", "any", "both",
+        "each", "few", "more", "most", "other", "some", "such", "no", "nor", "not", "only", "own",
+        "same", "so", "than", "too", "very", "just", "don", "now", "o", "y",
+    }
+)  # fmt: skip
