@@ -30,6 +30,7 @@ _MOST_TOLD: Final = 500
 # Below these a fact says too little to give way to what belongs to it.
 _FACT_BYTES: Final = 50
 _LEAST_FACT_BYTES: Final = 40
+_CLAUSE_BYTES: Final = 24
 _NOT_FELT: Final = frozenset({"agent", "system", "tool"})
 _LONGEST: Final = 600
 _ACTION_CHARS: Final = 60
@@ -160,13 +161,18 @@ def distilled_size(distilled: Distilled) -> int:
 def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
     """`distilled` with a `distilled_size` of at most `max_bytes`.
 
-    What gives way, in this order: actions beyond 2, topics and people beyond 3; actions and
-    topics that the fact names anyway; the fact down to 50 bytes; actions, topics, people, the
-    last first; the first of two emotions, then the other; the outcome. The fact gets the room
-    that the others leave. The limit always holds where it is 16 bytes or more.
+    What gives way, in this order: of clauses that contrast those that say less; actions beyond
+    2, topics and people beyond 3; actions and topics that the fact names anyway; the fact down
+    to 50 bytes; actions and topics, the last first; the first of two emotions, then the other;
+    people; the outcome. The fact gets the room that the others leave. The limit always holds
+    where it is 16 bytes or more.
     """
     if distilled_size(distilled) <= max_bytes:
         return distilled
+    clauses = _contrast().split(distilled.fact)
+    fact = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
+    if json_bytes(fact) >= _CLAUSE_BYTES:
+        distilled = replace(distilled, fact=fact)
     room = 0
     leanest = distilled
     for leanest, floor in _ever_leaner(distilled):
@@ -281,13 +287,17 @@ def _ever_leaner(distilled: Distilled) -> Iterator[tuple[Distilled, int]]:
             at = _lacking(at, field, value)
             yield at, whole
     yield at, _FACT_BYTES
-    for field in ("actions", "topics", "people"):
+    for field in ("actions", "topics"):
         for value in reversed(getattr(at, field)):
             at = _lacking(at, field, value)
             yield at, _FACT_BYTES
-    yield replace(at, emotion=at.emotion.rsplit(" ", 1)[-1]), _LEAST_FACT_BYTES
-    yield replace(at, emotion=NEUTRAL), _LEAST_FACT_BYTES
-    yield replace(at, emotion=NEUTRAL, outcome=ONGOING), 0
+    for emotion in (at.emotion.rsplit(" ", 1)[-1], NEUTRAL):
+        at = replace(at, emotion=emotion)
+        yield at, _FACT_BYTES
+    for value in reversed(at.people):
+        at = _lacking(at, "people", value)
+        yield at, _LEAST_FACT_BYTES
+    yield replace(at, outcome=ONGOING), 0
 
 
 def _lacking(distilled: Distilled, field: str, value: str) -> Distilled:
@@ -319,6 +329,11 @@ def _is_topic(word: str) -> bool:
 @cache
 def _grammar() -> re.Pattern[str]:
     return re.compile(either("grammar", spaced=False))
+
+
+@cache
+def _contrast() -> re.Pattern[str]:
+    return re.compile(rf"[,;]?\s(?:{either('contrast')})\s", re.IGNORECASE)
 
 
 @cache

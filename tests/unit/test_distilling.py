@@ -57,17 +57,27 @@ def test_speakers_are_not_people_and_sentence_starts_are_not_names():
     assert (told.emotion, told.outcome) == ("neutral", "ongoing")
 
 
-def test_the_outcome_stays_where_the_fact_is_cut_and_no_word_is():
+def test_the_clause_that_says_most_stays_and_no_word_is_cut():
     # "I was worried about the vet visit but Biscuit reco", topics with "about", ongoing.
     text = "I was worried about the vet visit but Biscuit recovered and I'm relieved. Thanks!"
     told = distil(text)
-    assert told.fact == "I was worried about the vet visit…"
-    assert told.emotion == "grateful"
+    assert told.fact == "Biscuit recovered and I'm relieved"
+    assert told.emotion == "worried → grateful"
     assert told.outcome == "positive"
     assert told.people == ()
     roomy = distil(text, max_bytes=512)
     assert roomy.emotion == "worried → grateful"
     assert roomy.topics == ("vet", "visit", "biscuit", "recovered")
+
+
+def test_a_fact_of_100_bytes_keeps_its_people_and_its_outcome():
+    text = (
+        "Ada: I was worried about the migration because the old cluster failed twice, but Bob"
+        " fixed the replication and everything works now."
+    )
+    told = distil(text)
+    assert told.fact == "Bob fixed the replication and everything works now"
+    assert (told.people, told.outcome) == (("Ada",), "positive")
 
 
 def test_a_text_of_one_word_is_its_own_fact():
