@@ -21,7 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .similarity import exact_key, fold
+from ..memory.similarity import exact_key, fold
 from .vocabulary import each, either, pairs, words
 
 Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]

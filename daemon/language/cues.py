@@ -12,8 +12,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from ..memory.metadata import extract
 from ..memory.records import Outcome
+from ..memory.similarity import fold
 from .names import is_given_name, people
-from .similarity import fold
 from .vocabulary import categories, cue, either, not_topics, table, words
 
 Signal: TypeAlias = Literal[
@@ -122,13 +122,16 @@ def names_told(text: str) -> dict[str, str]:
     """What a speaker says that they are called: `name`, `preferred_name`; or the `agent_name`."""
     text = text[:_LONGEST]
     found: dict[str, str] = {}
-    called = _name_after("called", text)
-    if name := _name_after("named", text):
+    only = _only_called().match(text)
+    called = only["name"] if only else _name_after("called", text)
+    name = _name_after("named", text)
+    if not name and (met := _introduced("intro").search(text)):
+        name = "" if met["name"].casefold() in not_topics() else met["name"]
+    elif not name and (met := _introduced("introduced").match(text)):
+        known = is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called)
+        name = met["name"] if known else ""
+    if name:
         found["name"] = name
-    elif (met := _introduced().match(text)) and (
-        is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called)
-    ):
-        found["name"] = met["name"]
     if not text.rstrip().endswith("?"):
         others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
         found |= {key: name for key, name in others.items() if name and not name[0].islower()}
@@ -167,6 +170,7 @@ def matters_of(text: str) -> tuple[str, ...]:
         "name": bool(names_told(text)),
         "reminder": is_reminder(text),
         "health": is_health(text),
+        "work": _says("work", text),
         "answers": _says("manner", text),
     }
     return tuple(name for name, so in found.items() if so)
@@ -286,8 +290,14 @@ def _naming(name: str) -> re.Pattern[str]:
 
 
 @cache
-def _introduced() -> re.Pattern[str]:
-    return re.compile(rf"(?i:{either('introduced')}) {_NAME}(?=[,.!;]|$| (?:and|but|und|y)\b)")
+def _introduced(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?i:{either(name)}) {_NAME}(?=[,.!;]|$| (?i:{either('and')})\b)")
+
+
+@cache
+def _only_called() -> re.Pattern[str]:
+    """Finds "just Joni is fine"."""
+    return re.compile(rf"(?i:{either('just')}) {_NAME} (?i:{either('is_fine')})\b")
 
 
 def _name_after(name: str, text: str) -> str:

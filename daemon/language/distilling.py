@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from ..memory.metadata import extract, merge
 from ..memory.records import Distilled, Metadata
+from ..memory.similarity import fold
 from .cues import NEUTRAL, ONGOING, emotion_of, outcome_of, signals_of, worth
 from .names import people
 from .sentences import json_bytes, printable, shortened, utf8_bytes
-from .similarity import fold
 from .statements import SELF, SaidSentence, statements, worth_keeping
 from .vocabulary import cue, either, not_topics, table, words
 

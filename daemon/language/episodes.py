@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 
+from ..memory.own_files import EpisodeOutcome
 from ..memory.records import Outcome
 from .cues import Signal, outcome_of
 from .distilling import topics_of
@@ -14,8 +15,6 @@ from .extraction import Turn, utterance_of
 from .names import people
 from .sentences import shortened, utf8_bytes
 from .statements import SaidSentence, spoken
-
-EpisodeOutcome: TypeAlias = Literal["resolved", "unresolved", "informational"]
 
 MIN_TAGS: Final = 3
 MAX_TAGS: Final = 5

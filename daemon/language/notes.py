@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
+from ..memory.similarity import exact_key
 from .cues import Signal, signals_of
 from .note_items import Item, items
 from .sentences import shortened, utf8_bytes
-from .similarity import exact_key
 from .statements import statements
 
 # Words of headings and where they lead, in EvoClaw's order: the first that is found decides.

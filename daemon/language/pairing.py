@@ -17,8 +17,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..memory.records import ENTITIES, OBSERVED, Json, Memory
+from ..memory.records import ENTITIES, NOTE, Json, Memory, outranks
 from ..memory.scoring import DAY
+from ..memory.similarity import exact_key, jaccard, words
 from .comparison import (
     UNRELATED,
     Judgement,
@@ -31,7 +32,6 @@ from .comparison import (
     value_slot,
     without_ending,
 )
-from .similarity import exact_key, jaccard, words
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -47,7 +47,10 @@ _SIGN: Final = "±"
 
 
 class RelatedPair(msgspec.Struct, frozen=True):
-    """Two memories that repeat or contradict each other; the newer was stored as said later."""
+    """Two memories that repeat or contradict each other; the newer was stored as said later.
+
+    The other way round where the later one was inferred, and contradicts what a user stated.
+    """
 
     older: Memory
     newer: Memory
@@ -76,6 +79,8 @@ def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     for i, j in candidates:
         judgement = judge_statements(statements[i], statements[j])
         if _related(ordered[i], ordered[j], judgement):
+            if judgement.relation == "contradiction" and outranks(ordered[i], ordered[j]):
+                i, j = j, i  # noqa: PLW2901 - the statement stays
             pair = RelatedPair(ordered[i], ordered[j], judgement)
             if _says_more(pair, found.get(i)):
                 found[i] = pair
@@ -225,15 +230,14 @@ def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
 
 
 def _eligible(memory: Memory) -> bool:
-    is_turn = memory.position is not None and memory.source != OBSERVED
-    return memory.merged_into is None and not is_turn
+    return memory.merged_into is None and memory.position is None
 
 
 def _data(memory: Memory) -> Json:
     """The data without what merely follows from the text."""
     if not isinstance(memory.data, dict):
         return memory.data
-    return {key: value for key, value in memory.data.items() if key != ENTITIES} or None
+    return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None
 
 
 def _age(memory: Memory) -> tuple[float, float, str]:

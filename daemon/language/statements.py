@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from ..memory.similarity import exact_key, fold, words
 from .comparison import judge, negations
 from .cues import WORD, Signal, outcome_of, signals_of, worth
 from .sentences import plain, printable, sentences
-from .similarity import exact_key, fold, words
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
 
@@ -33,6 +33,8 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with so many words of content in common say the same; shorter ones may not.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+# "The 3rd" of April.
+_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
 
 class SaidSentence(msgspec.Struct, frozen=True):
@@ -45,6 +47,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
         signals: what it does.
         worth: how much it says, see `cues.worth`.
         place: which utterance it is from, the first being 0.
+        answers: whether it begins with a question that it answers.
     """
 
     text: str
@@ -54,6 +57,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
     signals: frozenset[Signal]
     worth: float
     place: int = 0
+    answers: bool = False
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -89,6 +93,8 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSen
             statement = _statement(sentence, utterance, aggression, place)
             if found and _answers(found[-1], statement):
                 statement = _joined(found.pop(), statement)
+            elif found and _goes_on(found[-1], statement):
+                statement = _continued(found.pop(), statement)
             elif (confirmed := _confirmed_by(statement, found)) is not None:
                 known = found[confirmed]
                 signals = known.signals | {"solution"}
@@ -117,7 +123,8 @@ def confirms(statement: SaidSentence) -> bool:
     """Whether it says that what came before works."""
     if cue("confirms").match(fold(statement.said)):
         return True
-    if statement.signals & {"question", "request"}:
+    # An agent that is glad has tried nothing.
+    if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
     return short and outcome_of([statement.said]) == "positive"
@@ -178,7 +185,22 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
     value = 0.5 + worth(text, frozenset({"claim"})) - _ROLE_COST.get(answer.role, 0.0)
     signals = (answer.signals - {"greeting"}) | {"claim"}
     said = f"{asked.said} {answer.said}"
-    return replace(answer, text=text, said=said, signals=signals, worth=value)
+    return replace(answer, text=text, said=said, signals=signals, worth=value, answers=True)
+
+
+def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a statement says of an answer before it what "it" or "they" do."""
+    if not before.answers or statement.place != before.place or statement.signals & _ASIDE:
+        return False
+    return cue("pronoun").match(fold(statement.said)) is not None
+
+
+def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
+    text = f"{before.text}, {statement.text}"
+    signals = before.signals | statement.signals
+    value = worth(text, signals) - _ROLE_COST.get(before.role, 0.0)
+    said = f"{before.said} {statement.said}"
+    return replace(before, text=text, said=said, signals=signals, worth=value)
 
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
@@ -221,7 +243,7 @@ def _value(part: str) -> str:
     if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
         return part.strip()
     numbers = _NUMBER.findall(part)
-    return str(numbers[0]) if len(numbers) == 1 else ""
+    return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
 
 
 def _about(part: str) -> frozenset[str]:
@@ -233,7 +255,7 @@ def _about(part: str) -> frozenset[str]:
 def _standing(value: str, text: str) -> tuple[int, int] | None:
     """Where a value stands in a text by itself, the last time."""
     if value.isascii():
-        spans = [one.span() for one in _NUMBER.finditer(text) if one.group() == value]
+        spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
         return spans[-1] if spans else None
     at = text.rfind(value)
     return (at, at + len(value)) if at >= 0 else None

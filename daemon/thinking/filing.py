@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ..config.settings import Rules
-from ..language.similarity import words
 from ..language.vocabulary import not_topics
 from ..memory.records import DEFAULT_CATEGORY
+from ..memory.similarity import words
 from ..memory.tree_nodes import ROOT, Tree
 from ..recall.recall import Request, recall
 from ..store import tree_rows

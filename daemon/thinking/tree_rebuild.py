@@ -10,10 +10,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ..language.similarity import words
 from ..llm.model import Part
 from ..llm.replies import one_line
 from ..memory.scoring import DAY
+from ..memory.similarity import words
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, parent
 from ..memory.tree_rebuild import MOST_OPERATIONS, Kind, TreeChange
 from ..store import tree_rows

@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from ..language.similarity import fold, words
 from ..language.vocabulary import not_topics
 from ..memory.scoring import DAY
+from ..memory.similarity import fold, words
 from ..memory.tree import IDLE_DAYS
 from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, level, parent, title
 from ..memory.tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.language.comparison import UNRELATED, difference, judge, read, value_slot
 from thermocline.daemon.language.pairing import find_pairs
-from thermocline.daemon.language.similarity import exact_key
 from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.memory.similarity import exact_key
 
 FILE = Path(__file__).parents[1] / "data" / "statement_pairs.txt"
 PAIRS = [

@@ -16,9 +16,9 @@ from thermocline.daemon.language.pairing import (
     judge_pair,
     keys_of,
 )
-from thermocline.daemon.language.similarity import overlap
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
+from thermocline.daemon.memory.similarity import overlap
 
 NOW = 1_800_000_000.0
 VOCABULARY = ["user", "likes", "hates", "never", "tea", "code", "is", "4", "5"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.language.similarity import (
+from thermocline.daemon.memory.similarity import (
     exact_key,
     fold,
     jaccard,

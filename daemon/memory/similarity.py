@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from ..memory.indexing import index_text
+from .indexing import index_text
 
 # Combining marks do not match `\w`: those of Latin, Cyrillic, Hebrew and Arabic,
 # and the Indic and South-East Asian blocks but for their full stops.
