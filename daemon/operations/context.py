@@ -13,11 +13,11 @@ import msgspec
 from ..errors import ThermoclineError
 from ..files.own_files import long_warning
 from ..memory import own_files
+from ..memory.messages import estimated_tokens
 from ..recall import context_formats
 from ..recall.context import Asked, BlockReading, Filled, Shown, read_block
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
-from ..thinking.messages import estimated_tokens
 from .operation import operation
 from .scope import Scope
 

@@ -15,12 +15,12 @@ import msgspec
 
 from ..memory import hot, markdown, own_files
 from ..memory import tree as trees
+from ..memory.messages import estimated_tokens
 from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..memory.records import Memory
 from ..memory.scoring import DAY
 from ..shapes.recall import Preset
 from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
-from ..thinking.messages import estimated_tokens
 from .context import BlockReading, Filled, Shown
 from .recall import Hit, Request, recall
 

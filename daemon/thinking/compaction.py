@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from .messages import (
+from ..memory.messages import (
     OVERHEAD,
     Count,
     Message,

@@ -13,7 +13,7 @@ from typing import Final
 from ..language.sentences import printable
 from ..language.speech import Role, Utterance, role_of
 from ..language.statements import SaidSentence, spoken, worth_keeping
-from .messages import estimated_tokens
+from ..memory.messages import estimated_tokens
 
 TIERS: Final = (200, 1_000, 3_000)
 _TITLE: Final = "[CONVERSATION SUMMARY - {} messages compacted]"

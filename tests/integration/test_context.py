@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from thermocline.daemon.thinking.messages import estimated_tokens
+from thermocline.daemon.memory.messages import estimated_tokens
 
 ORDER = [
     "hot-state",

@@ -21,8 +21,8 @@ from thermocline.daemon.language import distilling
 from thermocline.daemon.language.episodes import summarise_episode
 from thermocline.daemon.language.extraction import Turn, extract_turns
 from thermocline.daemon.language.notes import read_note
+from thermocline.daemon.memory.messages import Message
 from thermocline.daemon.thinking.compaction import CompactionLimits, compact
-from thermocline.daemon.thinking.messages import Message
 from thermocline.daemon.thinking.rule_process import RuleProcess
 
 SENTENCES = (

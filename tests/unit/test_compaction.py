@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.thinking.compaction import (
-    LIMITS,
-    WINDOW,
-    CompactionLimits,
-    compact,
-    needs_compaction,
-)
-from thermocline.daemon.thinking.messages import (
+from thermocline.daemon.memory.messages import (
     OVERHEAD,
     Message,
     conversation_tokens,
@@ -22,6 +15,13 @@ from thermocline.daemon.thinking.messages import (
     message_tokens,
     retention_score,
     with_cut_result,
+)
+from thermocline.daemon.thinking.compaction import (
+    LIMITS,
+    WINDOW,
+    CompactionLimits,
+    compact,
+    needs_compaction,
 )
 from thermocline.daemon.thinking.summing import TIERS, is_summary, summary_of, summary_size
 
