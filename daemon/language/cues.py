@@ -138,6 +138,11 @@ def names_told(text: str) -> dict[str, str]:
     return found
 
 
+def is_of_self(text: str) -> bool:
+    """Whether somebody speaks of themselves."""
+    return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))
+
+
 def is_standing(text: str) -> bool:
     """Whether a statement says how something is always to be done."""
     return _says("standing", text)

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from ..memory.metadata import extract, merge
 from ..memory.records import Distilled, Metadata
 from ..memory.similarity import fold
-from .cues import NEUTRAL, ONGOING, emotion_of, outcome_of, signals_of, worth
+from .cues import NEUTRAL, ONGOING, emotion_of, is_of_self, outcome_of, signals_of, worth
 from .names import people
 from .sentences import json_bytes, printable, shortened, utf8_bytes
-from .statements import SELF, SaidSentence, statements, worth_keeping
+from .statements import SaidSentence, statements, worth_keeping
 from .vocabulary import cue, either, not_topics, table, words
 
 MAX_BYTES: Final = 100
@@ -263,7 +263,7 @@ def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
     best, *others = told
     speakers = {one.speaker for one in told if one.speaker}
     named = dict.fromkeys(people(best.text, speakers))
-    if best.speaker and best.speaker not in named and SELF.search(best.text):
+    if best.speaker and best.speaker not in named and is_of_self(best.text):
         named = {best.speaker: None, **named}
     folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
     elsewhere = chain.from_iterable(people(one.said) for one in others)

@@ -170,7 +170,8 @@ def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
     for name in named:
         if text.startswith(name):
             return name
-    own = re.match(r"(?:I|My|We|Our|I['’]\w+|We['’]\w+)\b", text)
+    first = re.match(r"[^\W\d_]+", text)
+    own = first is not None and first.group().lower() in words("self") | words("ours")
     return speaker if own else ""
 
 

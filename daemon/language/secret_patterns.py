@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .vocabulary import either
+
 IN_URL: Final = re.compile(
     r"(?P<before>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s/:@\"'`<>]{0,128}:)"
     r"(?P<value>[^\s/@\"'`<>]{1,256})(?=@[^\s@])"
@@ -36,43 +38,19 @@ COOKIE: Final = re.compile(
     r"(?P<before>\b(?:set-)?cookie:\s?)(?P<value>[^\s=;\"']{1,64}=[^\n\"']{16,4096})", re.IGNORECASE
 )
 _NAMES: Final = (
-    r"passw(?:or)?d|passphrase|passwort|kennwort|contraseña|mot de passe|пароль|密码|密碼"
-    r"|パスワード|비밀번호|heslo|hasło|senha|wachtwoord|lösenord|clé api"
-    r"|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|(?<![A-Za-z])psk|pre-?shared[_-]?key"
+    r"(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|(?<![A-Za-z])psk|pre-?shared[_-]?key"
     r"|(?:client|app|shared|webhook|consumer)?[_-]?secret(?:[_-]?(?:access[_-]?)?key)?(?:_base)?"
-    r"|(?:api|access|auth|account|(?<![A-Za-z])app|application|network|private|signing|encryption|master|license)"
-    r"[_ -]?key|token"
+    r"|(?:api|access|auth|account|(?<![A-Za-z])app|application|network|private|signing|encryption"
+    r"|master|license)[_ -]?key|token"
 )
 _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
-# "The password for the guest network is …".
-_OF: Final = r"(?P<of> (?:for|of|to|del?|de la|du|vom?|für|fürs|para|pour)(?: [\w'-]{1,20}){1,3}?)?"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
-)
-ASSIGNED: Final = re.compile(
-    rf"(?P<before>(?P<name>{_NAMES})(?:[_-]?(?:[0-9]{{1,3}}|prod|dev|test|value))?[\"'`]?\]?"
-    rf"(?P<how>{_OF}(?:{_SEPARATOR}|[ ](?:is|was|ist|lautet|est|es|è)"
-    r"(?: now| jetzt| ahora| maintenant| changed to| set to)?:?[ ])"
-    rf"|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
-    re.IGNORECASE,
-)
-# Scripts without blanks say "is" with a syllable, and go on right after the value.
-ASSIGNED_UNSPACED: Final = re.compile(
-    r"(?P<before>(?:密码|密碼|口令|パスワード|暗証番号|비밀번호)\s?(?:是|为|為|は|는|은)\s?)"
-    r"(?P<value>(?=[!-~]{0,64}[0-9])[!-~]{4,256})"
 )
 IN_XML: Final = re.compile(
     r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
     r"(?P<value>[^\s<>]{4,256})(?=</)",
     re.IGNORECASE,
-)
-# Of several words, or of digits alone: only their names give them away.
-PHRASE: Final = re.compile(
-    r"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic)(?:(?i: is)|\s?[:=])\s*)"
-    r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
-    r"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?)(?:(?i: is)|\s?[:=])?\s+)"
-    r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
-    r"|(?P<before_pin>\bPIN(?:(?i: is| lautet| ist| code)|\s?[:=])\s?)(?P<pin>[0-9]{4,8})(?![\w.-])"
 )
 FLAG: Final = re.compile(
     r"(?P<before>(?<!\S)--?(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|token|secret"
@@ -145,6 +123,38 @@ IBAN: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)"
     r"(?![A-Za-z0-9])"
 )
+
+
+def assigned() -> re.Pattern[str]:
+    """What is told by its name: "password = …", "the password for the guest network is …"."""
+    names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
+    of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
+    return re.compile(
+        rf"(?P<before>(?P<name>{names})(?:[_-]?(?:[0-9]{{1,3}}|prod|dev|test|value))?[\"'`]?\]?"
+        rf"(?P<how>{of}(?:{_SEPARATOR}|[ ](?:{either('secret_is')})"
+        rf"(?: (?:{either('secret_now')}))?:?[ ])|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
+        re.IGNORECASE,
+    )
+
+
+def assigned_unspaced() -> re.Pattern[str]:
+    """The same in scripts without blanks, where the text goes on right after the value."""
+    name, says = either("secret_name", spaced=False), either("secret_is", spaced=False)
+    return re.compile(
+        rf"(?P<before>(?:{name})\s?(?:{says})\s?)(?P<value>(?=[!-~]{{0,64}}[0-9])[!-~]{{4,256}})"
+    )
+
+
+def phrase() -> re.Pattern[str]:
+    """What has several words, or digits alone: only its name gives it away."""
+    says = rf"(?:(?i: (?:{either('secret_is')}))|\s?[:=])"
+    return re.compile(
+        rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){says}\s*)"
+        r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
+        rf"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?){says}?\s+)"
+        r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
+        rf"|(?P<before_pin>\bPIN(?:(?i: code)|{says})\s?)(?P<pin>[0-9]{{4,8}})(?![\w.-])"
+    )
 
 
 def is_card(written: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -16,8 +17,6 @@ from msgspec.structs import replace
 
 from ..memory.records import Json, Memory, Metadata
 from .secret_patterns import (
-    ASSIGNED,
-    ASSIGNED_UNSPACED,
     CARD,
     COOKIE,
     FLAG,
@@ -25,15 +24,18 @@ from .secret_patterns import (
     IBAN,
     IN_URL,
     IN_XML,
-    PHRASE,
     PLACEHOLDER,
     PRIVATE_KEY,
     QUERY,
     SHAPES,
     USER_IN_URL,
+    assigned,
+    assigned_unspaced,
     is_card,
     is_iban,
+    phrase,
 )
+from .vocabulary import each
 
 _KINDS: Final = {
     **dict.fromkeys(("webhook", "discord", "telegram"), "url_password"),
@@ -57,7 +59,7 @@ def clear(text: str) -> Cleared:
     """
     counts: Counter[str] = Counter()
     folded = text.casefold()
-    for pattern, judge, cues in _RULES:
+    for pattern, judge, cues in _rules():
         if not cues or any(cue in folded for cue in cues):
             text = pattern.sub(_replacing(judge, counts), text)
     return Cleared(text, dict(counts))
@@ -122,90 +124,66 @@ def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
     return found.text[len(before) :]
 
 
-class _Secret(msgspec.Struct, frozen=True):
-    """What a match is, and what of it stays before and after."""
-
-    kind: str
-    before: str = ""
-    after: str = ""
-
-
-_Judge: TypeAlias = Callable[[re.Match[str]], _Secret | None]
+# Of a match: the kind of secret that it is, "" where it is none.
+_Judge: TypeAlias = Callable[[re.Match[str]], str]
 
 
 def _replacing(judge: _Judge, counts: Counter[str]) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        secret = judge(match)
-        if secret is None:
+    def replaced(match: re.Match[str]) -> str:
+        kind = judge(match)
+        if not kind:
             return match.group()
-        counts[secret.kind] += 1
-        marker = f"[{secret.kind.replace('_', ' ')} removed]"
-        return f"{secret.before}{marker}{secret.after}"
+        counts[kind] += 1
+        groups = match.groupdict()
+        before = "".join(groups[name] or "" for name in groups if name.startswith("before"))
+        quote = groups.get("quote") or ""
+        end = "\n" if match.group().endswith("\n") else ""
+        return f"{before}{quote}[{kind.replace('_', ' ')} removed]{quote}{end}"
 
-    return replace
+    return replaced
 
 
-def _private_key(match: re.Match[str]) -> _Secret:
-    return _Secret("private_key", after="\n" if match.group().endswith("\n") else "")
-
-
-def _shape(match: re.Match[str]) -> _Secret:
+def _shape(match: re.Match[str]) -> str:
     kind = match.lastgroup or "api_key"
-    return _Secret(_KINDS.get(kind, kind))
+    return _KINDS.get(kind, kind)
 
 
-def _in_url(match: re.Match[str]) -> _Secret | None:
-    if match["value"][0] in "$<{[*%":
-        return None
-    return _Secret("url_password", match["before"])
+def _in_url(match: re.Match[str]) -> str:
+    return "" if match["value"][0] in "$<{[*%" else "url_password"
 
 
-def _in_query(match: re.Match[str]) -> _Secret | None:
-    return _Secret("token", match["before"]) if _is_varied(match["value"]) else None
+def _in_query(match: re.Match[str]) -> str:
+    return "token" if _is_varied(match["value"]) else ""
 
 
-def _cookie(match: re.Match[str]) -> _Secret:
-    return _Secret("token", match["before"])
-
-
-def _header(match: re.Match[str]) -> _Secret | None:
+def _header(match: re.Match[str]) -> str:
     value = match["value"]
     before = match["before"].lower()
     scheme = before.rstrip(" \"'")
     announced = before.startswith("authorization") and not scheme.endswith((":", "="))
     if not announced and not (_is_varied(value) and len(value) >= 16):
-        return None
-    named = "authorization" not in before
-    kind = "api_key" if named and ("key" in before or "secret" in before) else "bearer"
-    return _Secret("password" if "pass" in before else kind, match["before"])
+        return ""
+    if "pass" in before:
+        return "password"
+    named = "authorization" not in before and ("key" in before or "secret" in before)
+    return "api_key" if named else "bearer"
 
 
 def _is_varied(value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
-def _assigned(match: re.Match[str]) -> _Secret | None:
+def _assigned(match: re.Match[str]) -> str:
     name = match["name"].lower()
     if not _is_secret(match["quoted"] or match["bare"], name, match):
-        return None
-    kind = "token" if name == "token" else "password"
+        return ""
     if "key" in name or "secret" in name:
-        kind = "api_key"
-    quote = match["quote"] or ""
-    return _Secret(kind, match["before"] + quote, quote)
+        return "api_key"
+    return "token" if name == "token" else "password"
 
 
-def _named(match: re.Match[str]) -> _Secret:
-    return _Secret("password", match["before"])
-
-
-def _in_xml(match: re.Match[str]) -> _Secret | None:
-    return None if PLACEHOLDER.match(match["value"]) else _named(match)
-
-
-def _phrase(match: re.Match[str]) -> _Secret:
-    before = match["before"] or match["before_code"] or match["before_pin"]
-    return _Secret("password", before)
+def _in_xml(match: re.Match[str]) -> str:
+    return "" if PLACEHOLDER.match(match["value"]) else "password"
 
 
 def _is_secret(value: str, name: str, match: re.Match[str]) -> bool:
@@ -239,45 +217,41 @@ def _is_unlike_prose(value: str, match: re.Match[str]) -> bool:
     return len(word) >= 4 and (not word.isalpha() or len(word) > 7)
 
 
-def _flag(match: re.Match[str]) -> _Secret | None:
+def _flag(match: re.Match[str]) -> str:
     value = match["quoted"] or match["bare"]
     if PLACEHOLDER.match(value) or value.startswith(("-", "id=", "type=", "source=")):
-        return None
-    quote = match["quote"] or ""
-    kind = "token" if "token" in match["before"].lower() else "password"
-    return _Secret(kind, match["before"] + quote, quote)
+        return ""
+    return "token" if "token" in match["before"].lower() else "password"
 
 
-def _card(match: re.Match[str]) -> _Secret | None:
-    return _Secret("credit_card") if is_card(match.group()) else None
+def _card(match: re.Match[str]) -> str:
+    return "credit_card" if is_card(match.group()) else ""
 
 
-def _iban(match: re.Match[str]) -> _Secret | None:
-    return _Secret("iban") if is_iban(match.group()) else None
+def _iban(match: re.Match[str]) -> str:
+    return "iban" if is_iban(match.group()) else ""
 
 
 # What stands in whatever a rule finds, in lower case: most texts are spared the slower rules.
 _NAMING: Final = ("pass", "token", "secret", "key")
-_HEADING: Final = (*_NAMING, "bearer", "basic", "authorization")
-_ASSIGNING: Final = (
-    *(*_NAMING, "pw", "psk", "kennwort", "contraseña", "пароль", "密码", "密碼", "パスワード"),
-    *("비밀번호", "heslo", "hasło", "senha", "wachtwoord", "lösenord", "clé api"),
-)
-_PHRASING: Final = ("phrase", "words", "mnemonic", "code", "pin")
-_FLAGGING: Final = (*_NAMING, "login", "mysql", "curl")
-_RULES: Final[tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]] = (
-    (PRIVATE_KEY, _private_key, ()),
-    (SHAPES, _shape, ()),
-    (IN_URL, _in_url, ("@",)),
-    (USER_IN_URL, _in_url, ("@",)),
-    (QUERY, _in_query, ()),
-    (COOKIE, _cookie, ("cookie",)),
-    (HEADER, _header, _HEADING),
-    (ASSIGNED, _assigned, _ASSIGNING),
-    (ASSIGNED_UNSPACED, _named, ()),
-    (IN_XML, _in_xml, ()),
-    (PHRASE, _phrase, _PHRASING),
-    (FLAG, _flag, _FLAGGING),
-    (CARD, _card, ()),
-    (IBAN, _iban, ()),
-)
+
+
+@cache
+def _rules() -> tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]:
+    named = (*_NAMING, "pw", "psk", *each("secret_name"), *each("secret_name", spaced=False))
+    return (
+        (PRIVATE_KEY, lambda _: "private_key", ()),
+        (SHAPES, _shape, ()),
+        (IN_URL, _in_url, ("@",)),
+        (USER_IN_URL, _in_url, ("@",)),
+        (QUERY, _in_query, ()),
+        (COOKIE, lambda _: "token", ("cookie",)),
+        (HEADER, _header, (*_NAMING, "bearer", "basic", "authorization")),
+        (assigned(), _assigned, named),
+        (assigned_unspaced(), lambda _: "password", ()),
+        (IN_XML, _in_xml, ()),
+        (phrase(), lambda _: "password", ("phrase", "words", "mnemonic", "code", "pin")),
+        (FLAG, _flag, (*_NAMING, "login", "mysql", "curl")),
+        (CARD, _card, ()),
+        (IBAN, _iban, ()),
+    )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..memory.similarity import exact_key, fold, words
 from .comparison import judge, negations
-from .cues import WORD, Signal, outcome_of, signals_of, worth
+from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
@@ -25,7 +25,6 @@ _ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5
 _CONFIRMED_WORTH: Final = 2.0
 # Somebody by name, as a person named in it: see `cues.worth`.
 _SELF_WORTH: Final = 0.5
-SELF: Final = re.compile(r"\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b")
 _ANSWER_WORDS: Final = 5
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
@@ -157,7 +156,7 @@ def _statement(sentence: str, utterance: Utterance, aggression: float, place: in
         # What an agent wants done is advice.
         signals -= {"request"}
     text = plain(sentence, aggression)
-    value = _SELF_WORTH if utterance.speaker and SELF.search(text) else 0.0
+    value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
     value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
     return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
 
