@@ -17,7 +17,7 @@ import msgspec
 
 from ..memory.stop_words import STOP_WORDS
 
-_FOLDER: Final = Path(__file__).with_name("lexicon")
+FOLDER = Path(__file__).with_name("lexicon")
 _REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -47,10 +47,16 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def languages() -> tuple[Language, ...]:
     """All files, in the order of their names."""
-    return tuple(
-        msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Language)
-        for file in sorted(_FOLDER.glob("*.toml"))
-    )
+    return tuple(read(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.toml")))
+
+
+def read(text: str) -> Language:
+    """A language from the text of its file.
+
+    Raises:
+        msgspec.ValidationError: the file holds something else.
+    """
+    return msgspec.convert(tomllib.loads(text), Language)
 
 
 @cache
