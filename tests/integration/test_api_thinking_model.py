@@ -176,6 +176,7 @@ def test_all_of_it_by_the_configured_model(
     model_server.usually = answer
     model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
     quick = ("--set", "observe.debounce_seconds=0.05", "--set", "distillation.mode=llm")
+    quick += ("--set", "llm.min_chars=0")
     daemon = make_daemon(*model, *quick, *PATIENT).start()
     call = calls_of(daemon)
     found = call.ok("POST", "/api/distill", {"text": "Ada: I ship the parser on Friday"})

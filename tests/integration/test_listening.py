@@ -148,7 +148,7 @@ async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house: Hou
         await house.hear(ended=True)
         await until(lambda: summed_up(house), "it was summed up")
     assert len(house.entries()) == 1
-    assert len(await house.texts()) == 2
+    assert len(await house.texts()) == 1
 
 
 async def summed_up(house: House, agent: str = "default") -> bool:

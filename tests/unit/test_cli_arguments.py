@@ -22,6 +22,7 @@ NEEDED = {
     "forget": ["abcd"], "merge": ["abcd", "efgh"], "unmerge": ["abcd"], "kv": ["list"],
     "search-url": ["x"], "extract-metadata": ["--file", "-"], "backup": ["none.tar.gz"],
     "restore": ["--verify"], "distill": ["--text", "x"],
+    "observe": ["-", "--conversation", "c"],
     "undo": ["abcd"],
 }  # fmt: skip
 

@@ -340,7 +340,7 @@ def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
     ]
     assert [json.loads(body) for _, body in daemon.requests[:3]] == [
         {"conversation": "c", "turns": [turn], "wait": True},
-        {"conversation": "c", "turns": [], "end": True},
+        {"conversation": "c", "end": True},
         {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
     ]
 
