@@ -213,8 +213,10 @@ def test_the_status_is_told_when_no_file_can_be_opened(make_daemon: Any, wire: A
 
 @pytest.mark.usefixtures("many_files")
 def test_a_thousand_connections_that_send_half_a_body_cost_little_memory(
-    daemon: Any, wire: Any
+    make_daemon: Any, wire: Any
 ) -> None:
+    daemon = make_daemon().start()
+
     def resident() -> int:
         with daemon.client() as client:
             return int(client.status().memory_bytes)
