@@ -34,6 +34,7 @@ from .question import (
     names_time,
     proper_names,
 )
+from .relevance import Evidence, relevance
 from .sources import Candidate
 
 _K1: Final = 1.2
@@ -96,10 +97,6 @@ WEIGHTS: Final = {
 # Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
 _OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
-# How likely an entry answers, as a logistic function of 1, its evidence over ln(1 + N), its
-# coverage of the query, and ln(1 + the number of words known).
-CALIBRATION: Final = (-6.3, 2.1, 7.6, 1.5)
-_MOST_COVERAGE: Final = 1.5
 
 
 class Signals(msgspec.Struct, frozen=True):
@@ -176,7 +173,7 @@ def measure(
     return Signals(
         columns,
         tuple(_sums(columns, len(entries))),
-        _relevance(query, work, columns),
+        relevance(query, work.evidence(), columns),
         tuple(shares_of_best(work.own)),
     )
 
@@ -188,30 +185,6 @@ def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
             weight = WEIGHTS[name]
             sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
     return sums
-
-
-def _relevance(
-    query: Query, work: _Work, columns: Mapping[str, Sequence[float]]
-) -> Callable[[int], float]:
-    """What tells how likely an entry answers."""
-    constant, by_evidence, by_coverage, by_words = CALIBRATION
-    constant += by_words * math.log1p(work.known)
-    by_evidence /= math.log1p(work.size) or 1.0
-    # A category, a person or a day alone says something where there are no other words.
-    worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
-    if not query.topics:
-        worths |= {"actor": 0.5, "day": 0.6, "date": 0.5}
-    sure = [(worth, columns[name]) for name, worth in worths.items() if name in columns]
-
-    def relevance(at: int) -> float:
-        kin, path = work.kin[at], work.path[at]
-        evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * kin + 0.3 * path
-        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + path) / work.asked)
-        power = constant + by_evidence * evidence + by_coverage * coverage
-        found = 1 / (1 + math.exp(-max(-50.0, power)))
-        return max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0)
-
-    return relevance
 
 
 def _read(
@@ -331,6 +304,19 @@ class _Work:
             else 0.0
             for entry in entries
         ]
+
+    def evidence(self) -> Evidence:
+        """What the relevance is estimated from."""
+        return Evidence(
+            self.own,
+            self.around,
+            self.kin,
+            self.path,
+            self.weight,
+            self.asked,
+            self.known,
+            self.size,
+        )
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; what stands early is added on the way."""
