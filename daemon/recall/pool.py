@@ -16,7 +16,7 @@ from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
 REACH: Final = 4
-_DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
+DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
 _SURROUNDED: Final = 25
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
@@ -46,7 +46,7 @@ class Pool(msgspec.Struct, frozen=True):
         group, position, places = entry.group, entry.position, self.places
         return [
             (distance, near)
-            for distance in _DISTANCES
+            for distance in DISTANCES
             if (near := places.get((group, position + distance), -1)) >= 0
         ]
 
