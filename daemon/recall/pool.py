@@ -82,12 +82,13 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         condition = source.passes(filters, now)
         if condition is None:
             continue
+        heaviest = _heaviest(source, weighed) if source.name in postings.searched else iter(())
         most = max(least, int(limit * source.depth))
-        entries = _passing(db, source, _heaviest(source, weighed), condition, most)
+        entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one
-        if neighbours and source.beside:
+        if neighbours and source.beside and entries:
             best = [
                 entries[key]
                 for row in islice(_heaviest(source, weighed), _SURROUNDED)

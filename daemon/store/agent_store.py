@@ -144,9 +144,9 @@ class AgentStore:
     async def tend(self) -> None:
         """What the passing of time asks for: faded memories leave warm, expired ones go.
 
-        The words of deleted texts leave the index, which is merged. Limits that the configuration has changed are
-        kept from here on. Nothing is written while nothing is due. The files, whose scores fade,
-        follow hourly.
+        The index is merged, and the words of deleted texts leave it. Limits that the configuration
+        has changed are kept from here on. Nothing is written while nothing is due. The files, whose
+        scores fade, follow hourly.
         """
         rules, now = self.rules, self.now
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):

@@ -61,15 +61,15 @@ def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
-    tx.db.execute("UPDATE term_counts SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,))
+    tx.db.execute(
+        "UPDATE term_counts SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
+    )
 
 
-def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
-    """How many texts an index has, and how many terms they have together."""
-    texts, terms = db.execute(
-        "SELECT texts, terms FROM term_counts WHERE name = ?", (table,)
-    ).fetchone()
-    return texts, terms
+def counts(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """How many texts each index has, and how many terms they have together."""
+    found = db.execute("SELECT name, texts, terms FROM term_counts")
+    return {name: (texts, terms) for name, texts, terms in found}
 
 
 def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:

@@ -20,6 +20,7 @@ from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
 
+
 def find(db: sqlite3.Connection, key: str) -> Memory:
     """The memory with this id, or the only one whose id begins with `key` (4 characters or more).
 
