@@ -332,7 +332,8 @@ def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], 
 
 def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
     """The beginning of an item within some tokens: at a line of a file, else at a word."""
-    pieces = item.text.split("\n" if item.rest else " ")
+    # A token is four characters at most: what is behind these never fits.
+    pieces = item.text[: 4 * room].split("\n" if item.rest else " ")
     low, high = 0, len(pieces)
     while low < high:
         middle = (low + high + 1) // 2

@@ -223,7 +223,8 @@ def _own(name: str, plural: str) -> Source:
         passes=_passes_unfiltered,
         show=own_entries.shown_by(plural),
         count=partial(own_entries.count, name=plural),
-        depth=0.25,
+        # A block shows three of each.
+        depth=0.1,
     )
 
 
