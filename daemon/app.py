@@ -152,7 +152,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     agents.finish_forgetting()
     replicas = _replicas(base, agents)
     model = _model(base)
-    thinking = build_thinking(model, agents, lambda: live.settings.observe, problems, LocalZone())
+    thinking = build_thinking(model, agents, lambda: live.settings, problems, LocalZone())
     upkeep = Upkeep(
         agents,
         rules=live.current,

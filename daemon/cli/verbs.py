@@ -31,6 +31,7 @@ VERBS: Final = {
     "skill": "list, show or add skills",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",
+    "observe": "keep what is worth remembering of a conversation, or its turns",
     "extract-metadata": "show the URLs, commands and paths in a file",
     "backup": "save all of an agent's memory in one file",
     "restore": "restore memories from the replica or a file, or verify that it would work",

@@ -195,7 +195,7 @@ class Client(Caller):
         return self.ask(shapes.distill.DistilledTexts, "POST", "/api/distill", body=body)
 
     def observe(
-        self, conversation: str, turns: Sequence[Mapping[str, Json]] = (), **options: Json
+        self, conversation: str, turns: Sequence[Mapping[str, Json]] | None = None, **options: Json
     ) -> shapes.observe.Observed:
         """Report what was said; after a pause the facts in it are stored.
 
@@ -204,10 +204,17 @@ class Client(Caller):
         Args:
             conversation: any name; the same for all its turns.
             turns: up to 500 `TurnBody`, in their order.
-            **options: of `ObserveBody`: `end` makes it an episode, `wait` reads it at once.
+            **options: of `ObserveBody`: `messages` or `text` in place of `turns`; `end` makes it
+                an episode, `wait` reads it at once.
         """
-        body = {"conversation": conversation, "turns": [*turns], **options}
+        given = {} if turns is None else {"turns": [*turns]}
+        body = {"conversation": conversation, **given, **options}
         return self.ask(shapes.observe.Observed, "POST", "/api/observe", body=body)
+
+    def turns(self, conversation: str, **talk: Json) -> shapes.observe.TurnsStored:
+        """Store the `turns`, `messages` or `text` of a conversation, as they are; see `Talk`."""
+        body = {"conversation": conversation, **talk}
+        return self.ask(shapes.observe.TurnsStored, "POST", "/api/turns", body=body)
 
     def compact(
         self, messages: Sequence[Mapping[str, Json]], **options: Json

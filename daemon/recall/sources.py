@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.records import OBSERVED
 from ..store import key_values, memory_table, own_entries, selecting, tree_rows
 from ..store.selecting import Filters
 
@@ -175,7 +174,7 @@ MEMORIES: Final = Source(
         "memories",
         memory_table.INDEX,
         length="length(text)",
-        is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
+        is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
         actor="actor",

@@ -18,6 +18,7 @@ from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
 from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
+from ..memory.similarity import exact_key
 from . import memories, memory_rows, rows
 from .kind import Kind
 from .memory_table import SELECT, from_row
@@ -95,8 +96,16 @@ def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
 
 
 def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
-    """The hot document as it stands: within its limits, promoted memories last."""
-    return hot.document(load(db), promoted(db, now, rules), rules.hot)
+    """The hot document as it stands: within its limits, promoted memories last.
+
+    A wish that the owner's profile has is not said again.
+    """
+    state = load(db)
+    wishes = state.owner_profile.get("preferences")
+    listed = wishes if isinstance(wishes, list) else []
+    told = {exact_key(one) for one in listed if isinstance(one, str)}
+    new = [one for one in promoted(db, now, rules) if exact_key(one.text) not in told]
+    return hot.document(state, new, rules.hot)
 
 
 def _remember(tx: Transaction, displaced: Displaced) -> None:

@@ -333,7 +333,7 @@ def test_what_was_read_out_of_a_conversation_fades_as_facts_do(call: Any) -> Non
         return bool(first["created_at"] > second["created_at"])
 
     assert not recency_counts("spoken", actor="Ann")
-    assert recency_counts("noticed", source="observed")
+    assert recency_counts("noticed", position=None)
 
 
 @pytest.mark.parametrize(
