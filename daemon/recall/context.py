@@ -252,11 +252,8 @@ def _entities(reading: BlockReading) -> Iterable[Shown]:
 def _chunks(reading: BlockReading) -> Iterable[Shown]:
     """Parts of watched files, but for those that the block shows as they are."""
     shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
-    others = (
-        hit
-        for hit in reading.hits("chunk", _MEMORIES)
-        if not any(f"/{hit.item.path}".find(f"/{part}") >= 0 for part in shown)
-    )
+    hits = reading.hits("chunk", _MEMORIES)
+    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
     for hit in islice(others, _CHUNKS):
         chunk = hit.item
         yield Shown(chunk.text, chunk.id, quoted=True, head=chunk.heading, relevance=hit.relevance)
