@@ -314,7 +314,7 @@ class ChunkIndex:
         self._files = await self._run(lambda: chunk_tables.file_count(self._open()))
         if whole:
             await self._run(lambda: chunk_tables.note(self._open(), _CUTTING, _signature(rules)))
-        while await self._run(lambda: chunk_tables.forget_old_words(self._open())):
+        while await self._run(lambda: chunk_tables.merge(self._open(), self.store.now)):
             await self._yield()
 
     def _path_of(self, place: str) -> str | None:

@@ -18,11 +18,13 @@ from typing import Any, Final
 import msgspec
 
 from ..memory.indexing import index_text
+from ..memory.scoring import DAY
 from . import full_text
-from .schema import CHUNK_TEXT, INDEX_VERSION, full_text_tables
+from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
 
 FILE_NAME: Final = "index.db"
 INDEX: Final = "chunk_fts"
+_MERGED: Final = "merged_at"
 _SCHEMA: Final = "chunked"
 # Of these tables; with another number, or other words in the full text, the file is made anew.
 _VERSION: Final = 1000 * INDEX_VERSION + 1
@@ -65,7 +67,7 @@ _TABLES: Final = (
     """,
     "CREATE INDEX chunks_by_file ON chunks(file, position)",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    *full_text_tables(CHUNK_TEXT),
+    *full_text_tables(CHUNK_TEXT, CHUNK_COUNTS),
 )
 
 
@@ -419,12 +421,20 @@ def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
     return index_text(text), index_text(f"{heading}\n{extra}")
 
 
-def forget_old_words(db: sqlite3.Connection) -> bool:
-    """Go one short step towards an index without words of deleted texts; False: it has none."""
-    if not full_text.has_old_words(db):
-        return False
+def merge(db: sqlite3.Connection, now: float) -> bool:
+    """Go one short step towards a full-text index of one part; False: none is worth it.
+
+    It writes all of the index anew: once it has grown, and for the words of deleted texts daily.
+    """
+    if not full_text.has_grown(db, CHUNK_COUNTS):
+        last = noted(db, _MERGED)
+        if last is None:
+            note(db, _MERGED, str(now))
+        if last is None or 0 <= now - float(last) < DAY or not full_text.is_loose(db, CHUNK_COUNTS):
+            return False
     with transaction(db):
-        full_text.forget_old_words(_Writing(db), (INDEX,))
+        full_text.merge(_Writing(db), (INDEX,))
+        note(db, _MERGED, str(now))
     return True
 
 
@@ -440,7 +450,7 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
 
 def chunk_count(db: sqlite3.Connection) -> int:
     """How many chunks there are."""
-    return full_text.counts(db, INDEX)[0]
+    return full_text.counts(db, (INDEX,))[INDEX][0]
 
 
 def chunks_of(db: sqlite3.Connection, path: str) -> list[IndexedChunk]:

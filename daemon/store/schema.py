@@ -263,16 +263,23 @@ FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "pair_fts": ("key", "value"),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
-# That of the chunks of watched files, in a database of its own.
+# Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.
+COUNTS: Final = "term_counts"
+# The index of the chunks of watched files, in a database of its own.
 CHUNK_TEXT: Final[dict[str, tuple[str, ...]]] = {"chunk_fts": ("text", "heading")}
+CHUNK_COUNTS: Final = "chunk_counts"
 
 
-def full_text_tables(indexes: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Iterator[str]:
     """The statements that make full-text indexes.
 
     Beside each stands what ranking reads of a text once the index has found it: its terms in their
-    order, with blanks between, and their number; and the sums, so that a mean costs no scan.
+    order, with blanks between, and their number.
     """
+    yield (
+        f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
+        " terms INTEGER NOT NULL, merged INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
     for name, columns in indexes.items():
         # The categories let the marks of Devanagari or Thai be parts of words.
         yield (
@@ -283,8 +290,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]]) -> Iterator[str]:
             f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
             " terms TEXT NOT NULL) STRICT"
         )
-        yield f"CREATE TABLE {name}_counts (texts INTEGER NOT NULL, terms INTEGER NOT NULL) STRICT"
-        yield f"INSERT INTO {name}_counts VALUES (0, 0)"
+        yield f"INSERT INTO {counts} VALUES ('{name}', 0, 0, 0)"
 
 
 # Of the words in the full-text indexes and of names: another number has them built anew.
@@ -296,7 +302,7 @@ MIGRATIONS: Final = (
         10,
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
-            *(*full_text_tables(FULL_TEXT), *_CONVERSATIONS, *entities.TABLES),
+            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entities.TABLES),
         ),
     ),
 )

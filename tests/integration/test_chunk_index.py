@@ -88,7 +88,7 @@ def everything(client: Client, state: Path, agent: str) -> list[Any]:
             " FROM files LEFT JOIN chunks ON file = files.id ORDER BY path, position"
         ).fetchall()
         found = db.execute("SELECT count(*) FROM chunk_fts_terms").fetchone()
-        sums = db.execute("SELECT texts FROM chunk_fts_counts").fetchone()
+        sums = db.execute("SELECT texts FROM chunk_counts").fetchone()
         assert found == sums == (sum(row[4] is not None for row in rows),)
         db.execute("INSERT INTO chunk_fts(chunk_fts) VALUES ('integrity-check')")
         db.rollback()
