@@ -434,7 +434,8 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
             return False
     with transaction(db):
         full_text.merge(_Writing(db), (INDEX,))
-        note(db, _MERGED, str(now))
+        if not full_text.is_loose(db, CHUNK_COUNTS):
+            note(db, _MERGED, str(now))
     return True
 
 
