@@ -17,7 +17,7 @@ import msgspec
 
 from ..language.vocabulary import not_topics
 from ..memory.indexing import index_words
-from ..memory.stemming import terms_of
+from ..memory.stemming import terms_of, word_terms
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
@@ -192,7 +192,7 @@ def _shares(words: Iterable[str], text: str) -> dict[str, float]:
     shares: dict[str, float] = {}
     for word in words:
         share = _SMALL_TALK if word in not_topics() else 1.0
-        if asked and asked.isdisjoint(terms_of(word)):
+        if asked and asked.isdisjoint(word_terms(word)):
             share *= _ASIDE
         if share < 1.0:
             shares[word] = share
