@@ -155,7 +155,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said)
-    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
+    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or _matters(o.said))
     made = (_observation(one, told[one.place]) for one in long)
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
@@ -224,6 +224,11 @@ def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> Sai
     return statement
 
 
+def _matters(text: str) -> bool:
+    """Whether few words are enough."""
+    return is_lasting(text) or is_health(text)
+
+
 def is_lasting(text: str) -> bool:
     """Whether a text says how somebody is called, how they want things, or to be reminded."""
     return bool(names_told(text)) or is_standing(text) or is_reminder(text)
@@ -284,7 +289,7 @@ def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
 def _is_stated(statement: SaidSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or is_lasting(statement.said):
+    if "correction" in signals or _matters(statement.said):
         least = _LEAST_OF_CORRECTION
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
         return False

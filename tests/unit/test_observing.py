@@ -314,6 +314,12 @@ def test_names_standing_wishes_and_reminders_are_observed(text):
     assert len(observed(Turn("user", text))) == 1
 
 
+@pytest.mark.parametrize("text", ["我对花生过敏。", "I'm diabetic.", "Soy celíaca"])
+def test_few_words_are_enough_for_what_may_harm(text):
+    (one,) = extract_turns([Turn("user", text)])
+    assert (one.text, one.importance, one.category) == (text.rstrip(".。"), 0.95, "health")
+
+
 def test_who_is_called_what_and_what_always_holds_goes_into_the_owners_profile():
     turns = [
         Turn("user", "I'm Jonas, but please call me Joni. Please answer in German."),
