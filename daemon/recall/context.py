@@ -354,7 +354,7 @@ def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
         fits = cost(_cut_at(item, pieces, middle)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
     # A few words say nothing.
-    least = 1 if item.rest else min(_LEAST_WORDS, len(pieces) // 2)
+    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
     return _cut_at(item, pieces, low) if low >= max(1, least) else None
 
 
