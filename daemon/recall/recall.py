@@ -339,8 +339,10 @@ def _hits(
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
-            has = set(entry.terms.split())
-            words = tuple(p.word for p in postings.words if p.term in has or entry.key in p.kin)
+            has = f" {entry.terms} "
+            words = tuple(
+                p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin
+            )
             path = next((p.path for p in paths if _within(entry.category, p.path)), "")
             reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
             hits.append(
