@@ -10,6 +10,7 @@ import msgspec
 
 from .similarity import words
 from .stop_words import NOT_TOPICS, STOP_WORDS
+from .vocabulary import MONTHS, WEEKDAYS
 
 _INSTEAD: Final = re.compile(
     r"(?P<new>.{1,300}?)[,;]? (?:and |und |y )?(?:not|nicht|no|instead of|rather than|statt) "
@@ -19,6 +20,8 @@ _INSTEAD: Final = re.compile(
 _INSTEAD_UNSPACED: Final = re.compile(
     r"(?:.{0,40}?)是(?P<new>[^,,。]{1,30})[,,]\s?(?:而)?不是(?P<old>[^,,。]{1,30})[。.!]?$"
 )
+_MONTHS: Final = MONTHS - {"am", "pm"}
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
@@ -55,10 +58,22 @@ def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
         if new and old and (span := _standing(old, text)) is not None:
             if about and not about & frozenset(words(text)):
                 continue
-            return Correction(place, text[: span[0]] + new + text[span[1] :])
+            return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], found))
         if not (new and old) and _takes_back(found["old"], text):
             return Correction(place, said)
     return None
+
+
+def _dated(text: str, found: re.Match[str]) -> str:
+    """`text` with the month and the weekday of what is new, in place of those that are denied."""
+    for dates in (_MONTHS, WEEKDAYS):
+        new, old = (
+            [word for word in _WORD.findall(found[part]) if word.lower() in dates]
+            for part in ("new", "old")
+        )
+        if len(new) == len(old) == 1:
+            text = re.sub(rf"\b{re.escape(old[0])}\b", new[0], text)
+    return text
 
 
 def _value(part: str) -> str:
@@ -73,7 +88,8 @@ def _about(part: str, value: str) -> frozenset[str]:
     """What a correction says beyond its value."""
     if not value or value == part.strip():
         return frozenset()
-    return frozenset(words(part.replace(value, " "))) - _LEAD - STOP_WORDS - NOT_TOPICS
+    said = frozenset(words(part.replace(value, " ")))
+    return said - _LEAD - STOP_WORDS - NOT_TOPICS - _MONTHS - WEEKDAYS
 
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:

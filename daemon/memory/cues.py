@@ -19,7 +19,8 @@ _NAME: Final = r"(?P<{}>[^\W\d_][\w'’-]{{0,40}}(?: [A-ZÀ-Þ][\w'’-]{{1,40}}
 _NAMED: Final = re.compile(
     r"\b(?i:my name is|my name's|i am called|i'm called|ich heiße|ich heisse|mein name ist"
     rf"|me llamo|mi nombre es|je m'appelle) {_NAME.format('told')}"
-    r"|^(?i:(?:hi|hello|hey|hallo|hola)[,!.]? )?(?i:i'm|i am|ich bin|soy) "
+    r"|^(?i:(?:hi|hello|hey|hallo|moin|servus|guten (?:tag|morgen|abend)|hola|buenas)[,!.]? )?"
+    rf"(?i:i'm|i am|ich bin|soy) (?P<certain>(?i:der|die) )?"
     rf"{_NAME.format('met')}(?=[,.!;]|$| (?:and|but|und|y)\b)"
     rf"|\b(?i:(?:intro|introduction|who i am)): (?!(?i:i)\b){_NAME.format('intro')}(?=[,.!;]|$)"
     r"|我(?:的名字)?(?:叫|是叫)(?P<zh>[\u4e00-\u9fff]{2,4}?)(?=[,,。.!!\s]|$)"
@@ -43,7 +44,8 @@ _MANNER: Final = (
 _STANDING: Final = re.compile(
     rf"\b(?:be|stay|keep (?:it|things|them|your \w+|answers|replies)|answer(?:s|ing)?|repl(?:y|ies)"
     rf"|respond|write|speak|talk|responses?)\b.{{0,30}}\b{_MANNER}\b"
-    r"|\b(?:du(?:z|tz)e?n? (?:mich|wir)|sieze?n? (?:mich|sie)|(?:per|beim) du\b|antworte\b"
+    r"|\b(?:du(?:z|tz)e?n? (?:mich|wir)|uns (?:gern\w* )?(?:du(?:z|tz)|siez)en"
+    r"|bitte (?:immer|nie|niemals|stets)|sieze?n? (?:mich|sie)|(?:per|beim) du\b|antworte\b"
     r"|(?:fass|halte?) dich kurz)|\bantworten (?:sie )?bitte"
     r"|\b(?:tutéame|háblame|trátame|contéstame|responde(?:me)?|respóndeme|sé breve)\b"
     r"|\brespuestas? (?:cortas?|breves?)\b"
@@ -69,7 +71,8 @@ _HEALTH: Final = re.compile(
     r"\b(?:allerg\w+|intoleran\w+|(?:celiac|coeliac|diabetic|diabetes|asthma\w*|epilep\w+|pregnant"
     r"|warfarin|insulin|pacemaker)\b"
     r"|(?:can't|cannot|must not|mustn't|may not) (?:eat|drink|have|get)\b"
-    r"|schwanger\b|zöliakie|unverträglich\w*|(?:darf|verträgt) kein\w*|herzschrittmacher"
+    r"|schwanger\b|diabetiker\w*|asthmatiker\w*|zuckerkrank"
+    r"|zöliakie|unverträglich\w*|(?:darf|verträgt) kein\w*|herzschrittmacher"
     r"|alérgic[oa]s?|alergia|celíac[oa]s?|diabétic[oa]s?|embarazada)"
     r"|过敏|糖尿病|高血压|哮喘|怀孕|不耐受|不能吃"
 )
@@ -138,7 +141,8 @@ def names_told(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if match := _NAMED.search(text):
         name = match["told"] or match["met"] or match["intro"] or match["zh"]
-        known = not match["met"] or is_given_name(name.split()[0].casefold())
+        certain = match["certain"] or not match["met"]
+        known = certain or is_given_name(name.split()[0].casefold())
         if known or (name[0].isupper() and _CALLED.search(text)):
             found["name"] = name
     if (match := _CALLED.search(text)) and not text.rstrip().endswith("?"):

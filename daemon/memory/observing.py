@@ -87,6 +87,12 @@ _RECALLED_LISTS: Final = re.compile(
     r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
     re.MULTILINE,
 )
+# What only leads over to what is said.
+_LEAD_IN: Final = re.compile(
+    r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+"
+    r"(?=\w+ \w)",
+    re.IGNORECASE,
+)
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
@@ -278,10 +284,9 @@ def _with_problems(
             problem = statement
         elif kind == "solution" and statement.role == "agent":
             told = problem.text if problem else _asked_before(statement, said)
-            if problem in whole:
-                whole.remove(problem)
             problem = None
             if told:
+                whole = [one for one in whole if one.text != told]
                 statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
         whole.append(statement)
     return whole
@@ -351,7 +356,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
         type="episodic" if done else _TYPES.get(kind, "semantic"),
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
-        text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
+        text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
         tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
         importance=_importance(statement, kind),
         source=USER_STATED if statement.role == "user" else OBSERVED,
@@ -392,7 +397,7 @@ def _profile(statement: SaidSentence, turn: Turn) -> dict[str, str]:
 def _told_in(sentence: str) -> dict[str, str]:
     told = names_told(sentence)
     if is_standing(sentence) and not is_health(sentence):
-        told["preference"] = shortened(sentence, _PREFERENCE_BYTES, utf8_bytes)
+        told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
     return told
 
 

@@ -56,6 +56,12 @@ ASSIGNED: Final = re.compile(
     rf"|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
     re.IGNORECASE,
 )
+# "Passwort Wattwurm!88": without a sign between them only its mixed signs give it away.
+SPOKEN: Final = re.compile(
+    r"(?P<before>\b(?i:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
+    r"|senha)[ ])(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
+    r"(?=\S{0,64}[a-z])(?=\S{0,64}[A-Z!@#$%^&*?+=~])[^\s\"'`,;<>]{6,128}(?<![.!?:)]))"
+)
 # Scripts without blanks say "is" with a syllable, and go on right after the value.
 ASSIGNED_UNSPACED: Final = re.compile(
     r"(?P<before>(?:密码|密碼|口令|パスワード|暗証番号|비밀번호)\s?(?:是|为|為|は|는|은)\s?)"

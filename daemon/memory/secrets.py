@@ -30,6 +30,7 @@ from .secret_patterns import (
     PRIVATE_KEY,
     QUERY,
     SHAPES,
+    SPOKEN,
     USER_IN_URL,
     is_card,
     is_iban,
@@ -199,6 +200,10 @@ def _named(match: re.Match[str]) -> _Secret:
     return _Secret("password", match["before"])
 
 
+def _spoken_secret(match: re.Match[str]) -> _Secret | None:
+    return None if PLACEHOLDER.match(match["value"]) else _named(match)
+
+
 def _in_xml(match: re.Match[str]) -> _Secret | None:
     return None if PLACEHOLDER.match(match["value"]) else _named(match)
 
@@ -275,6 +280,11 @@ _RULES: Final[tuple[tuple[re.Pattern[str], _Judge, tuple[str, ...]], ...]] = (
     (HEADER, _header, _HEADING),
     (ASSIGNED, _assigned, _ASSIGNING),
     (ASSIGNED_UNSPACED, _named, ()),
+    (
+        SPOKEN,
+        _spoken_secret,
+        ("passw", "kennwort", "passp", "contraseña", "passe", "wacht", "senha"),
+    ),
     (IN_XML, _in_xml, ()),
     (PHRASE, _phrase, _PHRASING),
     (FLAG, _flag, _FLAGGING),

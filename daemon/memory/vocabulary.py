@@ -110,6 +110,11 @@ MONTHS: Final = word_set(
     "septiembre octubre noviembre diciembre января февраля марта апреля мая июня июля августа",
     "сентября октября ноября декабря",
 )
+WEEKDAYS: Final = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag",
+    "freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes",
+    "miércoles jueves viernes sábado domingo",
+)
 NUMBER_WORDS: Final = word_set(
     "two three four five six seven eight nine ten eleven twelve",
     "zwei drei vier fünf sechs sieben acht neun zehn deux trois quatre cinq sept huit neuf dix",

@@ -426,7 +426,7 @@ def test_an_introduction_without_a_verb_names_the_owner():
 )
 def test_how_somebody_wants_to_be_answered_is_a_standing_wish(text):
     (one,) = extract_turns([Turn("user", text)])
-    assert one.profile["preference"] == text
+    assert one.profile["preference"] == text.removeprefix("oh and ")
 
 
 def test_a_correction_with_an_ordinal_takes_the_place_of_what_it_corrects():
@@ -435,6 +435,42 @@ def test_a_correction_with_an_ordinal_takes_the_place_of_what_it_corrects():
         Turn("user", "the keys: the landlord moved it, we get them on 5 April instead of the 3rd"),
     ]
     assert observed(*said) == ["We get the keys on 5 April"]
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected", "text"),
+    [
+        ("Abgabe ist am 30. September in Kiel.", "Ach, am 15. Oktober, nicht am 30. September.",
+         "Abgabe ist am 15. Oktober in Kiel"),
+        ("The move is on April 30 at noon.", "Sorry, the move is on May 2, not April 30.",
+         "The move is on May 2 at noon"),
+        ("The demo is on Thursday at 6.", "Correction: on Friday at 7, not Thursday at 6.",
+         "The demo is on Friday at 7"),
+    ],
+)  # fmt: skip
+def test_a_correction_of_a_date_changes_its_month_and_its_day(said, corrected, text):
+    assert observed(Turn("user", said), Turn("user", corrected)) == [text]
+
+
+def test_what_germans_say_of_themselves_is_understood():
+    said = "Moin, ich bin der Henning. Wir können uns gern duzen. Ich bin übrigens Diabetiker."
+    found = extract_turns([Turn("user", said)])
+    told: dict[str, str] = {}
+    for one in found:
+        told |= one.profile
+    assert told == {"name": "Henning", "preference": "Wir können uns gern duzen."}
+    assert max(one.importance for one in found) == 0.95
+
+
+def test_a_german_user_finds_an_advice_to_work():
+    *_, solution = extract_turns(
+        [
+            Turn("user", "Das Skript stürzt beim Einlesen ab"),
+            Turn("assistant", "Die Datei ist in Latin-1, lies sie mit fileEncoding ein."),
+            Turn("user", "Super, das war's!"),
+        ]
+    )
+    assert solution.text.startswith("Das Skript stürzt beim Einlesen ab → Die Datei ist in Latin-1")
 
 
 def test_what_is_said_of_an_answer_stays_with_it():

@@ -27,7 +27,12 @@ _ANSWER: Final = re.compile(
 _CONFIRMS: Final = re.compile(
     r"(?:(?:yes|ok|thanks|great|perfect|awesome|wow)[,.!]? )?(?:that|it|this)(?: (?:has|just|now"
     r"|did))*"
-    r" (?:fixed|solved|worked|works|helped|resolved|the trick)\b",
+    r" (?:fixed|solved|worked|works|helped|resolved|the trick)\b"
+    r"|(?:(?:ja|super|danke|perfekt|toll|prima)[,.!]? )?(?:das (?:war(?:'s| es)"
+    r"|hat (?:geholfen|geklappt|funktioniert))|jetzt (?:geht|läuft|klappt|funktioniert)"
+    r"|geht (?:jetzt|wieder))\b"
+    r"|(?:(?:sí|genial|gracias|perfecto)[,.!]? )?(?:eso era|era eso|ya funciona|funcionó)\b"
+    r"|(?:好了|解决了|可以了|成功了|搞定)",
     re.IGNORECASE,
 )
 # A longer one is a statement by itself.
