@@ -13,16 +13,25 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput, NotFound
+from ..memory.own_files import EPISODES
 from ..memory.records import Memory
 from ..memory.secrets import cleared, secrets_in, secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
-from ..store import apply, atomic, key_values, memories, memory_rows, rows, secret_rows
+from ..store import (
+    apply,
+    atomic,
+    key_values,
+    line_file,
+    memories,
+    memory_rows,
+    rows,
+    secret_rows,
+)
 from ..store.agent_store import AgentStore
 from ..store.kinds import kind_of
 from ..store.secret_rows import Held
 from ..store.selecting import Filters, where
 from ..store.transaction import Transaction
-from ..thinking import episodes
 from .operation import operation
 from .scope import Scope
 from .views import memory_view
@@ -30,8 +39,6 @@ from .views import memory_view
 # What one transaction forgets, so that other writers get their turn in between.
 _TOGETHER: Final = 200
 _SHOWN: Final = 10
-# The note that the daemon writes.
-_EPISODES: Final = f"memory/{episodes.FILE}"
 
 
 async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
@@ -50,16 +57,16 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
         if body.secrets:
             found = [key for key in found if secrets_of(memories.find(db, key))]
         shown = [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
-        held = secret_rows.holding(db, _EPISODES) if everywhere else []
+        held = secret_rows.holding(db, EPISODES) if everywhere else []
         # What a memory that is forgotten said before goes with it.
         return found, shown, [one for one in held if one.id not in found]
 
     async with scope.store() as store:
         found, newest, held = await store.read(read)
         elsewhere = [_place(one) for one in held]
-        file = (store.place.workspace or store.place.folder) / _EPISODES
+        file = (store.place.workspace or store.place.folder) / EPISODES
         if everywhere and await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
-            elsewhere.append(f"file {_EPISODES}")
+            elsewhere.append(f"file {EPISODES}")
         if not body.dry_run:
             await _forget_all(store, found)
             for one in held:
@@ -79,20 +86,15 @@ def _place(held: Held) -> str:
 
 def _clear_lines(path: Path, *, dry_run: bool) -> bool:
     """Replace the secrets in a file of JSON lines; return whether there were any. Blocking."""
-    while True:
-        try:
-            before = path.stat()
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return False
-        lines = [_cleared_line(line) for line in data.split(b"\n")]
-        clean = b"\n".join(lines)
-        if clean == data or dry_run:
-            return clean != data
-        # A line that was added meanwhile must not be lost.
-        if path.stat().st_size == before.st_size:
-            atomic.write(path, clean, before.st_mode & 0o777)
-            return True
+    if not path.exists():
+        return False
+    # A line that is added meanwhile must not be lost.
+    with line_file.locked(path.parent):
+        data = path.read_bytes()
+        clean = b"\n".join(map(_cleared_line, data.split(b"\n")))
+        if clean != data and not dry_run:
+            atomic.write(path, clean, path.stat().st_mode & 0o777)
+    return clean != data
 
 
 def _cleared_line(line: bytes) -> bytes:

@@ -26,6 +26,7 @@ from .transaction import Transaction
 
 # A hot state of 5 KB holds about thirty promoted memories at the very most.
 _PROMOTED_AT_MOST: Final = 40
+_ROUNDING: Final = 1e-9
 
 
 class HotEntry(msgspec.Struct, frozen=True):
@@ -82,10 +83,12 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot now and hold still, the highest score first."""
+    # No memory's score is above what it was when the memory was new.
     found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
-        " AND (expires_at IS NULL OR expires_at > ?)",
-        (now,),
+        " AND (expires_at IS NULL OR expires_at > ?)"
+        " AND importance * (1 + ? * access_count) > ?",
+        (now, rules.scoring.reinforcement_boost, HOT - _ROUNDING),
     )
     scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, found)]
     best = sorted((pair for pair in scored if pair[0] >= HOT), key=lambda pair: -pair[0])

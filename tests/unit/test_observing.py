@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.episodes import MAX_TAGS, summarise_episode
@@ -215,7 +215,6 @@ def test_an_unknown_speaker_has_no_relations():
     assert all(not one.relations for one in mentions("I moved to Berlin and use Docker"))
 
 
-@settings(max_examples=100, deadline=None)
 @given(TURNS)
 def test_anything_can_be_observed_and_summed_up(turns):
     for one in extract_turns(turns):
