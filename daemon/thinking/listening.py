@@ -286,7 +286,13 @@ class Listener:
                 if one.id != conversation.id and one.unread and not lock.locked():
                     await locks.enter_async_context(lock)
                     others.append(one)
-            await self._read(store, [conversation, *others], AskOptions())
+            try:
+                await self._read(store, [conversation, *others], AskOptions())
+            except Exception:
+                if not others:
+                    raise
+                # What is wrong with one of them holds up no other.
+                await self._read(store, [conversation], AskOptions())
 
     async def _read(
         self, store: AgentStore, waiting: Sequence[Conversation], options: AskOptions

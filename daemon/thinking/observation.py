@@ -37,6 +37,8 @@ _LEAST_TEXT: Final = 8
 _LONGEST_TEXT: Final = 2_000
 _SHORT: Final = 120
 _MOST: Final = 24
+# ScalyClaw's; twice that where several conversations are read.
+_REPLY_TOKENS: Final = 2_048
 _MOST_TAGS: Final = 8
 _TAG_CHARS: Final = 60
 _MOST_ENTITIES: Final = 16
@@ -139,7 +141,7 @@ async def observe(
 
     return await model.think(
         options,
-        model.question("observe", *parts),
+        model.question("observe", *parts, max_tokens=_REPLY_TOKENS * min(2, len(talks))),
         list[ToldObservation],
         lambda told: observed(told, numbered, known),
         by_rules,
