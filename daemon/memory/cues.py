@@ -19,8 +19,8 @@ _NAME: Final = r"(?P<{}>[^\W\d_][\w'’-]{{0,40}}(?: [A-ZÀ-Þ][\w'’-]{{1,40}}
 _NAMED: Final = re.compile(
     r"\b(?i:my name is|my name's|i am called|i'm called|ich heiße|ich heisse|mein name ist"
     rf"|me llamo|mi nombre es|je m'appelle) {_NAME.format('told')}"
-    r"|^(?i:(?:hi|hello|hey|hallo|moin|servus|guten (?:tag|morgen|abend)|hola|buenas)[,!.]? )?"
-    rf"(?i:i'm|i am|ich bin|soy) (?P<certain>(?i:der|die) )?"
+    r"|^(?i:(?:hi|hello|hey|yo|hallo|moin|servus|guten (?:tag|morgen|abend)|hola|buenas)[,!.]? )?"
+    rf"(?i:i'm|i am|it's|this is|ich bin|hier ist|soy) (?P<certain>(?i:der|die) )?"
     rf"{_NAME.format('met')}(?=[,.!;]|$| (?:and|but|und|y)\b)"
     rf"|\b(?i:(?:intro|introduction|who i am)): (?!(?i:i)\b){_NAME.format('intro')}(?=[,.!;]|$)"
     r"|我(?:的名字)?(?:叫|是叫)(?P<zh>[\u4e00-\u9fff]{2,4}?)(?=[,,。.!!\s]|$)"

@@ -93,9 +93,17 @@ _LEAD_IN: Final = re.compile(
     r"(?=\w+ \w)",
     re.IGNORECASE,
 )
+_PARTS: Final = re.compile(r"[,;]| and | und | y ")
+_FEW_WORDS: Final = 2
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
+# The line of a code fence that says what went wrong.
+_PASTED_ERROR: Final = re.compile(
+    r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
+    r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
+    re.MULTILINE,
+)
 _LEAST_OF_CORRECTION: Final = 8
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
@@ -178,7 +186,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     statements = [_raised(one, among, named) for one in _without_injected(said)]
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
-    whole = _with_problems(kept, said)
+    whole = _with_problems(kept, said, told)
     made = (_observation(one, told[one.place]) for one in whole if _is_whole(one))
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
@@ -273,7 +281,7 @@ def _corrected(
 
 
 def _with_problems(
-    kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
+    kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
 ) -> list[SaidSentence]:
     """An agent's solution with the problem that was told before it, in place of the problem."""
     whole: list[SaidSentence] = []
@@ -284,10 +292,14 @@ def _with_problems(
             problem = statement
         elif kind == "solution" and statement.role == "agent":
             told = problem.text if problem else _asked_before(statement, said)
+            pasted = (
+                _PASTED_ERROR.search(turns[statement.place - 1].text) if statement.place else None
+            )
             problem = None
             if told:
                 whole = [one for one in whole if one.text != told]
-                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+                shown = f"{pasted['error'].strip()}: {told}" if pasted else told
+                statement = replace(statement, text=f"{shown} → {statement.text}")  # noqa: PLW2901
         whole.append(statement)
     return whole
 
@@ -324,10 +336,10 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
     """Whether it only tells a secret, which was replaced, and nothing beside it."""
-    _, removed, rest = statement.said.rpartition(" removed]")
-    if not removed or _kind(statement.signals) != "fact":
+    if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
-    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
+    parts = _PARTS.split(statement.said)
+    return not any(" removed]" not in part and len(part.split()) > _FEW_WORDS for part in parts)
 
 
 def _is_order(statement: SaidSentence) -> bool:

@@ -472,6 +472,44 @@ def test_a_german_user_finds_an_advice_to_work():
     assert solution.text.startswith("Das Skript stürzt beim Einlesen ab → Die Datei ist in Latin-1")
 
 
+def test_a_yes_before_it_hides_no_confirmation():
+    (one,) = extract_turns(
+        [
+            Turn("user", "parser.go panics with an index out of range error"),
+            Turn("assistant", "Change the loop to < len(tokens)."),
+            Turn("user", "yes! that fixed it"),
+        ]
+    )
+    assert one.text == (
+        "parser.go panics with an index out of range error → Change the loop to < len(tokens)"
+    )
+
+
+def test_a_solution_names_the_error_that_was_pasted():
+    shown = "```\npanic: runtime error: index out of range [3]\n\tat x.go\n```"
+    *_, solution = extract_turns(
+        [
+            Turn("user", f"{shown}\nthis is in parser.go"),
+            Turn("assistant", "Change the loop to < len(tokens)."),
+            Turn("user", "that fixed it"),
+        ]
+    )
+    assert solution.text == (
+        "panic: runtime error: index out of range [3]: this is in parser.go"
+        " → Change the loop to < len(tokens)"
+    )
+
+
+def test_what_is_said_beside_a_secret_is_kept():
+    said = "the staging db is postgres 16 on db-stg:5433, user atlas, pw: [password removed]"
+    assert observed(Turn("user", said)) == [said]
+
+
+def test_who_says_it_is_them_is_named():
+    (one,) = extract_turns([Turn("user", "yo, it's Daniel. Can you help me?")])
+    assert one.profile == {"name": "Daniel"}
+
+
 def test_what_is_said_of_an_answer_stays_with_it():
     said = [
         Turn("assistant", "Anything fragile?"),

@@ -168,10 +168,14 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
     """The place of what another speaker said last, where the statement finds that it works."""
-    if not before or _same_speaker(before[-1], statement) or not confirms(statement):
+    # "Yes! That fixed it."
+    told = [n for n, one in enumerate(before) if one.place != statement.place]
+    if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
         return None
-    last = before[-1].place
-    for place in range(len(before) - 1, -1, -1):
+    if any(not one.signals & _ASIDE for one in before[told[-1] + 1 :]):
+        return None
+    last = before[told[-1]].place
+    for place in range(told[-1], -1, -1):
         if before[place].place != last:
             break
         if not before[place].signals & _ASIDE:
