@@ -32,6 +32,7 @@ from .distilling.signals import Signal, signals_of
 from .distilling.speech import Role, Utterance, role_of
 from .distilling.statements import SaidSentence, confirms, spoken
 from .distilling.topics import topics_of
+from .distilling.weighing import worth
 from .mentions import Mention, mentions
 from .names import people
 from .records import OBSERVED, USER_STATED, Type
@@ -94,7 +95,7 @@ _LEAD_IN: Final = re.compile(
     re.IGNORECASE,
 )
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
-_FEW_WORDS: Final = 2
+_SAYS_MORE: Final = 1.0
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
@@ -338,8 +339,8 @@ def _is_mere_secret(statement: SaidSentence) -> bool:
     """Whether it only tells a secret, which was replaced, and nothing beside it."""
     if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
-    parts = _PARTS.split(statement.said)
-    return not any(" removed]" not in part and len(part.split()) > _FEW_WORDS for part in parts)
+    beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
+    return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 
 def _is_order(statement: SaidSentence) -> bool:
