@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput, NotFound
+from ..language.secrets import cleared, secrets_in, secrets_of
 from ..memory.own_files import EPISODES, REFLECTIONS
 from ..memory.records import Memory
-from ..memory.secrets import cleared, secrets_in, secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
 from ..store import (
     apply,
@@ -39,7 +39,7 @@ from .views import memory_view
 # What one transaction forgets, so that other writers get their turn in between.
 _TOGETHER: Final = 200
 _SHOWN: Final = 10
-# The files that the daemon writes beside its state.
+# The files to which the daemon adds what is said to it.
 _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
@@ -74,7 +74,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             await _forget_all(store, found)
             for one in held:
                 await store.write(partial(secret_rows.remove, held=one))
-            if everywhere:
+            if store.exists:
                 await scope.daemon.own_files.bring(store)
         scoring = store.rules.scoring
     shown = [memory_view(memory, scope.now, scoring) for memory in newest]
@@ -82,8 +82,11 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
 
 
 def _place(held: Held) -> str:
-    row = f"{held.kind}/{held.id}" if held.where == "history" else held.id
-    return f"{held.where} {row}"
+    return (
+        f"{held.where} {held.kind}/{held.id}"
+        if held.where == "history"
+        else (f"{held.where} {held.id}")
+    )
 
 
 def _clear_lines(path: Path, *, dry_run: bool) -> bool:

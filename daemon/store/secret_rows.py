@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.secrets import cleared, secrets_in
+from ..language.secrets import cleared, secrets_in
 from . import history, hot_rows, key_values, notes, rows, tree_rows
 from .kinds import kind_of
 from .transaction import Transaction
@@ -27,7 +27,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
-    """Where secrets are, apart from the memories; `written`: the notes that the daemon writes."""
+    """Where secrets are, apart from the memories; `written` are the notes the daemon writes."""
     found: list[Held] = []
     for kind in (key_values.KIND, *_REPLACED):
         for key, data in rows.live_rows(db, kind):
@@ -38,12 +38,11 @@ def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
         if note is not None and secrets_in(note.data["text"].splitlines()):
             found.append(Held("note", notes.KIND.name, path))
     seen: set[tuple[str, str]] = set()
-    for version in history.read(db, "1 ORDER BY number"):
+    ours = f"kind <> ? OR id IN ({', '.join('?' * len(written))})"
+    for version in history.read(db, ours, notes.KIND.name, *written):
         key = (version.kind, version.id)
         data = version.row.data
-        if key in seen or not data or (version.kind == notes.KIND.name and key[1] not in written):
-            continue
-        if secrets_in(_told(version.id, data)):
+        if key not in seen and data and secrets_in(_told(version.id, data)):
             seen.add(key)
             found.append(Held("history", *key))
     return found
