@@ -25,6 +25,7 @@ from .cues import (
     matters_of,
     names_told,
     signals_of,
+    worth,
 )
 from .distilling import topics_of
 from .names import Mention, mentions, people
@@ -69,10 +70,23 @@ _RECALLED_LISTS: Final = re.compile(
     r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
     re.MULTILINE,
 )
+# What only leads over to what is said.
+_LEAD_IN: Final = re.compile(
+    r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
+    re.IGNORECASE,
+)
+_PARTS: Final = re.compile(r"[,;]| and | und | y ")
+_SAYS_MORE: Final = 1.0
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
+# The line of a code fence that says what went wrong.
+_PASTED_ERROR: Final = re.compile(
+    r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
+    r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
+    re.MULTILINE,
+)
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
@@ -154,7 +168,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     statements = [_raised(one, among, named) for one in _without_injected(said)]
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
-    whole = _with_problems(kept, said)
+    whole = _with_problems(kept, said, told)
     long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
     made = (_observation(one, told[one.place]) for one in long)
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
@@ -254,7 +268,7 @@ def _corrected(
 
 
 def _with_problems(
-    kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
+    kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
 ) -> list[SaidSentence]:
     """An agent's solution with the problem that was told before it, in place of the problem."""
     whole: list[SaidSentence] = []
@@ -265,11 +279,12 @@ def _with_problems(
             problem = statement
         elif kind == "solution" and statement.role == "agent":
             told = problem.text if problem else _asked_before(statement, said)
-            if problem in whole:
-                whole.remove(problem)
+            pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
             problem = None
             if told:
-                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+                whole = [one for one in whole if one.text != told]
+                shown = f"{pasted['error'].strip()}: {told}" if pasted else told
+                statement = replace(statement, text=f"{shown} → {statement.text}")  # noqa: PLW2901
         whole.append(statement)
     return whole
 
@@ -304,10 +319,10 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
     """Whether it only tells a secret, which was replaced, and nothing beside it."""
-    _, removed, rest = statement.said.rpartition(" removed]")
-    if not removed or _kind(statement.signals) != "fact":
+    if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
-    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
+    beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
+    return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 
 def _tells_by_the_way(statement: SaidSentence) -> bool:
@@ -332,7 +347,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
-        text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
+        text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
         tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
         importance=_importance(statement, kind),
         source=USER_STATED if statement.role == "user" else OBSERVED,
@@ -366,7 +381,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
 def _told_in(sentence: str) -> dict[str, str]:
     told = names_told(sentence)
     if is_standing(sentence) and not is_health(sentence):
-        told["preference"] = shortened(sentence, _PREFERENCE_BYTES, utf8_bytes)
+        told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
     return told
 
 

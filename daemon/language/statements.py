@@ -16,6 +16,7 @@ from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
+from .vocabulary import words as language_words
 
 # What a statement must be worth to be kept: a plain sentence with a few words of content at no
 # aggression, one that also states, reports or names something at the usual one.
@@ -144,10 +145,27 @@ def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
         text = earlier[place]
         if new and old and (span := _standing(old, text)) is not None:
             if not about or about & frozenset(words(text)):
-                return Correction(place, text[: span[0]] + new + text[span[1] :])
+                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], found))
         elif not (new and old) and denied and denied <= frozenset(words(text)):
             return Correction(place, said)
     return None
+
+
+def _dated(text: str, found: re.Match[str]) -> str:
+    """`text` with the month and the weekday of what is new, in place of those that are denied."""
+    for dates in (_months(), language_words("days") - _months()):
+        new, old = (
+            [word for word in WORD.findall(found[part]) if word.lower() in dates]
+            for part in ("new", "old")
+        )
+        if len(new) == len(old) == 1:
+            text = re.sub(rf"\b{re.escape(old[0])}\b", new[0], text)
+    return text
+
+
+@cache
+def _months() -> frozenset[str]:
+    return language_words("months") - {"am", "pm"}
 
 
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
@@ -204,10 +222,14 @@ def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
     """The place of what another speaker said last, where the statement finds that it works."""
-    if not before or _same_speaker(before[-1], statement) or not confirms(statement):
+    # "Yes! That fixed it."
+    told = [n for n, one in enumerate(before) if one.place != statement.place]
+    if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
         return None
-    last = before[-1].place
-    for place in range(len(before) - 1, -1, -1):
+    if any(not one.signals & _ASIDE for one in before[told[-1] + 1 :]):
+        return None
+    last = before[told[-1]].place
+    for place in range(told[-1], -1, -1):
         if before[place].place != last:
             break
         if not before[place].signals & _ASIDE:
@@ -247,7 +269,7 @@ def _value(part: str) -> str:
 
 def _about(part: str) -> frozenset[str]:
     """What a part of a correction says beyond its value."""
-    said = frozenset(words(part)) - not_topics()
+    said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
     return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
 
 

@@ -452,12 +452,12 @@ def test_a_correction_of_a_date_changes_its_month_and_its_day(said, corrected, t
 
 
 def test_what_germans_say_of_themselves_is_understood():
-    said = "Moin, ich bin der Henning. Wir können uns gern duzen. Ich bin übrigens Diabetiker."
+    said = "Moin, ich bin der Felix. Wir können uns gern duzen. Ich bin übrigens Diabetiker."
     found = extract_turns([Turn("user", said)])
     told: dict[str, str] = {}
     for one in found:
         told |= one.profile
-    assert told == {"name": "Henning", "preference": "Wir können uns gern duzen."}
+    assert told == {"name": "Felix", "preference": "Wir können uns gern duzen."}
     assert max(one.importance for one in found) == 0.95
 
 
