@@ -77,6 +77,13 @@ _LEAD_IN: Final = re.compile(
 )
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _SAYS_MORE: Final = 1.0
+# What a user passes on of others: cited lines, elements such as <document>, and quotations.
+_CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
+_ELEMENT: Final = re.compile(
+    r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
+)
+_NESTED: Final = 3
+_QUOTED: Final = re.compile(r"""["“„«「](?P<text>[^"“”„«»「」\n]{20,1000})["”“»」]""")
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
@@ -162,7 +169,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     conversation before, the oldest first: "at 4, not 3" is said of them.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
-    said = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
+    said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
     among = any(one.role == "agent" for one in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
     statements = [_raised(one, among, named) for one in _without_injected(said)]
@@ -198,6 +205,23 @@ def without_recalled(text: str) -> str:
     left = "".join((*parts, text[at:]))
     left = _RECALLED_LISTS.sub("", left) if "## " in left else left
     return left.strip() if left != text else text
+
+
+def without_cited(turn: Turn) -> Turn:
+    """A user's turn without what somebody else has written, as far as it says what to do."""
+    if turn.role != "user":
+        return turn
+    text = turn.text[:_MOST_CHARS]
+    for _ in range(_NESTED if "</" in text else 0):
+        text = _ELEMENT.sub(" ", text)
+    return replace(turn, text=_QUOTED.sub(_shortened, _CITED.sub("", text)))
+
+
+def _shortened(quoted: re.Match[str]) -> str:
+    """A quotation, but for its text if that names somebody or says how something should be."""
+    told = sentences(quoted["text"])
+    asks = any(is_lasting(one) or "preference" in signals_of(one) for one in told)
+    return "“…”" if asks else quoted.group()
 
 
 def utterance_of(turn: Turn) -> Utterance:
@@ -373,7 +397,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
     """What a turn tells of the owner, see `Observation`."""
     told: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not is_injected(turn.text):
-        for sentence in sentences(turn.text[:_MOST_CHARS]):
+        for sentence in sentences(without_cited(turn).text[:_MOST_CHARS]):
             told |= _told_in(sentence)
     return told
 

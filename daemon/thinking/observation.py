@@ -20,6 +20,7 @@ from ..language.extraction import (
     is_command,
     is_lasting,
     profile_of,
+    without_cited,
 )
 from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
@@ -266,9 +267,11 @@ def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
     kind, value = told.profile.strip().lower(), one_line(told.value, _SHORT)
     if turn.role != "user" or turn.actor:
         return {}
+    own = without_cited(turn_of(turn)).text
     if kind == "preference":
-        return {kind: value or one_line(text, _SHORT)}
-    is_said = bool(value) and value.casefold() in turn.text.casefold()
+        # What is only quoted is nobody's wish.
+        return {kind: value or one_line(text, _SHORT)} if len(own) == len(turn.text) else {}
+    is_said = bool(value) and value.casefold() in own.casefold()
     return {kind: value} if kind in _NAMES and is_said else {}
 
 

@@ -101,8 +101,6 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
     episodes.parent.mkdir(exist_ok=True)
     kept = {"summary": f"rotated {TOKEN}", "tags": ["ops"]}
     episodes.write_text(f"{json.dumps(kept)}\nno JSON\n")
-    lesson = {"type": "insight", "context": "deploy", "lesson": f"never print {TOKEN}"}
-    call.ok("POST", "/api/reflections", lesson)
     found = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
     assert (found["total"], found["forgotten"]) == (0, False)
     assert {one.split("/")[0] for one in found["elsewhere"]} == {
