@@ -17,6 +17,7 @@ from ..memory.records import OBSERVED, USER_STATED, Type
 from .cues import (
     Signal,
     category_of,
+    introduced_as,
     is_acknowledgement,
     is_health,
     is_injected,
@@ -172,12 +173,18 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
     among = any(one.role == "agent" for one in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
-    statements = [_raised(one, among, named) for one in _without_injected(said)]
-    stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
+    met = _met(said)
+    statements = [_raised(one, among, named, met) for one in _without_injected(said)]
+    meant = [one for one in statements if one.said in met or _is_stated(one)]
+    stated, corrected = _corrected(meant, earlier)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said, told)
-    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
-    made = (_observation(one, told[one.place]) for one in long)
+    long = (
+        one
+        for one in whole
+        if utf8_bytes(one.text) >= _LEAST_BYTES or is_lasting(one.said) or one.said in met
+    )
+    made = (_observation(one, told[one.place], met.get(one.said, "")) for one in long)
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
 
@@ -241,7 +248,20 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
             yield statement
 
 
-def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> SaidSentence:
+def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
+    """The sentences in which a user gives a name that the agent takes up, each with the name."""
+    replies: dict[int, str] = {}
+    for one in said:
+        if one.role == "agent":
+            replies[one.place] = f"{replies.get(one.place, '')} {one.said}".strip()
+    asked = ((one, replies.get(one.place + 1, "")) for one in said if one.role == "user")
+    found = {one.said: introduced_as(one.said, reply) for one, reply in asked if reply}
+    return {sentence: name for sentence, name in found.items() if name}
+
+
+def _raised(
+    statement: SaidSentence, among: bool, named: Collection[str], met: Collection[str]
+) -> SaidSentence:
     """A user who talks with an agent says what is worth keeping more often than people do.
 
     What nobody should forget is worth keeping however it is said; and what begins with one of
@@ -250,7 +270,7 @@ def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> Sai
     if statement.role != "user":
         return statement
     signals = statement.signals
-    if is_lasting(statement.said):
+    if is_lasting(statement.said) or statement.said in met:
         lasting: Signal = "commitment" if is_reminder(statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
@@ -360,27 +380,34 @@ def _kind(signals: frozenset[Signal]) -> Kind:
     return next((kind for signal, kind in _KINDS if signal in signals), "fact")
 
 
-def _observation(statement: SaidSentence, turn: Turn) -> Observation:
+def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
+    """A statement as an observation; `name`: which the user gives in it, by the agent's reply."""
     kind = _kind(statement.signals)
     speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
     persons = tuple(one.name for one in named if one.type == "person")
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
+    profile = _told_in(statement.said) if statement.role == "user" and not turn.actor else {}
+    if name and not turn.actor:
+        profile.setdefault("name", name)
+    matters = dict.fromkeys((kind, *matters_of(statement.said), *(["name"] * bool(name)), *topics))
     return Observation(
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
         text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
-        tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
-        importance=_importance(statement, kind),
+        tags=tuple(matters),
+        importance=max(_importance(statement, kind), NAMED if name else 0.0),
         source=USER_STATED if statement.role == "user" else OBSERVED,
         entities=named,
         actor=turn.actor or _ACTORS.get(statement.role, ""),
         position=turn.position,
         at=turn.at,
-        category=category_of(statement.text, preference=kind == "preference") or "",
-        profile=_told_in(statement.said) if statement.role == "user" and not turn.actor else {},
+        category="owner"
+        if name
+        else category_of(statement.text, preference=kind == "preference") or "",
+        profile=profile,
     )
 
 

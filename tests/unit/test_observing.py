@@ -532,6 +532,23 @@ def test_what_is_said_beside_a_secret_is_kept():
     assert observed(Turn("user", said)) == [said]
 
 
+@pytest.mark.parametrize(
+    ("said", "reply", "name"),
+    [
+        ("yo, it's Marek. can you help me?", "Sure, Marek. What is it?", "Marek"),
+        ("Moin, ich bin der Henning.", "Moin Henning! Wobei kann ich helfen?", "Henning"),
+        ("Hi, I'm Olena Bondar.", "Nice to meet you, Olena!", "Olena Bondar"),
+        ("I'm German, by the way.", "That is good to know, German trains are late.", None),
+        ("It's Friday.", "Yes, Friday!", None),
+        ("Ich bin der Chef hier.", "Alles klar!", None),
+    ],
+)
+def test_a_name_that_the_agent_takes_up_is_the_owners(said, reply, name):
+    found = extract_turns([Turn("user", said), Turn("assistant", reply)])
+    told = [one.profile["name"] for one in found if "name" in one.profile]
+    assert told == ([name] if name else [])
+
+
 def test_who_says_it_is_them_is_named():
     (one,) = extract_turns([Turn("user", "yo, it's Daniel. Can you help me?")])
     assert one.profile == {"name": "Daniel"}
