@@ -448,6 +448,7 @@ def test_an_introduction_without_a_verb_names_the_owner():
         "oh and no emojis please, I can't stand them",
         "Please correct my mistakes when I write in Norwegian.",
         "Please double-check the units whenever I give you a recipe.",
+        "never push directly to main, we always open a PR",
     ],
 )
 def test_how_somebody_wants_to_be_answered_is_a_standing_wish(text):
