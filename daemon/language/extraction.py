@@ -32,7 +32,15 @@ from .distilling import topics_of
 from .names import Mention, mentions, people
 from .sentences import printable, sentences, shortened, utf8_bytes
 from .speech import Role, Utterance, role_of
-from .statements import SaidSentence, confirms, correction_of, spoken, worth_keeping
+from .statements import (
+    SaidSentence,
+    confirms,
+    correction_of,
+    denies,
+    redated,
+    spoken,
+    worth_keeping,
+)
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -105,6 +113,8 @@ _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
+# With a date, so that any other would correct it.
+_ANY: Final = ("May 1",)
 _OF_NAMED: Final = 0.5
 # A name within a sentence.
 _WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
@@ -175,8 +185,13 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
     met = _met(said)
     statements = [_raised(one, among, named, met) for one in _without_injected(said)]
-    meant = [one for one in statements if one.said in met or _is_stated(one)]
-    stated, corrected = _corrected(meant, earlier)
+    denied = {one.place for one in said if one.role == "user" and denies(one.said)}
+    meant = [
+        one
+        for one in statements
+        if one.said in met or _is_stated(one) or (one.place in denied and redated(one.said, _ANY))
+    ]
+    stated, corrected = _corrected(meant, earlier, denied)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said, told)
     long = (
@@ -288,7 +303,7 @@ def is_lasting(text: str) -> bool:
 
 
 def _corrected(
-    stated: Sequence[SaidSentence], earlier: Sequence[str]
+    stated: Sequence[SaidSentence], earlier: Sequence[str], denied: Collection[int]
 ) -> tuple[list[SaidSentence], dict[str, str]]:
     """Corrections in place of what they correct, and what each corrects of the earlier texts."""
     corrected: dict[str, str] = {}
@@ -298,8 +313,11 @@ def _corrected(
         known = None
         if statement.role == "user" and "question" not in statement.signals:
             known = correction_of(statement.said, texts)
+            if known is None and statement.place in denied:
+                known = redated(statement.said, texts)
         if known is None:
-            found.append(statement)
+            if not redated(statement.said, _ANY):
+                found.append(statement)
             continue
         if known.place >= len(earlier):
             del found[known.place - len(earlier)]

@@ -33,6 +33,11 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with so many words of content in common say the same; shorter ones may not.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+# "June 19th", "19. Juni", "19 de junio", where the word is a month.
+_DATE: Final = re.compile(
+    r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
+)
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
@@ -149,6 +154,29 @@ def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
         elif not (new and old) and denied and denied <= frozenset(words(text)):
             return Correction(place, said)
     return None
+
+
+def redated(said: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest of the `earlier` texts with one date, if `said` is a date and nothing else."""
+    dates = _DATE.findall(said)
+    if len(dates) != 1 or not _months() & frozenset(words(said)) or _about(_DATE.sub(" ", said)):
+        return None
+    new = _DATE.search(said)
+    for place in range(len(earlier) - 1, -1, -1):
+        found = [one for one in _DATE.finditer(earlier[place]) if _is_date(one.group())]
+        if new is not None and _is_date(new.group()) and len(found) == 1:
+            start, end = found[0].span()
+            return Correction(place, earlier[place][:start] + new.group() + earlier[place][end:])
+    return None
+
+
+def denies(said: str) -> bool:
+    """Whether a sentence takes back what was said before it."""
+    return cue("denies").match(fold(said)) is not None
+
+
+def _is_date(text: str) -> bool:
+    return not _months().isdisjoint(words(text))
 
 
 def _dated(text: str, found: re.Match[str]) -> str:

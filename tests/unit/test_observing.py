@@ -479,6 +479,29 @@ def test_a_correction_of_a_date_changes_its_month_and_its_day(said, corrected, t
     assert observed(Turn("user", said), Turn("user", corrected)) == [text]
 
 
+@pytest.mark.parametrize(
+    ("said", "denied", "text"),
+    [
+        ("The release is planned for June 12 at noon.", "hmm no, a week later. June 19",
+         "The release is planned for June 19 at noon"),
+        ("Die Abgabe ist am 30. September.", "Ach nein, verschoben. 15. Oktober.",
+         "Die Abgabe ist am 15. Oktober"),
+    ],
+)  # fmt: skip
+def test_a_date_alone_after_a_no_takes_the_place_of_the_date_before(said, denied, text):
+    assert [one for one in observed(Turn("user", said), Turn("user", denied)) if "12" in one] == []
+    assert text in observed(Turn("user", said), Turn("user", denied))
+
+
+def test_a_date_alone_without_a_no_corrects_nothing():
+    said = [
+        Turn("user", "The release is planned for June 12 at noon."),
+        Turn("assistant", "And when is your birthday?"),
+        Turn("user", "June 19"),
+    ]
+    assert "The release is planned for June 12 at noon" in observed(*said)
+
+
 def test_what_germans_say_of_themselves_is_understood():
     said = "Moin, ich bin der Felix. Wir können uns gern duzen. Ich bin übrigens Diabetiker."
     found = extract_turns([Turn("user", said)])
