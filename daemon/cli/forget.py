@@ -17,7 +17,7 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
     add("ids", nargs="*", metavar="ID", help="an id, or at least its first 4 characters")
     add("--category", metavar="PATH", help="all memories of this category and those below it")
     add("--query", metavar="TEXT", help="all memories that contain these words; - reads stdin")
-    add("--secrets", action="store_true", help="all memories that hold a key, token or password")
+    add("--secrets", action="store_true", help="whatever holds a key, token or password")
     add("--yes", action="store_true", help="do it; default: show what would be deleted")
     parser.epilog = (
         "Memories named by ID are deleted at once.\n"
@@ -90,12 +90,16 @@ def _forget_matching(args: argparse.Namespace, client: Client) -> None:
     count = number_of(found.total, "memory", "memories")
     if found.forgotten:
         print(f"forgot {count}")
+        for place in found.elsewhere or ():
+            print("removed a secret from", visible(place))
         return
     print(f"would forget {count}")
     show_rows((short(memory.id), memory.category, headline(memory)) for memory in found.results)
     if (more := found.total - len(found.results)) > 0:
         print(f"and {more} more")
-    if found.total:
+    for place in found.elsewhere or ():
+        print("holds a secret:", visible(place))
+    if found.total or found.elsewhere:
         say("nothing is deleted yet: add --yes")
 
 

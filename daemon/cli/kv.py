@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..client import Client
-from .arguments import text_of
+from .arguments import say, text_of
 from .list import tell_rest
 from .options import FILTERS, add_options, refuse
 from .terminal import moment, show_answer, show_rows, show_text, visible
@@ -59,3 +59,5 @@ def run_kv(args: argparse.Namespace, client: Client) -> None:
         show_text(answer.value)
     else:
         print("set" if action == "set" else "deleted", visible(key))
+        if getattr(answer, "warning", None):
+            say(answer.warning)

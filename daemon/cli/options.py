@@ -52,6 +52,7 @@ FIELDS: Final[Table] = {
     "source": _row("--source", metavar="TEXT", help="where it comes from"),
     "actor": _row("--actor", metavar="TEXT", help="who said it"),
     "group": _row("--group", metavar="TEXT", help="its conversation"),
+    "position": _row("--position", type=whole, metavar="N", help="its place there, as a turn"),
     "urls": _row("--url", metavar="URL", help="may be repeated", **_REPEATED),
     "commands": _row("--cmd", "--command", metavar="COMMAND", help="may be repeated", **_REPEATED),
     "paths": _row("--path", metavar="PATH", help="may be repeated", **_REPEATED),

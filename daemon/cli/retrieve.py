@@ -67,7 +67,7 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         show_json([record(found, *extra) for found in recall.results])
     else:
         _show(recall, explain=args.explain)
-    if not recall.results and not recall.key_values:
+    if not (recall.results or recall.key_values or recall.entries):
         say(recall.why or "nothing found")
 
 
@@ -93,6 +93,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
         show_rows([row])
         show_explained(found)
     _show_pairs(recall.key_values, explain=explain)
+    show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:

@@ -93,6 +93,11 @@ class Client(Caller):
         body = {"query": query, **options}
         return self.ask(shapes.recall.Recalled, "POST", "/api/recall", body=body)
 
+    def context(self, query: str = "", **options: Json) -> shapes.context.ContextBlock:
+        """What the agent reads before its turn; options are of `ContextQuery`."""
+        body = {"query": query, **options}
+        return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
+
     def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""
         return self.list(url=url, limit=limit, order="score").results
@@ -190,7 +195,7 @@ class Client(Caller):
         return self.ask(shapes.distill.DistilledTexts, "POST", "/api/distill", body=body)
 
     def observe(
-        self, conversation: str, turns: Sequence[Mapping[str, Json]] = (), **options: Json
+        self, conversation: str, turns: Sequence[Mapping[str, Json]] | None = None, **options: Json
     ) -> shapes.observe.Observed:
         """Report what was said; after a pause the facts in it are stored.
 
@@ -199,10 +204,17 @@ class Client(Caller):
         Args:
             conversation: any name; the same for all its turns.
             turns: up to 500 `TurnBody`, in their order.
-            **options: of `ObserveBody`: `end` makes it an episode, `wait` reads it at once.
+            **options: of `ObserveBody`: `messages` or `text` in place of `turns`; `end` makes it
+                an episode, `wait` reads it at once.
         """
-        body = {"conversation": conversation, "turns": [*turns], **options}
+        given = {} if turns is None else {"turns": [*turns]}
+        body = {"conversation": conversation, **given, **options}
         return self.ask(shapes.observe.Observed, "POST", "/api/observe", body=body)
+
+    def turns(self, conversation: str, **talk: Json) -> shapes.observe.TurnsStored:
+        """Store the `turns`, `messages` or `text` of a conversation, as they are; see `Talk`."""
+        body = {"conversation": conversation, **talk}
+        return self.ask(shapes.observe.TurnsStored, "POST", "/api/turns", body=body)
 
     def compact(
         self, messages: Sequence[Mapping[str, Json]], **options: Json
@@ -224,6 +236,42 @@ class Client(Caller):
     def validate(self, **note: Json) -> shapes.validate.Validated:
         """What a note lacks: today's, or that of `ValidateBody`."""
         return self.ask(shapes.validate.Validated, "POST", "/api/validate", body=note)
+
+    # Files of the agent's own
+
+    def reflections(self, **which: Json) -> shapes.own_files.ReflectionPage:
+        """What the agent has learned, newest first; options are of `ReflectionQuery`."""
+        return self.ask(shapes.own_files.ReflectionPage, "GET", "/api/reflections", which)
+
+    def reflect(self, **reflection: Json) -> shapes.own_files.Reflection:
+        """Add a reflection: the fields of `ReflectionBody`."""
+        path = "/api/reflections"
+        return self.ask(shapes.own_files.Reflection, "POST", path, body=reflection)
+
+    def episodes(self, **which: Json) -> shapes.own_files.EpisodePage:
+        """What conversations came to, newest first; options are of `EpisodeQuery`."""
+        return self.ask(shapes.own_files.EpisodePage, "GET", "/api/episodes", which)
+
+    def add_episode(self, **episode: Json) -> shapes.own_files.EpisodeLine:
+        """Add an episode: the fields of `EpisodeBody`."""
+        return self.ask(shapes.own_files.EpisodeLine, "POST", "/api/episodes", body=episode)
+
+    def skills(self, limit: int = 100, offset: int = 0) -> shapes.own_files.SkillPage:
+        """The skills, without their texts."""
+        wanted = {"limit": limit, "offset": offset}
+        return self.ask(shapes.own_files.SkillPage, "GET", "/api/skills", wanted)
+
+    def skill(self, skill_id: str) -> shapes.own_files.SkillView:
+        """A skill with its text."""
+        return self.ask(shapes.own_files.SkillView, "GET", place("/api/skills", skill_id))
+
+    def add_skill(self, **skill: Json) -> shapes.own_files.SkillStored:
+        """Write a skill: the fields of `SkillBody`."""
+        return self.ask(shapes.own_files.SkillStored, "POST", "/api/skills", body=skill)
+
+    def knowledge(self, *, fold: bool = False) -> shapes.own_files.KnowledgeView:
+        """The knowledge; `fold` proposes what could go while it is too long."""
+        return self.ask(shapes.own_files.KnowledgeView, "GET", "/api/knowledge", {"fold": fold})
 
     # The replica
 

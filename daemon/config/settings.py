@@ -231,6 +231,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_hosts: HostNames = ()
     daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] = 1_000_000
     daily_cost: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    min_chars: Annotated[int, Meta(ge=0, le=1_000_000)] = 200
     idle_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 120.0
     timeouts: ModelTimeouts = ModelTimeouts()
     cache_entries: Annotated[int, Meta(ge=0, le=10_000)] = 256

@@ -22,8 +22,9 @@ import msgspec
 
 from ..memory.workspace import FOLDER, LARGEST, belongs
 from ..runtime.problems import Problems, unforeseen
-from ..store import notes
+from ..store import line_file, notes
 from ..store.agent_store import AgentStore
+from ..store.atomic import make_folder
 from ..store.database import translate_os
 from ..store.notes import NOWHERE, FoundNote, Stand, WaitingNote
 from . import walker
@@ -136,8 +137,8 @@ class Workspaces:
                 await store.write(news)
             if not seen.more:
                 break
-        for path in seen.unfinished:
-            await asyncio.to_thread(_remove, top, path, None)
+        if seen.unfinished:
+            await asyncio.to_thread(_remove_unfinished, top, seen.unfinished)
         return seen.left
 
     def _report(self, agent: str, top: Path, left: Sequence[Left | Skipped]) -> None:
@@ -161,11 +162,26 @@ async def _put_out(store: AgentStore, top: Path) -> list[Skipped]:
     after = ""
     while group := await store.read(partial(notes.waiting, after=after, limit=_PLACED_AT_ONCE)):
         after = group[-1].path
-        written, cannot = await asyncio.to_thread(place, top, group)
+        written, cannot = await asyncio.to_thread(_place_locked, top, group)
         barred += cannot
         if written:
             await store.write(partial(notes.placed, written=written))
     return barred
+
+
+def _remove_unfinished(top: Path, paths: Sequence[str]) -> None:
+    """Remove what a killed process left; whoever writes now has the lock, and ends first."""
+    with line_file.locked(top):
+        for path in paths:
+            _remove(top, path, None)
+
+
+def _place_locked(
+    top: Path, files: Sequence[WaitingNote]
+) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
+    make_folder(top)
+    with line_file.locked(top):
+        return place(top, files)
 
 
 def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never: Identity) -> Look:
@@ -272,6 +288,19 @@ def place(
         if after is not None:
             done.append((file, after))
     return done, barred
+
+
+def stand_at(top: Path, path: str) -> Stand:
+    """How a file of a workspace stands.
+
+    Raises:
+        OSError: `EEXIST`: something else has the name; the disk refuses.
+    """
+    try:
+        with _folder_of(top, path, make=False) as (folder, name):
+            return _stand(folder, name)
+    except FileNotFoundError:
+        return NOWHERE
 
 
 def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None:

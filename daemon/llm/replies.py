@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -242,3 +243,10 @@ def short_list(values: Iterable[str], most: int, chars: int) -> tuple[str, ...]:
     """The first `most` different values that are not blank, each on one line and cut."""
     clean = dict.fromkeys(one_line(value, chars) for value in values)
     return tuple(value for value in clean if value)[:most]
+
+
+def told_share(told: float | None, default: float = 0.0) -> float:
+    """An importance that a model gives, 0 to 1; some say 1 to 10 whatever they are told."""
+    if told is None or not math.isfinite(told) or told < 0:
+        return default
+    return min(1.0, told / 10 if told > 1 else told)

@@ -20,6 +20,8 @@ _INSTEAD_UNSPACED: Final = re.compile(
     r"(?:.{0,40}?)是(?P<new>[^,,。]{1,30})[,,]\s?(?:而)?不是(?P<old>[^,,。]{1,30})[。.!]?$"
 )
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+# "The 3rd" of April.
+_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 _LEAD: Final = frozenset(
     {
         "sorry", "no", "oh", "wait", "actually", "correction", "nein", "ach", "doch", "eigentlich",
@@ -64,7 +66,7 @@ def _value(part: str) -> str:
     if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
         return part.strip()
     numbers = _NUMBER.findall(part)
-    return str(numbers[0]) if len(numbers) == 1 else ""
+    return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
 
 
 def _about(part: str, value: str) -> frozenset[str]:
@@ -77,7 +79,7 @@ def _about(part: str, value: str) -> frozenset[str]:
 def _standing(value: str, text: str) -> tuple[int, int] | None:
     """Where a value stands in a text by itself, the last time."""
     if value.isascii():
-        spans = [one.span() for one in _NUMBER.finditer(text) if one.group() == value]
+        spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
         return spans[-1] if spans else None
     at = text.rfind(value)
     return (at, at + len(value)) if at >= 0 else None

@@ -21,11 +21,13 @@ _NAMED: Final = re.compile(
     rf"|me llamo|mi nombre es|je m'appelle) {_NAME.format('told')}"
     r"|^(?i:(?:hi|hello|hey|hallo|hola)[,!.]? )?(?i:i'm|i am|ich bin|soy) "
     rf"{_NAME.format('met')}(?=[,.!;]|$| (?:and|but|und|y)\b)"
+    rf"|\b(?i:(?:intro|introduction|who i am)): (?!(?i:i)\b){_NAME.format('intro')}(?=[,.!;]|$)"
     r"|我(?:的名字)?(?:叫|是叫)(?P<zh>[\u4e00-\u9fff]{2,4}?)(?=[,,。.!!\s]|$)"
 )
 _CALLED: Final = re.compile(
     r"\b(?i:(?:please )?(?:just )?call me|calls me|i go by|nenn(?:t|en)? mich|llámame|me llaman"
     rf"|appelle-moi) (?i:just |einfach )?{_NAME.format('told')}"
+    rf"|^(?i:just|simply|einfach) {_NAME.format('only')} (?i:is|ist) (?i:fine|enough|ok(?:ay)?|gut)"
     r"|叫我(?P<zh>[\u4e00-\u9fff]{2,4}?)(?=就|吧|[,,。.!!\s]|$)"
 )
 _AGENT: Final = re.compile(
@@ -48,6 +50,8 @@ _STANDING: Final = re.compile(
     r"|(?:回答|回复|回覆|说话|解释).{0,8}(?:简短|简洁|短|详细|直接|中文|英文)|(?:请|都|要)?用(?:中文|英文|德文|德语|英语)"
     r"|(?:以后|今后)(?:都|请|不要|别)"
     r"|\b(?:from now on|in future|for future reference|ab jetzt|künftig|de ahora en adelante)\b"
+    r"|\bno (?:more )?(?:emojis?|smileys|exclamation marks|bullet (?:point|list)s|jargon)\b"
+    r"|^please .{4,80}\b(?:when(?:ever)?|every time|each time) (?:i|you)\b"
     r"|\bin (?:all|every|each) (?:\w+ )?(?:projects?|repos?\w*|cases?|services?)\b"
     r"|\b(?:in|bei) allen projekten\b|\ben todos (?:los|mis|nuestros) \w+|所有(?:的)?项目"
     r"|^(?:\w+ ){0,3}(?:i|we)(?:'d)? (?:always|never)\b"
@@ -68,6 +72,10 @@ _HEALTH: Final = re.compile(
     r"|schwanger\b|zöliakie|unverträglich\w*|(?:darf|verträgt) kein\w*|herzschrittmacher"
     r"|alérgic[oa]s?|alergia|celíac[oa]s?|diabétic[oa]s?|embarazada)"
     r"|过敏|糖尿病|高血压|哮喘|怀孕|不耐受|不能吃"
+)
+_WORK: Final = re.compile(
+    r"\bi(?:'m| am) an? .{3,60}\b(?:at|for) |\bi (?:work|teach|run) "
+    r"|\bich (?:arbeite|bin \w+ bei)\b|\btrabajo\b|我.{0,6}(?:工作|上班)"
 )
 _INJECTED: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override) (?:all |any |the |your |of |these )*"
@@ -129,12 +137,12 @@ def names_told(text: str) -> dict[str, str]:
     text = text[:_LONGEST]
     found: dict[str, str] = {}
     if match := _NAMED.search(text):
-        name = match["told"] or match["met"] or match["zh"]
+        name = match["told"] or match["met"] or match["intro"] or match["zh"]
         known = not match["met"] or is_given_name(name.split()[0].casefold())
         if known or (name[0].isupper() and _CALLED.search(text)):
             found["name"] = name
     if (match := _CALLED.search(text)) and not text.rstrip().endswith("?"):
-        called = match["told"] or match["zh"]
+        called = match["told"] or match["only"] or match["zh"]
         if called.casefold() not in _NOT_A_NAME and (match["zh"] or called[0].isupper()):
             found["preferred_name"] = called
     if (match := _AGENT.search(text)) and not text.rstrip().endswith("?"):
@@ -175,6 +183,7 @@ def matters_of(text: str) -> tuple[str, ...]:
         "name": bool(names_told(text)),
         "reminder": is_reminder(text),
         "health": is_health(text),
+        "work": _WORK.search(fold(text[:_LONGEST])) is not None,
         "answers": _ANSWERS.search(fold(text[:_LONGEST])) is not None,
     }
     return tuple(name for name, so in found.items() if so)

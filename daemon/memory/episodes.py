@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -15,9 +15,8 @@ from .distilling.statements import SaidSentence, spoken
 from .distilling.topics import topics_of
 from .names import people
 from .observing import Turn, utterance_of
+from .own_files import EpisodeOutcome
 from .records import Outcome
-
-EpisodeOutcome: TypeAlias = Literal["resolved", "unresolved", "informational"]
 
 MIN_TAGS: Final = 3
 MAX_TAGS: Final = 5

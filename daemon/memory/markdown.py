@@ -38,6 +38,18 @@ def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
     for structure, so that none can pass for a heading. Parts of the document that are not of
     the expected shape are left out.
     """
+    lines = [_TITLE, "", _NOTE, "", "---", "", *_sections(document, local)]
+    moment = datetime.fromtimestamp(now, local)
+    lines += ["---", f"*Generated: {moment:%Y-%m-%d %H:%M}*", ""]
+    return "\n".join(lines)
+
+
+def body(document: dict[str, Json], local: tzinfo) -> str:
+    """The sections of the page alone; empty where the document says nothing."""
+    return "\n".join(_sections(document, local)).rstrip("\n")
+
+
+def _sections(document: dict[str, Json], local: tzinfo) -> Iterator[str]:
     context = _object(document.get("active_context"))
     sections = (
         ("🤖 Agent Identity", _values(document.get("identity"))),
@@ -51,13 +63,9 @@ def render(document: dict[str, Json], now: float, local: tzinfo) -> str:
         ),
         ("🔥 Hot Memories", _bullets(_list(document.get("hot_memories")), _lesson)),
     )
-    lines = [_TITLE, "", _NOTE, "", "---", ""]
-    for title, body in sections:
-        if content := list(body):
-            lines += [f"## {title}", "", *content, ""]
-    moment = datetime.fromtimestamp(now, local)
-    lines += ["---", f"*Generated: {moment:%Y-%m-%d %H:%M}*", ""]
-    return "\n".join(lines)
+    for title, lines in sections:
+        if content := list(lines):
+            yield from (f"## {title}", "", *content, "")
 
 
 def _values(section: Json) -> Iterator[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import Conflict
 from .checks import REFERENCES, TAGS
-from .records import Memory, Metadata
+from .records import Memory, Metadata, outranks
 
 # Tiny Claw's rule: a repeated statement is more important.
 SHARE_OF_OLDER: Final = 0.2
@@ -27,7 +27,8 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
 
     It has the text and the times of the newer one, its importance and a `share` of the older's
     (1 at most), the tags and references of both up to their limits, the later expiry (never,
-    where one never expires), and the older's subject, outcome and data where its own are empty.
+    where one never expires), the older's subject, outcome and data where its own are empty, and its
+    source if a user stated the older and not the newer.
     Uses are not merged here: they are derived from what is merged into what.
 
     Raises:
@@ -38,6 +39,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         newer,
         subject=newer.subject or older.subject,
         outcome=newer.outcome or older.outcome,
+        source=older.source if outranks(older, newer) else newer.source,
         tags=_union(newer.tags, older.tags, TAGS),
         importance=min(1.0, newer.importance + share * older.importance),
         metadata=Metadata(

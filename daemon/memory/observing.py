@@ -7,7 +7,7 @@ report as done: no questions, greetings, orders or commands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -34,7 +34,7 @@ from .distilling.statements import SaidSentence, confirms, spoken
 from .distilling.topics import topics_of
 from .mentions import Mention, mentions
 from .names import people
-from .records import Type
+from .records import OBSERVED, USER_STATED, Type
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -72,12 +72,20 @@ _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offe
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
 _COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
-# How hosts mark what they recall: an element, or the section of MEMORY.md.
+# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
 _RECALLED: Final = re.compile(
     r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
     r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
-    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->",
-    re.IGNORECASE,
+    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
+    r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
+    r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# The lists that other systems put before a message.
+_RECALLED_LISTS: Final = re.compile(
+    r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
+    r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
+    re.MULTILINE,
 )
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
@@ -86,19 +94,21 @@ _LEAST_OF_CORRECTION: Final = 8
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
-_NAMED: Final = 0.9
-_STANDS: Final = 0.8
+NAMED: Final = 0.9
+STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 # What such statements are worth beyond their words; see `weighing`.
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
+_OF_NAMED: Final = 0.5
+# A name within a sentence.
+_WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
 _ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
 _MOST_BYTES: Final = 1_000
 _MOST_CHARS: Final = 16_000
 _TOPICS: Final = 4
 _AGGRESSION: Final = 0.5
-_SOURCE: Final = "conversation"
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -158,7 +168,8 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     told = [turn for turn in turns if not is_command(turn.text)]
     said = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
     among = any(one.role == "agent" for one in said)
-    statements = [_raised(one, among) for one in _without_injected(said)]
+    named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
+    statements = [_raised(one, among, named) for one in _without_injected(said)]
     stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
     kept = worth_keeping(stated, _AGGRESSION)
     whole = _with_problems(kept, said)
@@ -176,14 +187,16 @@ def without_recalled(text: str) -> str:
     begun: dict[str, int] = {}
     parts: list[str] = []
     at = 0
-    for mark in _RECALLED.finditer(text) if "<" in text else ():
-        name = (mark["name"] or "").lower()
-        if not (mark["end"] or mark["last"]):
-            begun.setdefault(name, mark.start())
-        elif begun.get(name, -1) >= at:
-            parts.append(text[at : begun.pop(name)])
+    for mark in _RECALLED.finditer(text):
+        name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
+        if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
+            begun.setdefault(name.lower(), mark.start())
+        elif begun.get(name.lower(), -1) >= at:
+            parts.append(text[at : begun.pop(name.lower())])
             at = mark.end()
-    return "".join((*parts, text[at:])).strip() if at else text
+    left = "".join((*parts, text[at:]))
+    left = _RECALLED_LISTS.sub("", left) if "## " in left else left
+    return left.strip() if left != text else text
 
 
 def utterance_of(turn: Turn) -> Utterance:
@@ -203,10 +216,11 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
             yield statement
 
 
-def _raised(statement: SaidSentence, among: bool) -> SaidSentence:
+def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> SaidSentence:
     """A user who talks with an agent says what is worth keeping more often than people do.
 
-    What nobody should forget is worth keeping however it is said.
+    What nobody should forget is worth keeping however it is said; and what begins with one of
+    the names within other sentences is about them.
     """
     if statement.role != "user":
         return statement
@@ -218,7 +232,8 @@ def _raised(statement: SaidSentence, among: bool) -> SaidSentence:
     if is_health(statement.said):
         return replace(statement, worth=statement.worth + _LASTING)
     if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
-        return replace(statement, worth=statement.worth + _TO_AN_AGENT)
+        about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
+        return replace(statement, worth=statement.worth + _TO_AN_AGENT + about)
     return statement
 
 
@@ -253,19 +268,23 @@ def _corrected(
 
 def _with_problems(
     kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
-) -> Iterator[SaidSentence]:
-    """An agent's solution says little without the problem that was told before it."""
-    problem = ""
+) -> list[SaidSentence]:
+    """An agent's solution with the problem that was told before it, in place of the problem."""
+    whole: list[SaidSentence] = []
+    problem: SaidSentence | None = None
     for statement in kept:
-        if statement.role == "agent" and _kind(statement.signals) == "solution":
-            problem = problem or _asked_before(statement, said)
-        if statement.role == "agent" and _kind(statement.signals) == "solution" and problem:
-            yield replace(statement, text=f"{problem} → {statement.text}")
-            problem = ""
-            continue
-        if _kind(statement.signals) == "error_pattern":
-            problem = statement.text
-        yield statement
+        kind = _kind(statement.signals)
+        if kind == "error_pattern":
+            problem = statement
+        elif kind == "solution" and statement.role == "agent":
+            told = problem.text if problem else _asked_before(statement, said)
+            if problem in whole:
+                whole.remove(problem)
+            problem = None
+            if told:
+                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+        whole.append(statement)
+    return whole
 
 
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
@@ -286,7 +305,7 @@ def _is_stated(statement: SaidSentence) -> bool:
         least = _LEAST_OF_CORRECTION
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
         return False
-    if statement.role in {"system", "tool"}:
+    if statement.role in {"system", "tool"} or _is_mere_secret(statement):
         return False
     if "request" in signals and not _tells_by_the_way(statement):
         return False
@@ -296,6 +315,14 @@ def _is_stated(statement: SaidSentence) -> bool:
         # "Look at the error in the log" is advice.
         return bool(signals & _FROM_AGENTS - {"error"}) or not _is_order(statement)
     return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
+
+
+def _is_mere_secret(statement: SaidSentence) -> bool:
+    """Whether it only tells a secret, which was replaced, and nothing beside it."""
+    _, removed, rest = statement.said.rpartition(" removed]")
+    if not removed or _kind(statement.signals) != "fact":
+        return False
+    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
 
 
 def _is_order(statement: SaidSentence) -> bool:
@@ -327,7 +354,7 @@ def _observation(statement: SaidSentence, turn: Turn) -> Observation:
         text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
         tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
         importance=_importance(statement, kind),
-        source=_SOURCE,
+        source=USER_STATED if statement.role == "user" else OBSERVED,
         entities=named,
         actor=turn.actor or _ACTORS.get(statement.role, ""),
         position=turn.position,
@@ -342,7 +369,7 @@ def _importance(statement: SaidSentence, kind: Kind) -> float:
     least = HEALTHY if is_health(statement.text) else 0.0
     if statement.role == "user":
         named = bool(names_told(statement.said))
-        least = max(least, _NAMED if named else _STANDS if is_lasting(statement.said) else 0.0)
+        least = max(least, NAMED if named else STANDS if is_lasting(statement.said) else 0.0)
     return max(IMPORTANCE[kind], least)
 
 

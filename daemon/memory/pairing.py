@@ -17,7 +17,7 @@ import msgspec
 
 from .claims import claim_of
 from .contradiction import UNRELATED, Judgement, judge, judge_statements, unkana
-from .records import ENTITIES, OBSERVED, Json, Memory
+from .records import ENTITIES, NOTE, Json, Memory, outranks
 from .scoring import DAY
 from .similarity import exact_key, jaccard, words
 from .statement import Statement, read
@@ -38,7 +38,10 @@ _SIGN: Final = "±"
 
 
 class RelatedPair(msgspec.Struct, frozen=True):
-    """Two memories that repeat or contradict each other; the newer was stored as said later."""
+    """Two memories that repeat or contradict each other; the newer was stored as said later.
+
+    The other way round where the later one was inferred, and contradicts what a user stated.
+    """
 
     older: Memory
     newer: Memory
@@ -67,6 +70,8 @@ def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     for i, j in candidates:
         judgement = judge_statements(statements[i], statements[j])
         if _related(ordered[i], ordered[j], judgement):
+            if judgement.relation == "contradiction" and outranks(ordered[i], ordered[j]):
+                i, j = j, i  # noqa: PLW2901 - the statement stays
             pair = RelatedPair(ordered[i], ordered[j], judgement)
             if _says_more(pair, found.get(i)):
                 found[i] = pair
@@ -207,15 +212,14 @@ def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
 
 
 def _eligible(memory: Memory) -> bool:
-    is_turn = memory.position is not None and memory.source != OBSERVED
-    return memory.merged_into is None and not is_turn
+    return memory.merged_into is None and memory.position is None
 
 
 def _data(memory: Memory) -> Json:
     """The data without what merely follows from the text."""
     if not isinstance(memory.data, dict):
         return memory.data
-    return {key: value for key, value in memory.data.items() if key != ENTITIES} or None
+    return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None
 
 
 def _age(memory: Memory) -> tuple[float, float, str]:

@@ -27,10 +27,16 @@ TYPES: Final[dict[str, Type]] = {
 }
 DEFAULT_CATEGORY: Final = "general"
 DEFAULT_EVENT: Final = "fact_stored"
-# The source of statements found in a conversation. Each has a position there, like a turn, and its
-# `data` names its entities under the key below.
+# Where what is captured by itself comes from: said by a user, concluded by a model, reported by an
+# agent, found in a text, or made of other memories. What a caller stores may name any source.
+USER_STATED: Final = "user-stated"
+INFERRED: Final = "inferred"
 OBSERVED: Final = "observed"
+EXTRACTED: Final = "auto-extraction"
+CONSOLIDATED: Final = "consolidation"
+# The keys of `data` for what is captured: what it names, and the daily note that it was in.
 ENTITIES: Final = "entities"
+NOTE: Final = "note"
 
 
 class Metadata(msgspec.Struct, frozen=True):
@@ -89,6 +95,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def expired(self, now: float) -> bool:
         """Whether its expiry time has passed; it is then neither listed nor recalled."""
         return self.expires_at is not None and self.expires_at <= now
+
+
+def outranks(one: Memory, other: Memory) -> bool:
+    """Whether a user stated the one, and nobody the other."""
+    return one.source == USER_STATED and other.source in {INFERRED, EXTRACTED}
 
 
 class Pair(msgspec.Struct, frozen=True):

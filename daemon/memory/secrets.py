@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -72,37 +72,54 @@ def without_secrets(memory: Memory) -> Memory:
         subject=clear(memory.subject).text,
         outcome=clear(memory.outcome).text,
         tags=tuple(dict.fromkeys(clear(tag).text for tag in memory.tags)),
-        metadata=Metadata(**{name: tuple(_cleared(list(found))) for name, found in lists.items()}),
-        data=_cleared(memory.data),
+        metadata=Metadata(**{name: tuple(cleared(list(found))) for name, found in lists.items()}),
+        data=cleared(memory.data),
     )
 
 
 def secrets_of(memory: Memory) -> tuple[str, ...]:
     """The kinds of secrets that a memory holds, in words."""
-    said = (memory.text, memory.subject, memory.outcome, *memory.tags, *_strings(memory.data))
+    said = [memory.text, memory.subject, memory.outcome, *memory.tags]
     lists = msgspec.structs.asdict(memory.metadata).values()
-    rest = (value for found in lists for value in found if value not in memory.text)
-    kinds = {kind: None for text in (*said, *rest) if text for kind in clear(text).counts}
+    rest = [value for found in lists for value in found if value not in memory.text]
+    return secrets_in([*said, *rest, memory.data])
+
+
+def secrets_in(value: Json) -> tuple[str, ...]:
+    """The kinds of secrets in the strings of a JSON value, in words."""
+    kinds: Counter[str] = Counter()
+    _cleared(value, kinds)
     return tuple(kind.replace("_", " ") for kind in kinds)
 
 
-def _cleared(value: Json) -> Any:
+def cleared(value: Json) -> Any:
+    """A JSON value with the secrets in its strings replaced; a name may give its value away."""
+    return _cleared(value, Counter())
+
+
+def _cleared(value: Json, kinds: Counter[str]) -> Any:
     if isinstance(value, str):
-        return clear(value).text
+        found = clear(value)
+        kinds.update(found.counts)
+        return found.text
     if isinstance(value, list):
-        return [_cleared(one) for one in value]
+        return [_cleared(one, kinds) for one in value]
     if isinstance(value, dict):
-        return {clear(key).text: _cleared(one) for key, one in value.items()}
+        return {_cleared(key, kinds): _named_value(key, one, kinds) for key, one in value.items()}
     return value
 
 
-def _strings(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        inner = (*value, *value.values()) if isinstance(value, dict) else value
-        for one in inner:
-            yield from _strings(one)
+def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
+    """The value under a name, which says what it is: `{"password": "…"}`."""
+    plain = _cleared(value, kinds)
+    if not isinstance(plain, str) or plain != value:
+        return plain
+    before = f"{name}: "
+    found = clear(before + plain)
+    if not found.counts or not found.text.startswith(before):
+        return plain
+    kinds.update(found.counts)
+    return found.text[len(before) :]
 
 
 class _Secret(msgspec.Struct, frozen=True):

@@ -15,11 +15,14 @@ _LONGEST_NAME: Final = 255
 _LONGEST_STEM: Final = 160
 _ENDINGS: Final = frozenset({".md", ".markdown", ".txt", ".jsonl"})
 _LOG: Final = ".jsonl"
+SKILL_INDEX: Final = "memory/skills/index.json"
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def belongs(path: str) -> bool:
     """Whether a file with this path is one of the memory's: a visible text below `memory/`."""
+    if path == SKILL_INDEX:
+        return True
     first, *rest = path.split("/")
     if first != FOLDER or not rest or len(path.encode(errors="replace")) > LONGEST_PATH:
         return False

@@ -8,6 +8,7 @@ from . import (
     cold,
     compact,
     config,
+    context,
     devices,
     distill,
     forgetting,
@@ -19,6 +20,7 @@ from . import (
     merging,
     metadata,
     observe,
+    own_files,
     pairs,
     recall,
     stats,
@@ -33,6 +35,7 @@ __all__ = ["OPERATIONS", "Operation"]
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
+    *context.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,
@@ -47,6 +50,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *distill.OPERATIONS,
     *graph.OPERATIONS,
     *observe.OPERATIONS,
+    *own_files.OPERATIONS,
     *agents.OPERATIONS,
     *sync.OPERATIONS,
     *imports.OPERATIONS,

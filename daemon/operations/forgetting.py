@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
+import msgspec
+from msgspec import UNSET
+
 from ..errors import InvalidInput, NotFound
+from ..memory.own_files import EPISODES
 from ..memory.records import Memory
-from ..memory.secrets import secrets_of
+from ..memory.secrets import cleared, secrets_in, secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
-from ..store import apply, key_values, memories, memory_rows, rows
+from ..store import (
+    apply,
+    atomic,
+    key_values,
+    line_file,
+    memories,
+    memory_rows,
+    rows,
+    secret_rows,
+)
 from ..store.agent_store import AgentStore
 from ..store.kinds import kind_of
+from ..store.secret_rows import Held
 from ..store.selecting import Filters, where
 from ..store.transaction import Transaction
 from .operation import operation
@@ -34,20 +50,59 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             "say what to forget: a 'category', a 'query' or both, or 'secrets'",
             field="category" if words is None else "query",
         )
+    everywhere = body.secrets and words is None and category is None
 
-    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory]]:
+    def read(db: sqlite3.Connection) -> tuple[list[str], list[Memory], list[Held]]:
         found = _fitting(db, category, words or (), scope.now)
         if body.secrets:
             found = [key for key in found if secrets_of(memories.find(db, key))]
-        return found, [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
+        shown = [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
+        held = secret_rows.holding(db, EPISODES) if everywhere else []
+        # What a memory that is forgotten said before goes with it.
+        return found, shown, [one for one in held if one.id not in found]
 
     async with scope.store() as store:
-        found, newest = await store.read(read)
+        found, newest, held = await store.read(read)
+        elsewhere = [_place(one) for one in held]
+        file = (store.place.workspace or store.place.folder) / EPISODES
+        if everywhere and await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
+            elsewhere.append(f"file {EPISODES}")
         if not body.dry_run:
             await _forget_all(store, found)
+            for one in held:
+                await store.write(partial(secret_rows.remove, held=one))
         scoring = store.rules.scoring
     shown = [memory_view(memory, scope.now, scoring) for memory in newest]
-    return Forgotten(len(found), not body.dry_run, shown)
+    return Forgotten(len(found), not body.dry_run, shown, elsewhere if everywhere else UNSET)
+
+
+def _place(held: Held) -> str:
+    return (
+        f"{held.where} {held.kind}/{held.id}"
+        if held.where == "history"
+        else (f"{held.where} {held.id}")
+    )
+
+
+def _clear_lines(path: Path, *, dry_run: bool) -> bool:
+    """Replace the secrets in a file of JSON lines; return whether there were any. Blocking."""
+    if not path.exists():
+        return False
+    # A line that is added meanwhile must not be lost.
+    with line_file.locked(path.parent):
+        data = path.read_bytes()
+        clean = b"\n".join(map(_cleared_line, data.split(b"\n")))
+        if clean != data and not dry_run:
+            atomic.write(path, clean, path.stat().st_mode & 0o777)
+    return clean != data
+
+
+def _cleared_line(line: bytes) -> bytes:
+    try:
+        told = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return line
+    return msgspec.json.encode(cleared(told)) if secrets_in(told) else line
 
 
 async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:

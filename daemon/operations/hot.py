@@ -8,12 +8,14 @@ from typing import Final
 from msgspec import UNSET
 
 from ..memory import hot, markdown
+from ..memory.secrets import secrets_in
 from ..shapes.common import Json
 from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
 from ..store import documents, hot_rows
 from ..store.transaction import Transaction
 from .operation import operation
 from .scope import Scope
+from .views import secret_warning
 
 
 async def show(scope: Scope) -> HotView:
@@ -47,8 +49,10 @@ async def update(scope: Scope, key: HotKey, body: Json) -> HotUpdated:
     `task` with a `text`, a `project` with a `name`. What is too long is shortened.
     """
     async with scope.store(create=True) as store:
-        warnings = await store.write(lambda tx: hot_rows.update(tx, key, body))
-    return HotUpdated(key, list(warnings) or UNSET)
+        warnings = list(await store.write(lambda tx: hot_rows.update(tx, key, body)))
+    if warning := secret_warning(secrets_in(body)):
+        warnings.append(warning)
+    return HotUpdated(key, warnings or UNSET)
 
 
 async def remove(scope: Scope, key: HotKey, query: HotEntryQuery) -> HotRemoved:

@@ -32,7 +32,7 @@ from .merging import joined
 from .operation import operation
 from .remembering import changed, remembered
 from .scope import Scope
-from .views import memory_fields, memory_view
+from .views import memory_fields, memory_view, secret_warning
 
 
 async def index(scope: Scope, query: ListQuery) -> MemoryPage:
@@ -89,14 +89,8 @@ async def _insert(scope: Scope, new: list[Memory]) -> list[MemoryView]:
         scoring = store.rules.scoring
     views = [memory_view(memory, scope.now, scoring) for memory in stored]
     for view, memory in zip(views, stored, strict=True):
-        view.warning = _warning(memory)
+        view.warning = secret_warning(secrets_of(memory))
     return views
-
-
-def _warning(memory: Memory) -> str | msgspec.UnsetType:
-    """What a person stores by hand is stored as it is."""
-    kinds = ", ".join(secrets_of(memory))
-    return f"it holds a secret ({kinds}): forget --secrets finds it" if kinds else msgspec.UNSET
 
 
 async def get(scope: Scope, id: MemoryId) -> MemoryView:  # noqa: A002 - the part of the path
@@ -122,7 +116,7 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
         memory = await store.write(apply)
         view = Updated(**memory_fields(memory, scope.now, store.rules.scoring))
     if body.text is not msgspec.UNSET or body.content is not msgspec.UNSET:
-        view.warning = _warning(memory)
+        view.warning = secret_warning(secrets_of(memory))
     return view
 
 

@@ -6,10 +6,12 @@ from typing import Final
 
 from ..memory import checks
 from ..memory.records import Pair
+from ..memory.secrets import secrets_in
 from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
 from ..store import key_values
 from .operation import operation
 from .scope import Scope
+from .views import secret_warning
 
 _KEY_CHARS: Final = 256
 
@@ -38,7 +40,8 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
         checks.check_text(f"-{body.value}", limit + 1, field="value")
     async with scope.store(create=True) as store:
         pair = await store.write(lambda tx: key_values.put(tx, key, body.value))
-    return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at)
+    warning = secret_warning(secrets_in({pair.key: pair.value}))
+    return PairStored(pair.key, pair.value, pair.created_at, pair.updated_at, warning=warning)
 
 
 async def remove(scope: Scope, key: str) -> PairDeleted:

@@ -13,10 +13,13 @@ from msgspec import UNSET, UnsetType
 from ..config.settings import Weights
 from ..errors import InvalidInput
 from ..memory import checks
+from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
-from ..recall.recall import Answer, Request, recall
+from ..recall.recall import Answer, Hit, Request, recall
+from ..recall.sources import OWN
 from ..shapes.recall import (
     ByModel,
+    FoundEntry,
     FoundPair,
     GivenWeights,
     ReasonedPath,
@@ -31,6 +34,7 @@ from ..shapes.recall import (
 )
 from ..store import tree_rows
 from ..store.agent_store import AgentStore
+from ..store.own_entries import OwnEntry
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning
 from .filters import filters_of
@@ -53,13 +57,15 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
         request = _request(scope, body, scoring, reasoning)
-        answer = await store.read(lambda db: recall(db, request, tuning))
+        answer = await scope.daemon.own_files.read(store, lambda db: recall(db, request, tuning))
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
-        searched=SearchCounts(answer.memories, answer.key_values),
+        searched=SearchCounts(
+            answer.memories, answer.key_values, sum(answer.searched[one.name] for one in OWN)
+        ),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
         key_values=[
@@ -72,10 +78,32 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             )
             for hit in answer.pairs
         ],
+        entries=_entries(answer, request.limit),
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,
         llm=_by_model(reasoning),
+    )
+
+
+def _entries(answer: Answer, limit: int) -> list[FoundEntry]:
+    """The best of the agent's own files."""
+    hits = [(source.name, hit) for source in OWN for hit in answer.found[source.name]]
+    hits.sort(key=lambda one: one[1].relevance, reverse=True)
+    return [_entry(name, hit) for name, hit in hits[:limit]]
+
+
+def _entry(name: str, hit: Hit) -> FoundEntry:
+    entry: OwnEntry = hit.item
+    item = entry.item
+    return FoundEntry(
+        source=name,  # type: ignore[arg-type]
+        id=entry.id,
+        text=item.description if isinstance(item, Skill) else item.text,
+        path=skill_path(entry.id) if isinstance(item, Skill) else PATHS[name],
+        created_at=entry.created_at,
+        relevance=round(hit.relevance, 6),
+        words=hit.words,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ..memory.records import Memory
 from ..memory.scoring import Scoring, score_of, tier_of
@@ -54,3 +56,10 @@ def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any
     fields["score"] = round(value, 6)
     fields["tier"] = tier_of(value)
     return fields
+
+
+def secret_warning(kinds: Sequence[str]) -> str | UnsetType:
+    """What is said of something that a person stores by hand, which stays as it is."""
+    if not kinds:
+        return UNSET
+    return f"it holds a secret ({', '.join(kinds)}): forget --secrets finds it"

@@ -23,7 +23,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import MEMORIES, PAIRS, SOURCES, Source
+from .sources import MEMORIES, OWN, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -416,7 +416,7 @@ def _why(
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not searched[MEMORIES.name]:
+    if not (searched[MEMORIES.name] or any(searched[one.name] for one in OWN)):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import starmap
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..memory.records import OBSERVED
-from ..store import key_values, memory_table, selecting, tree_rows
+from ..store import key_values, memory_table, own_entries, selecting, tree_rows
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -157,8 +157,8 @@ def _passes_as_memory(filters: Filters, now: float) -> Condition:
     return selecting.where(filters, now)
 
 
-def _passes_as_pair(filters: Filters, _: float) -> Condition | None:
-    """Pairs have nothing that a filter could look at."""
+def _passes_unfiltered(filters: Filters, _: float) -> Condition | None:
+    """Where there is nothing that a filter could look at."""
     return ("true", ()) if filters == Filters() else None
 
 
@@ -174,7 +174,7 @@ MEMORIES: Final = Source(
         "memories",
         memory_table.INDEX,
         length="length(text)",
-        is_turn=f"grp <> '' AND position IS NOT NULL AND source <> '{OBSERVED}'",
+        is_turn="grp <> '' AND position IS NOT NULL",
         group="grp",
         position="position",
         actor="actor",
@@ -200,7 +200,7 @@ PAIRS: Final = Source(
     index=key_values.INDEX,
     columns=_columns("pairs", key_values.INDEX),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
-    passes=_passes_as_pair,
+    passes=_passes_unfiltered,
     show=key_values.at_rows,
     count=_pairs,
     # Tiny Claw's share of a pair.
@@ -208,5 +208,27 @@ PAIRS: Final = Source(
     # Nothing but its words speaks for a pair, so that the first by these are the best.
     depth=0.25,
 )
-SOURCES: Final = (MEMORIES, PAIRS)
+
+
+def _own(name: str, plural: str) -> Source:
+    """A kind of entry of the agent's own files."""
+    index = own_entries.INDEXES[plural]
+    return Source(
+        name=name,
+        table=plural,
+        index=index,
+        columns=_columns(plural, index, updated_at="created_at"),
+        text=own_entries.TEXT[plural],
+        passes=_passes_unfiltered,
+        show=own_entries.shown_by(plural),
+        count=partial(own_entries.count, name=plural),
+        depth=0.25,
+    )
+
+
+REFLECTIONS: Final = _own("reflection", "reflections")
+EPISODES: Final = _own("episode", "episodes")
+SKILLS: Final = _own("skill", "skills")
+OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

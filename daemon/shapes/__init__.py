@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         cold,
         common,
         compact,
+        context,
         devices,
         distill,
         events,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         merging,
         metadata,
         observe,
+        own_files,
         pairs,
         recall,
         restore,
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "devices", "distill", "events", "graph", "history",
-    "hot", "imports", "memory", "merging", "metadata", "observe", "pairs", "recall", "restore",
-    "stats", "status", "sync", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "graph",
+    "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
+    "pairs", "recall", "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

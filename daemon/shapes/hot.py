@@ -27,7 +27,7 @@ class HotView(Struct):
 
 
 class HotUpdated(Struct):
-    """The updated part; `warnings` name values that were too long and were shortened."""
+    """The updated part; `warnings` name values that were shortened, and secrets."""
 
     updated: str
     warnings: list[str] | UnsetType = UNSET

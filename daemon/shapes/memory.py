@@ -178,7 +178,9 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
     `category` is one category and all below it. `query` are words that the text, the subject or
     the outcome contains, all of them and in any case. `secrets` are memories that hold a key, a
-    token or a password. Merged and expired memories are included.
+    token or a password; alone, it also forgets such pairs, replaces such values of the hot state,
+    the tree and the episodes by a mark, and forgets earlier versions of rows that hold one. Merged
+    and expired memories are included.
     `dry_run` only counts them and shows the newest.
     """
 
@@ -189,8 +191,13 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Forgotten(Struct):
-    """The number of matching memories; `results` are the newest, as they were before."""
+    """The number of matching memories; `results` are the newest, as they were before.
+
+    With `secrets` alone `elsewhere` names what else holds one: "pair KEY", "hot SECTION/KEY",
+    "category PATH", "history KIND/ID", "file PATH".
+    """
 
     total: int
     forgotten: bool
     results: list[MemoryView] = []
+    elsewhere: list[str] | UnsetType = UNSET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Pair as Pair  # noqa: PLC0414 - an answer as it is
 from .common import Limit, Offset, limited_by
@@ -34,13 +34,14 @@ class PairBody(Struct, forbid_unknown_fields=True):
 
 
 class PairStored(Struct):
-    """The pair as it is now."""
+    """The pair as it is now; `warning` says that it holds a secret."""
 
     key: str
     value: str
     created_at: float
     updated_at: float
     updated: bool = True
+    warning: str | UnsetType = UNSET
 
 
 class PairDeleted(Struct):

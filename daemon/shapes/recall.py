@@ -118,11 +118,24 @@ class FoundPair(Struct):
     words: tuple[str, ...]
 
 
+class FoundEntry(Struct):
+    """An entry of the agent's own files that answers; `path` is the file, from the workspace on."""
+
+    source: Literal["reflection", "episode", "skill"]
+    id: str
+    text: str
+    path: str
+    created_at: float
+    relevance: float
+    words: tuple[str, ...]
+
+
 class SearchCounts(Struct):
-    """The number of each kind that was searched."""
+    """The number of each kind that was searched; `entries` are those of the agent's own files."""
 
     memories: int
     key_values: int
+    entries: int = 0
 
 
 class TreePath(Struct):
@@ -188,6 +201,7 @@ class Recalled(Struct, omit_defaults=True):
     took_ms: float
     mode: str
     key_values: list[FoundPair] = []
+    entries: list[FoundEntry] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
     doubt: str | UnsetType = UNSET

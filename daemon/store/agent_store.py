@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
@@ -27,6 +29,8 @@ _FADING_SECONDS: Final = 3600.0
 # What a value of a wrong type causes in code that trusts the schema.
 _ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 _PRUNING_SECONDS: Final = 86_400.0
+# A disk with less counts as full.
+_ROOM: Final = 1_048_576
 
 
 class AgentStore:
@@ -191,8 +195,6 @@ class AgentStore:
         return engine
 
     def _committed(self, committed: Committed) -> None:
-        if self._refusal.stands:
-            self._refusal.over()
         engine = self._engine
         if engine is not None and committed.faces:
             engine.faces.want(committed.faces)
@@ -264,11 +266,13 @@ class AgentStore:
     async def _accepted(self) -> bool:
         """Whether the disk takes writes again. Opens what it kept from being opened."""
         try:
+            await asyncio.to_thread(_take_room, self.place.folder)
             if self._refusal.standby is not None:
                 await self._leave_standby()
             await self.write(_probe)
-        except (DiskFull, ReadOnly):
+        except (DiskFull, ReadOnly, OSError):
             return False
+        self._refusal.over()
         return True
 
     async def _leave_standby(self) -> None:
@@ -322,6 +326,12 @@ class AgentStore:
 
 def _note_check(tx: Transaction) -> None:
     noted.write(tx, CHECKED, tx.now)
+
+
+def _take_room(folder: Path) -> None:
+    """Raise OSError unless there is room for more than what the database's log has in reserve."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(_ROOM))
 
 
 def _probe(tx: Transaction) -> None:

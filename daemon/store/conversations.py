@@ -92,8 +92,7 @@ def hear(
 ) -> Conversation | None:
     """Keep some turns, in their order, and note whether that was the last of them.
 
-    A conversation that is taken up again later goes on behind the last place that a memory has
-    of it.
+    The places are those among the buffered turns.
 
     Returns:
         The conversation; None if nothing is kept of it: it is over, and there was nothing new.
@@ -101,7 +100,7 @@ def hear(
     known = find(tx.db, key)
     if known is None and not turns:
         return None
-    position = _next_position(tx.db, key) if known is None else known.next_position
+    position = 0 if known is None else known.next_position
     for number, turn in enumerate(turns, position):
         tx.db.execute(
             "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -119,6 +118,14 @@ def hear(
         ),
     )
     return find(tx.db, key)
+
+
+def next_place(db: sqlite3.Connection, key: str) -> int:
+    """The place behind the last turn that is stored of a conversation."""
+    found = db.execute(
+        "SELECT max(position) FROM memories WHERE grp <> '' AND grp = ?", (key,)
+    ).fetchone()[0]
+    return 0 if found is None else int(found) + 1
 
 
 def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[Heard]:
@@ -255,13 +262,6 @@ def _turn(row: tuple[int, str, str, str, float, str]) -> Heard:
     position, role, actor, text, at, tools = row
     used = msgspec.json.decode(tools, type=tuple[str, ...])
     return Heard(position, role, actor, text, at, used)
-
-
-def _next_position(db: sqlite3.Connection, key: str) -> int:
-    found = db.execute(
-        "SELECT max(position) FROM memories WHERE grp <> '' AND grp = ?", (key,)
-    ).fetchone()[0]
-    return 0 if found is None else int(found) + 1
 
 
 def _json(tools: tuple[str, ...]) -> str:

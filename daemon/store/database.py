@@ -18,6 +18,8 @@ _AT_ONCE: Final = 500
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# A changed head of a full-text index: an error of no kind, said in words alone.
+_DAMAGED_INDEX: Final = "invalid fts5 file format"
 
 
 def connect_writer(path: Path, cache_kb: int) -> sqlite3.Connection:
@@ -176,7 +178,7 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     if code is None:
         return ThermoclineError(f"cannot use {path}: {error}")
     primary = code & 0xFF
-    if primary in _DAMAGE:
+    if primary in _DAMAGE or _DAMAGED_INDEX in str(error):
         return StoreDamaged(f"cannot read {path}: {error}")
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return Unavailable(f"cannot use {path}: another process holds it", hint="close it there")

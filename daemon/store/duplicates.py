@@ -34,14 +34,18 @@ _WORDS: Final = 8
 _CANDIDATES: Final = 64
 
 
-def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
+def find_same(
+    db: sqlite3.Connection, text: str, now: float, *, turns: bool = True
+) -> Memory | None:
     """A memory with the same text but for case, blanks and closing full stops.
 
-    Archived and merged memories are looked at as well, expired ones are not.
+    Archived and merged memories are looked at as well, expired ones are not; turns of
+    conversations if `turns`.
     """
     key = exact_key(text)
     for memory in _beginning_alike(db, text):
-        if exact_key(memory.text) == key and not memory.expired(now):
+        is_meant = turns or memory.position is None
+        if is_meant and exact_key(memory.text) == key and not memory.expired(now):
             return memory
     return None
 
@@ -49,13 +53,14 @@ def find_same(db: sqlite3.Connection, text: str, now: float) -> Memory | None:
 def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
     """The memory that says what `memory` would, whatever their ids are.
 
-    One counts that would be merged with it, too.
+    One counts that would be merged with it, too; a turn says nothing already.
     """
-    found = find_same(db, memory.text, memory.updated_at)
+    found = find_same(db, memory.text, memory.updated_at, turns=False)
     if found is not None:
         return found
     for other in _with_telling_words(db, memory.text):
-        if other.text.strip().lower() == memory.text.strip().lower():
+        same = other.text.strip().lower() == memory.text.strip().lower()
+        if same and other.position is None:
             return other
         if judge_pair(other, memory).relation == "duplicate":
             return other

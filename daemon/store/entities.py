@@ -6,7 +6,9 @@ compared without regard to ASCII case.
 
 from __future__ import annotations
 
+import re
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +17,10 @@ import msgspec
 _LONGEST: Final = 200
 UNKNOWN_TYPE: Final = "concept"
 _MOST_NODES: Final = 200
+# Of a text only so many words are compared with names, which have so many at most.
+_MOST_WORDS: Final = 200
+_LONGEST_NAME: Final = 3
+_WORD: Final = re.compile(r"[^\s,.;:!?()\[\]\"“”„]+")
 _MOST_RELATIONS: Final = 50
 
 
@@ -68,6 +74,37 @@ def around(db: sqlite3.Connection, name: str, depth: int) -> list[Entity]:
                     reached.update(dict.fromkeys(_neighbours(db, key)))
         frontier = [key for key in reached if key not in found]
     return list(found.values())
+
+
+def known(db: sqlite3.Connection, text: str, memories: Sequence[str], limit: int) -> list[Entity]:
+    """The entities that a text names, and then those that some memories name most often."""
+    words = _WORD.findall(text)[:_MOST_WORDS]
+    names = {
+        _key(" ".join(words[at : at + count]))
+        for count in range(1, _LONGEST_NAME + 1)
+        for at in range(len(words) - count + 1)
+    }
+    keys = _column(
+        db,
+        "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?))"
+        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?",
+        sorted(names),
+        limit,
+    )
+    keys += _column(
+        db,
+        "SELECT entity FROM mentions WHERE memory IN (SELECT value FROM json_each(?))"
+        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?",
+        memories,
+        limit,
+    )
+    found = (_entity(db, key) for key in list(dict.fromkeys(keys))[:limit])
+    return [one for one in found if one is not None]
+
+
+def _column(db: sqlite3.Connection, sql: str, values: Sequence[str], limit: int) -> list[str]:
+    given = msgspec.json.encode(values).decode()
+    return [value for (value,) in db.execute(sql, (given, limit))]
 
 
 def named_like(db: sqlite3.Connection, name: str, limit: int = 5) -> list[str]:

@@ -18,6 +18,7 @@ from ..memory.hot import Displaced, Entry, EntryKey, HotState
 from ..memory.metadata import extract
 from ..memory.records import Json, Memory
 from ..memory.scoring import HOT, score_of
+from ..memory.similarity import exact_key
 from . import memories, memory_rows, rows
 from .kind import Kind
 from .memory_table import SELECT, from_row
@@ -25,6 +26,7 @@ from .transaction import Transaction
 
 # A hot state of 5 KB holds about thirty promoted memories at the very most.
 _PROMOTED_AT_MOST: Final = 40
+_ROUNDING: Final = 1e-9
 
 
 class HotEntry(msgspec.Struct, frozen=True):
@@ -81,10 +83,12 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
     """The warm memories that are hot now and hold still, the highest score first."""
+    # No memory's score is above what it was when the memory was new.
     found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
-        " AND (expires_at IS NULL OR expires_at > ?)",
-        (now,),
+        " AND (expires_at IS NULL OR expires_at > ?)"
+        " AND importance * (1 + ? * access_count) > ?",
+        (now, rules.scoring.reinforcement_boost, HOT - _ROUNDING),
     )
     scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, found)]
     best = sorted((pair for pair in scored if pair[0] >= HOT), key=lambda pair: -pair[0])
@@ -92,8 +96,16 @@ def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
 
 
 def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
-    """The hot document as it stands: within its limits, promoted memories last."""
-    return hot.document(load(db), promoted(db, now, rules), rules.hot)
+    """The hot document as it stands: within its limits, promoted memories last.
+
+    A wish that the owner's profile has is not said again.
+    """
+    state = load(db)
+    wishes = state.owner_profile.get("preferences")
+    listed = wishes if isinstance(wishes, list) else []
+    told = {exact_key(one) for one in listed if isinstance(one, str)}
+    new = [one for one in promoted(db, now, rules) if exact_key(one.text) not in told]
+    return hot.document(state, new, rules.hot)
 
 
 def _remember(tx: Transaction, displaced: Displaced) -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import full_text, hot_rows, key_values, memory_rows, metrics, notes, tree_rows, uses
+from . import (
+    full_text,
+    hot_rows,
+    key_values,
+    memory_rows,
+    metrics,
+    notes,
+    own_entries,
+    tree_rows,
+    uses,
+)
 from .kind import Kind, unknown
 from .transaction import Transaction
 
@@ -34,4 +44,5 @@ def rebuild_indexes(tx: Transaction) -> None:
     for kind in KINDS.values():
         if kind.reindex is not None:
             kind.reindex(tx)
+    own_entries.clear(tx)
     full_text.note_current(tx)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ..errors import Conflict
-from .atomic import make_folder, sync_folder
+from .atomic import make_folder
 from .database import translate_os
 
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A line that was added a moment ago stands at the end, or nearly.
 _LOOKED_AT: Final = 65_536
+LOCK: Final = ".lock"
+_PATIENCE: Final = 10.0
+_POLL: Final = 0.01
 
 
 def append(path: Path, line: str) -> None:
@@ -25,21 +33,55 @@ def append(path: Path, line: str) -> None:
     of another line is ended, so that it spoils none.
 
     Raises:
-        Conflict: something else than a file has the name.
+        Conflict: something else than a file has the name, or another process holds the lock.
         ThermoclineError: the disk refuses; the file is as it was.
     """
     try:
         make_folder(path.parent)
-        handle = os.open(path, _FLAGS, 0o600)
+        folder = os.open(path.parent, _FOLDER)
         try:
-            _append(handle, path, line.encode())
+            with locked(path.parent):
+                handle = os.open(path.name, _FLAGS, 0o600, dir_fd=folder)
+                try:
+                    _append(handle, path, line.encode())
+                finally:
+                    os.close(handle)
+            os.fsync(folder)
         finally:
-            os.close(handle)
-        sync_folder(path.parent)
+            os.close(folder)
     except OSError as error:
-        if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
+        if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENOTDIR}:
             raise _no_file(path) from error
         raise translate_os(error, path) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder's files: an exclusive `flock` on its `.lock`. Blocking.
+
+    Raises:
+        Conflict: somebody has held it for 10 seconds.
+        OSError: the disk refuses.
+    """
+    path = folder / LOCK
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Conflict(
+                        f"cannot write into {folder}: another process holds {LOCK}",
+                        hint="end it, or let it finish",
+                    ) from None
+                time.sleep(_POLL)
+        yield
+    finally:
+        # Closing releases it.
+        os.close(handle)
 
 
 def _append(handle: int, path: Path, line: bytes) -> None:

@@ -18,14 +18,12 @@ from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 from ..errors import Conflict
 from ..memory import merging
 from ..memory.pairing import judge_pair
-from ..memory.records import Memory
+from ..memory.records import CONSOLIDATED, Memory
 from . import rows
 from .memory_rows import GAVE, KIND, come_back, fetch, rewrite, there, unlink
 from .memory_table import said
 from .transaction import Transaction
 
-# The source of memories that say what several others said, which are merged into them.
-MADE_OF_OTHERS: Final = "consolidation"
 _NEVER: Final[Stamp] = (0, "")
 _IMPORTANCE: Final = 0.5
 
@@ -260,7 +258,7 @@ def _dissolve(tx: Transaction, key: str) -> None:
     """Take away a memory that was made of others, now that none of them is merged into it."""
     made = fetch(tx.db, key)
     row = rows.load(tx.db, KIND, key)
-    if made is None or row is None or made.source != MADE_OF_OTHERS:
+    if made is None or row is None or made.source != CONSOLIDATED:
         return
     if stamps(row)["text"][0] != row.clocks.at:
         # Its text was changed since.

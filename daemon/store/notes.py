@@ -16,7 +16,7 @@ import msgspec
 from thermocline.sync import Row, Stamp
 
 from ..errors import InvalidInput
-from ..memory import lines, workspace
+from ..memory import lines, own_files, workspace
 from ..memory.checks import check_time
 from . import rows
 from .history import CONFLICT
@@ -186,6 +186,12 @@ def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled 
 
 
 def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
+    if path == own_files.SKILLS:
+        return lines.Joined(own_files.join_index(base, earlier, later) or later)
+    # Two devices that made the file say nothing yet.
+    seed = own_files.SEEDS.get(path, "")
+    if seed in {earlier, later}:
+        base = seed
     joined = lines.join(base, earlier, later, log=workspace.is_log(path))
     if len(joined.text.encode()) > workspace.LARGEST:
         return lines.Joined(later, contradicts=True)

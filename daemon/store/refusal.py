@@ -36,7 +36,7 @@ class Refusal:
 
     @property
     def stands(self) -> bool:
-        """Whether the last write was refused."""
+        """Whether a write was refused, and the disk has had no room since."""
         return self._error is not None
 
     @contextlib.contextmanager
@@ -60,7 +60,7 @@ class Refusal:
         self._problems.report(error.code, self._agent, error.message, error.hint or "")
 
     def over(self) -> None:
-        """The disk takes writes."""
+        """The disk has room and takes writes."""
         self._error = None
         for kind in (DiskFull, ReadOnly):
             self._problems.clear(kind.code, self._agent)

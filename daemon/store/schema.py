@@ -230,10 +230,37 @@ _CONVERSATIONS: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
+# The agent's own files as they were read last, and a table for each kind of their entries.
+OWN: Final = ("reflections", "episodes", "skills")
+_OWN: Final = (
+    """
+    CREATE TABLE own_files (
+        path TEXT PRIMARY KEY,
+        part TEXT NOT NULL,
+        stand TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE own_parts (
+        name TEXT PRIMARY KEY,
+        changed_at REAL NOT NULL,
+        lines INTEGER NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    *(
+        f"CREATE TABLE {name} (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+        " position INTEGER NOT NULL, created_at REAL NOT NULL, length INTEGER NOT NULL,"
+        " data TEXT NOT NULL) STRICT"
+        for name in OWN
+    ),
+    *(f"CREATE INDEX {name}_by_position ON {name}(position)" for name in OWN),
+)
 # The full-text indexes with their columns. They are contentless: a text stands once, in its row.
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
+    **{f"{name}_fts": ("text",) for name in OWN},
 }
 # The categories let the marks of Devanagari or Thai be parts of words.
 _FULL_TEXT: Final = tuple(
@@ -266,7 +293,7 @@ MIGRATIONS: Final = (
     Migration(
         10,
         (
-            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
+            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
             *(*_INDEX, *_CONVERSATIONS, *entities.TABLES),
         ),
     ),

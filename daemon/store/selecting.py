@@ -81,6 +81,15 @@ def page(
     return [from_row(row) for row in rows], total
 
 
+def newest(db: sqlite3.Connection, filters: Filters, *, limit: int, now: float) -> list[Memory]:
+    """The newest memories that pass; no others are looked at."""
+    condition, arguments = where(filters, now)
+    rows = db.execute(
+        f"{SELECT} WHERE {condition} ORDER BY {_ORDER['newest']} LIMIT ?", (*arguments, limit)
+    )
+    return [from_row(row) for row in rows]
+
+
 def living_after(
     db: sqlite3.Connection, row: int, *, now: float, limit: int
 ) -> list[tuple[int, Memory]]:

@@ -1,10 +1,8 @@
-"""Summarises a finished conversation and stores the summary, exactly once."""
+"""Summarises a finished conversation into a line of the agent's episodes, exactly once."""
 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import secrets
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, get_args
@@ -15,22 +13,17 @@ from msgspec.structs import replace
 from ..errors import ModelUnavailable
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.episodes import MAX_TAGS, Episode, EpisodeOutcome, summarise_episode
-from ..memory.metadata import extract
-from ..memory.records import Memory
+from ..memory.episodes import MAX_TAGS, Episode, summarise_episode
+from ..memory.own_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
 from ..memory.secrets import clear
 from ..shapes.common import Way
-from ..store import conversations, line_file, memories
+from ..store import conversations, line_file
 from ..store.agent_store import AgentStore
 from ..store.conversations import Conversation, Heard
 from ..store.transaction import Transaction
-from .extraction import CATEGORY
 from .model_or_rules import AskOptions, ModelOrRules
 from .observation import is_worth_reading, line_of, turn_of
 
-EVENT: Final = "episode"
-FILE: Final = "episodes.jsonl"
-_IMPORTANCE: Final = 0.5
 _LONGEST_SUMMARY: Final = 600
 _TAG_CHARS: Final = 40
 _GIVEN_CHARS: Final = 24_000
@@ -45,21 +38,10 @@ class ToldEpisode(msgspec.Struct, frozen=True):
     outcome: str = "informational"
 
 
-class EpisodeLine(msgspec.Struct, frozen=True):
-    """A line of the file, in TinyClaw's shape; `ts` is ISO 8601 in UTC."""
-
-    ts: str
-    user: str
-    agent: str
-    summary: str
-    tags: tuple[str, ...]
-    outcome: EpisodeOutcome
-
-
 async def sum_up(
     store: AgentStore, conversation: Conversation, model: ModelOrRules, *, patient: bool
 ) -> bool:
-    """Keep what a conversation came to: as a memory, and as a line that is yet to be written.
+    """Keep what a conversation came to, as a line that is yet to be written.
 
     All its turns must have been read. They leave the buffer in the same commit.
 
@@ -74,7 +56,7 @@ async def sum_up(
 
     Raises:
         ModelUnavailable: a model failed, and may not the next time.
-        ThermoclineError: the memory cannot be read or written; the buffer stays as it was.
+        ThermoclineError: the buffer cannot be read or written; it stays as it was.
     """
     turns = await store.read(partial(conversations.kept, key=conversation.id))
     if not any(map(is_worth_reading, turns)):
@@ -90,10 +72,8 @@ async def sum_up(
         await store.write(partial(conversations.forget, key=conversation.id))
         return True
     line = msgspec.json.encode(_entry(episode, turns, store.place.agent)).decode()
-    memory = _memory(episode, turns, conversation, store.now)
-    return await store.write(
-        partial(_kept, conversation=conversation, line=line, memory=memory, way=way)
-    )
+    told = partial(_kept, conversation=conversation, line=line, outcome=episode.outcome, way=way)
+    return await store.write(told)
 
 
 async def write_entry(store: AgentStore, conversation: Conversation) -> None:
@@ -104,7 +84,7 @@ async def write_entry(store: AgentStore, conversation: Conversation) -> None:
     """
     assert conversation.entry is not None
     folder = store.place.workspace or store.place.folder
-    await asyncio.to_thread(line_file.append, folder / "memory" / FILE, conversation.entry)
+    await asyncio.to_thread(line_file.append, folder / EPISODES, conversation.entry)
     await store.write(partial(conversations.entry_written, key=conversation.id))
 
 
@@ -151,9 +131,8 @@ def _fit(told: ToldEpisode) -> Episode | None:
 
 def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> EpisodeLine:
     users = (turn.actor for turn in turns if turn.role == "user" and turn.actor)
-    at = dt.datetime.fromtimestamp(turns[-1].at, dt.UTC).isoformat(timespec="milliseconds")
     return EpisodeLine(
-        ts=at.replace("+00:00", "Z"),
+        ts=stamp(turns[-1].at),
         user=next(users, "user"),
         agent=agent,
         summary=episode.summary,
@@ -162,31 +141,11 @@ def _entry(episode: Episode, turns: Sequence[Heard], agent: str) -> EpisodeLine:
     )
 
 
-def _memory(
-    episode: Episode, turns: Sequence[Heard], conversation: Conversation, now: float
-) -> Memory:
-    return Memory(
-        id=secrets.token_hex(8),
-        text=episode.summary,
-        type="episodic",
-        event=EVENT,
-        outcome=episode.outcome,
-        category=CATEGORY,
-        tags=episode.tags,
-        importance=_IMPORTANCE,
-        source="conversation",
-        group=conversation.id,
-        metadata=extract(episode.summary),
-        created_at=turns[-1].at,
-        updated_at=now,
-        writer=conversation.writer,
-    )
-
-
-def _kept(tx: Transaction, conversation: Conversation, line: str, memory: Memory, way: Way) -> bool:
+def _kept(
+    tx: Transaction, conversation: Conversation, line: str, outcome: EpisodeOutcome, way: Way
+) -> bool:
     key, seen_to = conversation.id, conversation.next_position
     if not conversations.keep_entry(tx, key, line, seen_to=seen_to):
         return False
-    memories.insert(tx, memory)
-    tx.tell("conversation.summed_up", conversation=key, outcome=memory.outcome, way=way)
+    tx.tell("conversation.summed_up", conversation=key, outcome=outcome, way=way)
     return True

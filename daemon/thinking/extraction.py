@@ -16,22 +16,26 @@ from ..config.settings import Rules
 from ..errors import TooLarge
 from ..memory.contradiction import judge
 from ..memory.metadata import extract, merge
+from ..memory.observing import Observation
 from ..memory.records import Json, Memory, Metadata
+from ..memory.secrets import clear
 from ..memory.stop_words import NOT_TOPICS
 from ..recall.query import match_expression, parse
 from ..shapes.common import Way
 from ..shapes.recall import Expense
 from ..store import conversations, hot_rows
 from ..store.agent_store import AgentStore
-from ..store.conversations import Heard
+from ..store.conversations import Conversation, Heard
 from ..store.transaction import Transaction
 from .filing import category_for
 from .keeping import Kept, keep, memory_from, supersede
 from .model_or_rules import AskOptions, ModelOrRules
-from .observation import is_worth_reading, observe
+from .observation import UnreadTurns, is_worth_asking, is_worth_reading, observe
 
 # EvoClaw's default category.
 CATEGORY: Final = "conversations"
+# The event of what a whole conversation came to.
+EPISODE: Final = "episode"
 # The size of one question.
 _BATCH_CHARS: Final = 16_000
 _KNOWN: Final = 12
@@ -47,11 +51,14 @@ class Extracted(msgspec.Struct, frozen=True):
     """The result of reading some turns.
 
     Attributes:
+        conversation: whose turns they are.
         turns: how many were read.
         kept: what was stored, and what was known.
         way: how it was found; `why` says why not by a model where one was asked.
+        spent: on the question, also where it was about several conversations.
     """
 
+    conversation: str
     turns: int
     kept: Kept
     way: Way
@@ -61,62 +68,89 @@ class Extracted(msgspec.Struct, frozen=True):
 
 async def extract_next(
     store: AgentStore,
-    key: str,
-    writer: str,
+    waiting: Sequence[Conversation],
     model: ModelOrRules,
     options: AskOptions,
     zone: dt.tzinfo,
-) -> Extracted | None:
-    """Read the next turns of a conversation, and store what is worth remembering.
+) -> list[Extracted]:
+    """Read the next turns of some conversations together, and store what is worth remembering.
 
-    The turns leave the buffer in the commit that stores it.
+    The turns of a conversation leave the buffer in the commit that stores it.
 
     Returns:
-        None if no turn was unread, or another caller has read them meanwhile.
+        What came of each; nothing if no turn was unread, or another caller has read them meanwhile.
 
     Raises:
         ThermoclineError: the memory cannot be read or written; the turns stay in the buffer.
         InvalidInput: the endpoint is not an address.
     """
-    turns = await store.read(partial(conversations.unread, key=key, most_chars=_BATCH_CHARS))
-    if not turns:
-        return None
+    talks = await store.read(partial(_unread, waiting=waiting))
+    if not talks:
+        return []
     now = store.now
-    known: list[str] = []
-    if model.is_asked("observe", options):
+    known: dict[str, str] = {}
+    if is_worth_asking(talks, model, options):
+        turns = [turn for talk in talks for turn in talk.turns]
         known = await store.read(partial(_known, turns=turns, now=now))
-    today = dt.datetime.fromtimestamp(turns[-1].at, zone).date()
-    earlier = await store.read(partial(_earlier, key=key))
-    thought = await observe(turns, known, model, options, today, earlier)
-    found = [
-        memory_from(one, key, one.category or CATEGORY, now=now, writer=writer)
-        for one in thought.value
+    today = dt.datetime.fromtimestamp(max(talk.turns[-1].at for talk in talks), zone).date()
+    thought = await observe(talks, list(known), model, options, today)
+    done: list[Extracted] = []
+    for talk, found in zip(talks, thought.value, strict=True):
+        kept = await _keep(store, talk, found, known | talk.earlier, now)
+        if kept is not None:
+            spent = None if done else thought.spent
+            key, turns = talk.conversation.id, talk.turns
+            done.append(Extracted(key, len(turns), kept, thought.way, thought.why, spent))
+    return done
+
+
+async def _keep(
+    store: AgentStore,
+    talk: UnreadTurns,
+    found: Sequence[Observation],
+    known: Mapping[str, str],
+    now: float,
+) -> Kept | None:
+    """Store what was found in a conversation; None if somebody else has read it meanwhile."""
+    key, writer = talk.conversation.id, talk.conversation.writer
+    made = [
+        memory_from(one, key, one.category or CATEGORY, now=now, writer=writer) for one in found
     ]
-    told = [one.profile for one in thought.value if one.profile]
-    corrected = {
-        memory.id: one.corrects
-        for memory, one in zip(found, thought.value, strict=True)
-        if one.corrects
-    }
     wanted = await store.read(
-        partial(_filed, found=_with_references(found, turns), now=now, rules=store.rules)
+        partial(_filed, found=_with_references(made, found, talk.turns), now=now, rules=store.rules)
     )
-    kept = await store.write(
-        partial(_stored, key=key, turns=turns, wanted=wanted, told=told, corrected=corrected)
+    corrected = {
+        memory.id: known[one.corrects]
+        for memory, one in zip(made, found, strict=True)
+        if one.corrects in known
+    }
+    told = [one.profile for one in found if one.profile]
+    return await store.write(
+        partial(_stored, key=key, turns=talk.turns, wanted=wanted, told=told, corrected=corrected)
     )
-    if kept is None:
-        return None
-    return Extracted(len(turns), kept, thought.way, thought.why, thought.spent)
 
 
-def _earlier(db: sqlite3.Connection, key: str) -> list[str]:
-    """What was kept of a conversation last, the oldest first."""
+def _unread(db: sqlite3.Connection, waiting: Sequence[Conversation]) -> list[UnreadTurns]:
+    """The next turns of each, as many as fit into one question."""
+    found: list[UnreadTurns] = []
+    left = _BATCH_CHARS
+    for one in waiting:
+        turns = conversations.unread(db, one.id, left) if left > 0 else []
+        if turns:
+            found.append(UnreadTurns(one, turns, _earlier(db, one.id)))
+            left -= sum(len(turn.text) for turn in turns)
+    return found
+
+
+def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
+    """What was kept of a conversation last, the oldest first, each text with its id."""
     rows = db.execute(
-        "SELECT text FROM memories WHERE grp = ? AND superseded_by IS NULL AND merged_into IS NULL"
-        " AND position IS NOT NULL ORDER BY position DESC LIMIT ?",
-        (key, _EARLIER),
+        "SELECT text, id FROM memories WHERE grp = ? AND position IS NULL"
+        " AND superseded_by IS NULL AND merged_into IS NULL AND event <> ?"
+        " ORDER BY created_at DESC, row DESC LIMIT ?",
+        (key, EPISODE, _EARLIER),
     )
-    return [text for (text,) in rows][::-1]
+    return dict(rows.fetchall()[::-1])
 
 
 def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
@@ -128,7 +162,7 @@ def _know_owner(tx: Transaction, told: Sequence[Mapping[str, str]]) -> None:
     found: dict[str, dict[str, Json]] = {section: {} for section in known}
     held = state.owner_profile.get("preferences", [])
     wishes = list(held) if isinstance(held, list) else None
-    for name, value in (item for one in told for item in one.items()):
+    for name, value in ((name, clear(value).text) for one in told for name, value in one.items()):
         section = "identity" if name == "agent_name" else "owner_profile"
         if name == "preference" and wishes is not None:
             wishes = [old for old in wishes if _agrees(old, value)] + [value]
@@ -147,27 +181,28 @@ def _agrees(older: Json, newer: str) -> bool:
     return not isinstance(older, str) or judge(older, newer).relation == "unrelated"
 
 
-def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> list[str]:
-    """Memories about the subjects of the last turns."""
+def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[str, str]:
+    """Memories about the subjects of the last turns, each text with its id."""
     asked = [turn.text[:_ASKED_CHARS] for turn in turns if is_worth_reading(turn)]
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for text in asked[-_ASKED_TURNS:]:
-        found.update(dict.fromkeys(_with_words(db, text, now)))
-    return list(found)[:_KNOWN]
+        found |= _with_words(db, text, now)
+    return dict(list(found.items())[:_KNOWN])
 
 
-def _with_words(db: sqlite3.Connection, text: str, now: float) -> list[str]:
+def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]:
     """The memories that share the most words with a text, even if few."""
     telling = tuple(word for word in parse(text).words if word not in NOT_TOPICS)[:_ASKED_WORDS]
     if not telling:
-        return []
+        return {}
     rows = db.execute(
-        "SELECT text FROM memories JOIN (SELECT rowid AS found, rank FROM memory_fts"
+        "SELECT text, id FROM memories JOIN (SELECT rowid AS found, rank FROM memory_fts"
         " WHERE memory_fts MATCH ? ORDER BY rank LIMIT ?) ON row = found"
-        " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank",
+        " WHERE merged_into IS NULL AND position IS NULL"
+        " AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank",
         (match_expression(telling), _KNOWN_OF_EACH, now),
     )
-    return [known for (known,) in rows]
+    return dict(rows.fetchall())
 
 
 def _filed(
@@ -180,16 +215,23 @@ def _filed(
     ]
 
 
-def _with_references(found: Sequence[Memory], turns: Sequence[Heard]) -> list[Memory]:
+def _with_references(
+    made: Sequence[Memory], found: Sequence[Observation], turns: Sequence[Heard]
+) -> list[Memory]:
     """The references of a turn go with the first that was found in it, if they go with none."""
     texts = {turn.position: turn.text for turn in turns}
-    made: list[Memory] = []
-    for memory in found:
-        text = texts.pop(memory.position, "") if memory.position is not None else ""
-        others = [m.metadata for m in found if m is not memory and m.position == memory.position]
+    places = [one.position for one in found]
+    complete: list[Memory] = []
+    for memory, place in zip(made, places, strict=True):
+        text = texts.pop(place, "") if place is not None else ""
+        others = [
+            other.metadata
+            for other, beside in zip(made, places, strict=True)
+            if other is not memory and beside == place
+        ]
         rest = _without(extract(text), others)
-        made.append(replace(memory, metadata=merge(memory.metadata, rest)))
-    return made
+        complete.append(replace(memory, metadata=merge(memory.metadata, rest)))
+    return complete
 
 
 def _without(references: Metadata, others: Sequence[Metadata]) -> Metadata:
@@ -214,6 +256,6 @@ def _stored(
     _know_owner(tx, told)
     for memory in kept.stored:
         if memory.id in corrected:
-            supersede(tx, key, corrected[memory.id], memory)
+            supersede(tx, corrected[memory.id], memory)
     tx.tell("conversation.read", conversation=key, turns=len(turns), stored=len(kept.stored))
     return kept

@@ -14,12 +14,12 @@ from ..memory.distilling.feelings import NEUTRAL
 from ..memory.distilling.signals import signals_of
 from ..memory.metadata import extract, merge
 from ..memory.observing import Observation
-from ..memory.records import DEFAULT_EVENT, ENTITIES, OBSERVED, Memory, Metadata
+from ..memory.records import DEFAULT_EVENT, ENTITIES, EXTRACTED, Memory, Metadata, outranks
 from ..memory.scoring import default_importance
 from ..memory.secrets import without_secrets
 from ..store import memories
 from ..store.duplicates import said_already
-from ..store.memory_rows import rewrite
+from ..store.memory_rows import fetch, rewrite
 from ..store.memory_table import index_new
 from ..store.transaction import Transaction
 
@@ -54,27 +54,25 @@ def keep(tx: Transaction, found: Sequence[Memory]) -> Kept:
         if same is None:
             stored.append(memories.insert(tx, memory))
         else:
+            if outranks(memory, same):
+                same = msgspec.structs.replace(same, source=memory.source)
+                rewrite(tx, same, why="stated")
             known.append(same)
     if known:
         memories.reinforce(tx, list(dict.fromkeys(memory.id for memory in known)))
     return Kept(tuple(stored), tuple(known))
 
 
-def supersede(tx: Transaction, group: str, text: str, newer: Memory) -> None:
-    """Mark what was said with these words in a conversation as superseded."""
-    found = tx.db.execute(
-        "SELECT id FROM memories WHERE grp = ? AND text = ? AND superseded_by IS NULL AND id <> ?",
-        (group, text, newer.id),
-    ).fetchall()
-    for (key,) in found:
-        older = memories.find(tx.db, key)
-        rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
-        tx.tell("memory.superseded", id=key, by=newer.id, category=older.category)
+def supersede(tx: Transaction, key: str, newer: Memory) -> None:
+    """Mark a memory as superseded, unless it is gone already, or counts for more."""
+    older = fetch(tx.db, key)
+    if older is None or older.id == newer.id or older.superseded_by or outranks(older, newer):
+        return
+    rewrite(tx, msgspec.structs.replace(older, superseded_by=newer.id), why="superseded")
+    tx.tell("memory.superseded", id=key, by=newer.id, category=older.category)
 
 
-def memory_of(
-    distilled: Distilled, category: str, *, now: float, writer: str, source: str = "distill"
-) -> Memory:
+def memory_of(distilled: Distilled, category: str, *, now: float, writer: str) -> Memory:
     """What was distilled as a memory; everything of it is kept."""
     event, importance = event_of(distilled)
     given = Metadata(distilled.urls, distilled.commands, distilled.paths)
@@ -90,7 +88,7 @@ def memory_of(
         category=category,
         tags=distilled.topics,
         importance=importance,
-        source=source,
+        source=EXTRACTED,
         metadata=merge(given, extract(distilled.fact)),
         data=data or None,
         created_at=now,
@@ -131,10 +129,9 @@ def memory_from(
         category=category,
         tags=observation.tags,
         importance=observation.importance,
-        source=OBSERVED,
+        source=observation.source,
         actor=observation.actor,
         group=conversation,
-        position=observation.position,
         metadata=extract(observation.text),
         data={ENTITIES: entities} if entities else None,
         created_at=now if observation.at is None else observation.at,

@@ -6,7 +6,8 @@ import asyncio
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -124,7 +125,7 @@ class Listener:
             InvalidInput: the endpoint is not an address.
         """
         async with self._lock((agent, conversation.id)):
-            return await self._read(store, conversation, options)
+            return await self._read(store, [conversation], options)
 
     async def run(self) -> None:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
@@ -255,8 +256,9 @@ class Listener:
             conversation = await _find(store, name)
         if conversation is None:
             return None
-        if over or (due.read_at is not None and due.read_at <= now):
-            await self._read(store, conversation, AskOptions())
+        paused = due.read_at is not None and due.read_at <= now
+        if conversation.unread and (over or paused):
+            await self._read_waiting(store, conversation)
         if over and not await self._close(store, name):
             return _Due(None, now, self._clock() + self._retry)
         conversation = await _find(store, name)
@@ -270,17 +272,29 @@ class Listener:
             now + 60 * observe.episode_idle_minutes if over else due.close_at,
         )
 
+    async def _read_waiting(self, store: AgentStore, conversation: Conversation) -> None:
+        """Read a conversation, with all others of its agent that nobody reads now.
+
+        So that one question to a model serves them all.
+        """
+        agent = store.place.agent
+        waiting = await store.read(conversations.waiting)
+        async with AsyncExitStack() as locks:
+            others: list[Conversation] = []
+            for one in waiting:
+                lock = self._lock((agent, one.id))
+                if one.id != conversation.id and one.unread and not lock.locked():
+                    await locks.enter_async_context(lock)
+                    others.append(one)
+            await self._read(store, [conversation, *others], AskOptions())
+
     async def _read(
-        self, store: AgentStore, conversation: Conversation, options: AskOptions
+        self, store: AgentStore, waiting: Sequence[Conversation], options: AskOptions
     ) -> list[Extracted]:
         found: list[Extracted] = []
-        while True:
-            extracted = await extract_next(
-                store, conversation.id, conversation.writer, self._model, options, self._zone
-            )
-            if extracted is None:
-                return found
-            found.append(extracted)
+        while extracted := await extract_next(store, waiting, self._model, options, self._zone):
+            found += extracted
+        return found
 
     async def _close(self, store: AgentStore, name: str) -> bool:
         """Sum a conversation up; False if a model is to be asked once more, a little later."""

@@ -55,13 +55,17 @@ class ModelOrRules:
     Args:
         model: the model.
         prompts: its instructions.
+        least_chars: how much has to be said before a model is worth asking what to keep of it.
 
     Attributes:
         rules: runs the rules.
     """
 
-    def __init__(self, model: Model, prompts: Prompts) -> None:
+    def __init__(
+        self, model: Model, prompts: Prompts, least_chars: Callable[[], int] = lambda: 0
+    ) -> None:
         self.model = model
+        self._least_chars = least_chars
         self.rules = RuleProcess()
         self._prompts = prompts
 
@@ -69,11 +73,15 @@ class ModelOrRules:
         """A question for a purpose; see `llm.questions`."""
         return self._prompts.question(purpose, *parts, max_tokens=max_tokens)
 
-    def is_asked(self, purpose: str, options: AskOptions) -> bool:
-        """Whether a model is to be asked at all."""
+    def is_asked(self, purpose: str, options: AskOptions, chars: int | None = None) -> bool:
+        """Whether a model is to be asked at all; `chars`: how much it would have to read."""
         if options.model is not None:
             return options.model
-        return options.endpoint is not None or self.model.available(purpose)
+        if options.endpoint is not None:
+            return True
+        if chars is not None and chars < self._least_chars():
+            return False
+        return self.model.available(purpose)
 
     async def ask(self, asked: ModelQuestion, kind: type[R], options: AskOptions) -> ModelReply[R]:
         """Ask.

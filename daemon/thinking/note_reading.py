@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list
+from ..llm.replies import one_line, short_list, told_share
 from ..memory.daily_notes import NoteFact, read_note
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
@@ -111,11 +110,10 @@ def _fact(told: ToldNoteFact, chunk: str, first: int) -> NoteFact | None:
     text = one_line(told.text, _LONGEST_FACT)
     if len(text) < _LEAST_CHARS:
         return None
-    importance = told.importance if math.isfinite(told.importance) else _IMPORTANCE
     return NoteFact(
         text=text,
         category=one_line(told.category, _CATEGORY_CHARS).strip("/") or DEFAULT_CATEGORY,
-        importance=min(1.0, max(0.0, importance)),
+        importance=told_share(told.importance, _IMPORTANCE),
         # What is not in the note was made up.
         metadata=merge(_standing_in(told.metadata, chunk), extract(text)),
         line=first + _place(text, chunk.splitlines()),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Sequence
+from itertools import count, takewhile
 from typing import Final, get_args
 
 import msgspec
 
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list
+from ..llm.replies import one_line, short_list, told_share
 from ..memory.cues import category_of, is_health, is_injected
+from ..memory.distilling.sentences import sentences
 from ..memory.mentions import EntityType, Mention, MentionedRelation
 from ..memory.observing import (
     HEALTHY,
+    NAMED,
+    STANDS,
     Observation,
     Turn,
     extract_turns,
@@ -22,9 +25,9 @@ from ..memory.observing import (
     is_lasting,
     profile_of,
 )
-from ..memory.records import DEFAULT_EVENT, Type
+from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
-from ..store.conversations import Heard
+from ..store.conversations import Conversation, Heard
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # ScalyClaw's rule: shorter turns and commands are skipped.
@@ -39,7 +42,9 @@ _TAG_CHARS: Final = 60
 _MOST_ENTITIES: Final = 16
 _TYPES: Final = frozenset(get_args(Type))
 _KINDS: Final = frozenset(get_args(EntityType))
-_SOURCE: Final = "conversation"
+# Nobody says what comes from these.
+_UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
+_NAMES: Final = frozenset({"name", "preferred_name", "agent_name"})
 
 
 class ToldRelation(msgspec.Struct, frozen=True):
@@ -58,7 +63,7 @@ class ToldEntity(msgspec.Struct, frozen=True):
 
 
 class ToldObservation(msgspec.Struct, frozen=True):
-    """A model's reply about one thing that is worth remembering."""
+    """A model's reply about one thing that is worth remembering; see `prompts/observe.txt`."""
 
     text: str
     type: str = "semantic"
@@ -66,55 +71,94 @@ class ToldObservation(msgspec.Struct, frozen=True):
     subject: str = ""
     tags: tuple[str, ...] = ()
     importance: float | None = None
+    source: str = ""
     turn: int | None = None
+    replaces: int | None = None
+    profile: str = ""
+    value: str = ""
     entities: tuple[ToldEntity, ...] = ()
 
 
+class UnreadTurns(msgspec.Struct, frozen=True):
+    """Turns of a conversation that follow each other, and what was kept of it before.
+
+    Attributes:
+        earlier: texts, the oldest first, each with the id of its memory.
+    """
+
+    conversation: Conversation
+    turns: list[Heard]
+    earlier: dict[str, str] = {}
+
+
 async def observe(
-    turns: Sequence[Heard],
+    talks: Sequence[UnreadTurns],
     known: Sequence[str],
     model: ModelOrRules,
     options: AskOptions,
     today: dt.date,
-    earlier: Sequence[str] = (),
-) -> Derived[list[Observation]]:
-    """What is worth remembering of some turns, by one question to a model at most.
+) -> Derived[list[list[Observation]]]:
+    """What is worth remembering of each conversation, by one question to a model at most.
 
     Args:
-        turns: they follow each other.
-        known: existing memories that the turns may repeat.
+        talks: the conversations.
+        known: existing memories that they may repeat or correct.
         model: what is asked.
         options: whether it is.
         today: the day that "tomorrow" is told from.
-        earlier: what was kept of the same conversation before.
     """
-    read = [turn for turn in turns if is_worth_reading(turn)]
-    if not any(turn.role == "user" for turn in read):
+    read = [[_plain(turn) for turn in talk.turns if is_worth_reading(turn)] for talk in talks]
+    if not is_worth_asking(talks, model, options):
         options = msgspec.structs.replace(options, model=False)
+    numbers = count()
+    numbered = [{next(numbers): turn for turn in turns} for turns in read]
     parts = (
         Part("day", f"The conversation takes place on {today:%A}, {today}.", quoted=False),
-        Part("known already", "\n".join(f"- {one_line(one)}" for one in known) or "nothing"),
-        Part("conversation", "\n".join(map(line_of, read))),
+        Part(
+            "known already",
+            "\n".join(f"[{number}] {one_line(one)}" for number, one in enumerate(known, 1))
+            or "nothing",
+        ),
+        *(
+            Part("conversation", "\n".join(line_of(turn, n) for n, turn in turns.items()))
+            for turns in numbered
+            if turns
+        ),
     )
+
+    async def by_rules() -> list[list[Observation]]:
+        return [
+            await model.rules.run(
+                sum(len(turn.text) for turn in talk.turns),
+                extract_turns,
+                [turn_of(turn) for turn in talk.turns],
+                list(talk.earlier),
+            )
+            for talk in talks
+        ]
+
     return await model.think(
         options,
         model.question("observe", *parts),
         list[ToldObservation],
-        lambda told: observed(told, read),
-        lambda: model.rules.run(
-            sum(len(turn.text) for turn in turns),
-            extract_turns,
-            [turn_of(turn) for turn in turns],
-            earlier,
-        ),
+        lambda told: observed(told, numbered, known),
+        by_rules,
     )
 
 
+def is_worth_asking(talks: Sequence[UnreadTurns], model: ModelOrRules, options: AskOptions) -> bool:
+    """Whether a model is to be asked what to keep: only if a user says something, and enough."""
+    read = [turn for talk in talks for turn in talk.turns if is_worth_reading(turn)]
+    chars = sum(len(turn.text) for turn in read)
+    told = any(turn.role == "user" for turn in read)
+    return told and model.is_asked("observe", options, chars)
+
+
 def is_worth_reading(turn: Heard) -> bool:
-    """Whether a turn may contain a fact: it is neither a nod nor a command."""
+    """Whether a turn may contain a fact: somebody says it, and it is neither nod nor command."""
     text = turn.text.strip()
     told = len(text) >= _LEAST_CHARS or is_lasting(text)
-    return told and not is_command(text)
+    return told and turn.role not in _UNSAID and not is_command(text)
 
 
 def turn_of(heard: Heard) -> Turn:
@@ -122,56 +166,108 @@ def turn_of(heard: Heard) -> Turn:
     return Turn(heard.role, heard.text, heard.actor, heard.position, heard.at)
 
 
-def line_of(turn: Heard) -> str:
+def line_of(turn: Heard, number: int | None = None) -> str:
     """A turn as a model reads it: its number, who speaks, with what, and what is said."""
     who = f"{turn.actor} ({turn.role})" if turn.actor else turn.role
     used = f" [used {', '.join(turn.tools)}]" if turn.tools else ""
-    return f"[{turn.position}] {who}{used}: {turn.text.strip()[:_LONGEST_TURN]}"
+    number = turn.position if number is None else number
+    return f"[{number}] {who}{used}: {turn.text.strip()[:_LONGEST_TURN]}"
 
 
-def observed(told: Sequence[ToldObservation], turns: Sequence[Heard]) -> list[Observation]:
-    """A model's observations within the limits of a memory, each with its turn."""
-    found: list[Observation] = []
+def _plain(turn: Heard) -> Heard:
+    """A turn up to an instruction to the model."""
+    if not is_injected(turn.text):
+        return turn
+    told = takewhile(lambda sentence: not is_injected(sentence), sentences(turn.text))
+    return msgspec.structs.replace(turn, text=" ".join(told))
+
+
+def observed(
+    told: Sequence[ToldObservation], numbered: Sequence[dict[int, Heard]], known: Sequence[str] = ()
+) -> list[list[Observation]]:
+    """A model's observations within the limits of a memory, by conversation, each with its turn.
+
+    Args:
+        told: what the model says.
+        numbered: the turns of each conversation by the numbers that the model was given.
+        known: the memories that it was given, in order.
+    """
+    found: list[list[Observation]] = [[] for _ in numbered]
+    # Of several from one turn the first brings what the rules find about the owner.
+    seen: set[int] = set()
+    wished = {one.turn for one in told if one.profile == "preference"}
     for one in told[:_MOST]:
         text = one_line(one.text)
-        if _LEAST_TEXT <= len(text) <= _LONGEST_TEXT and not is_injected(text):
-            found.append(_observation(one, text, _turn(one.turn, turns)))
+        if not _LEAST_TEXT <= len(text) <= _LONGEST_TEXT or is_injected(text):
+            continue
+        at, number = _turn(one.turn, numbered)
+        turn = numbered[at][number]
+        by_rules = profile_of(turn_of(turn)) if number not in seen else {}
+        if number in wished:
+            by_rules.pop("preference", None)
+        seen.add(number)
+        profile = by_rules | _profile(one, text, turn)
+        corrects = dict(enumerate(known, 1)).get(one.replaces or 0, "")
+        found[at].append(_observation(one, text, turn, profile, corrects))
     return found
 
 
-def _observation(told: ToldObservation, text: str, turn: Heard) -> Observation:
+def _observation(
+    told: ToldObservation, text: str, turn: Heard, profile: dict[str, str], corrects: str
+) -> Observation:
     event = told.event.strip().lower()
     event = event if event in IMPORTANCE_BY_EVENT else DEFAULT_EVENT
+    least = max(
+        HEALTHY if is_health(text) else 0.0,
+        NAMED if profile.keys() - {"preference"} else STANDS if profile else 0.0,
+        default_importance(event) if event == "correction" else 0.0,
+    )
     return Observation(
         type=told.type if told.type in _TYPES else "semantic",  # type: ignore[arg-type]
         event=event,
         subject=one_line(told.subject, _SHORT),
         text=text,
         tags=short_list((tag.lower().lstrip("#") for tag in told.tags), _MOST_TAGS, _TAG_CHARS),
-        importance=max(_importance(told.importance, event), HEALTHY if is_health(text) else 0.0),
-        source=_SOURCE,
+        importance=max(told_share(told.importance, default_importance(event)), least),
+        source=_source(told, turn),
         entities=_mentions(told.entities),
         actor=turn.actor or (turn.role if turn.role in {"user", "assistant"} else ""),
         position=turn.position,
         at=turn.at,
         category=category_of(text, preference=event == "preference_learned") or "",
-        profile=profile_of(turn_of(turn)),
+        profile=profile,
+        corrects=corrects,
     )
 
 
-def _turn(number: int | None, turns: Sequence[Heard]) -> Heard:
-    """The turn of a number; else the last turn of a person."""
-    for turn in turns:
-        if turn.position == number:
-            return turn
-    return next((turn for turn in reversed(turns) if turn.role == "user"), turns[-1])
+def _turn(number: int | None, numbered: Sequence[dict[int, Heard]]) -> tuple[int, int]:
+    """The conversation and number of a turn; else those of the last turn of a person."""
+    last = (0, 0)
+    for at, turns in enumerate(numbered):
+        for one, turn in turns.items():
+            if one == number:
+                return at, one
+            if turn.role == "user":
+                last = at, one
+    return last
 
 
-def _importance(told: float | None, event: str) -> float:
-    """What a model says, 0 to 1; some say 1 to 10 whatever they are told."""
-    if told is None or not math.isfinite(told) or told < 0:
-        return default_importance(event)
-    return min(1.0, told / 10 if told > 1 else told)
+def _source(told: ToldObservation, turn: Heard) -> str:
+    """Only what a user says is stated by them."""
+    if told.source.strip().lower() == INFERRED:
+        return INFERRED
+    return USER_STATED if turn.role == "user" else OBSERVED
+
+
+def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
+    """What a model says of the owner, who talks with the agent without a name."""
+    kind, value = told.profile.strip().lower(), one_line(told.value, _SHORT)
+    if turn.role != "user" or turn.actor:
+        return {}
+    if kind == "preference":
+        return {kind: value or one_line(text, _SHORT)}
+    is_said = bool(value) and value.casefold() in turn.text.casefold()
+    return {kind: value} if kind in _NAMES and is_said else {}
 
 
 def _mentions(named: Sequence[ToldEntity]) -> tuple[Mention, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..config.settings import Observe
+from ..config.settings import Settings
 from ..llm.model import Model
 from ..llm.questions import read_prompts
 from ..runtime.problems import Problems
@@ -40,10 +40,11 @@ class Thinking(msgspec.Struct, frozen=True):
 def build_thinking(
     model: Model,
     agents: Agents,
-    observe: Callable[[], Observe],
+    settings: Callable[[], Settings],
     problems: Problems,
     zone: dt.tzinfo,
 ) -> Thinking:
     """Put the parts together around a model; see `Listener`. Reads the prompts; blocking."""
-    asked = ModelOrRules(model, read_prompts())
-    return Thinking(asked, Reasoner(asked), Listener(agents, asked, observe, problems, zone))
+    asked = ModelOrRules(model, read_prompts(), lambda: settings().llm.min_chars)
+    listener = Listener(agents, asked, lambda: settings().observe, problems, zone)
+    return Thinking(asked, Reasoner(asked), listener)

@@ -15,11 +15,11 @@ from typing import Final
 import msgspec
 
 from ..llm.model import Part
-from ..llm.replies import one_line, short_list
+from ..llm.replies import one_line, short_list, told_share
 from ..memory.checks import TAGS
 from ..memory.metadata import extract, merge
 from ..memory.pairing import comparable, find_clusters, judge_pair
-from ..memory.records import Memory, Metadata
+from ..memory.records import CONSOLIDATED, Memory, Metadata
 from ..store import memories, merging, noted
 from ..store.agent_store import AgentStore
 from ..store.memory_rows import fetch
@@ -46,12 +46,14 @@ class ToldMemory(msgspec.Struct, frozen=True):
     text: str
     subject: str = ""
     tags: tuple[str, ...] = ()
+    importance: float | None = None
 
 
 async def join_similar(store: AgentStore, model: ModelOrRules, options: AskOptions) -> int:
     """Make one memory of each group of similar ones; return how many were retired.
 
-    The new memory says all that they said, and matters as much as the one that mattered most.
+    The new memory says all that they said, and matters as much as the one that mattered most, or
+    as the model says, if that is more.
     They point to it and leave the search; what they name is still counted as theirs. Forgetting
     the new memory brings them back. A group that a model leaves apart is not asked for again.
 
@@ -144,8 +146,8 @@ def _merged(told: ToldMemory, text: str, cluster: Sequence[Memory], now: float) 
         outcome=newest.outcome,
         category=newest.category,
         tags=short_list(tags, TAGS, _TAG_CHARS),
-        importance=max(memory.importance for memory in cluster),
-        source=merging.MADE_OF_OTHERS,
+        importance=max(told_share(told.importance), *(memory.importance for memory in cluster)),
+        source=CONSOLIDATED,
         actor=newest.actor,
         metadata=merge(metadata, extract(text)),
         created_at=newest.created_at,

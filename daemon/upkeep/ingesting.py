@@ -22,7 +22,7 @@ from msgspec import UNSET, UnsetType
 from ..errors import InvalidInput, ModelUnavailable
 from ..memory import checks
 from ..memory.daily_notes import NoteFact, read_note
-from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
 from ..memory.secrets import clear, without_secrets
 from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
@@ -37,7 +37,6 @@ from .notes import DailyNote, Folder, Unread, read_notes
 _KEY: Final = "note/"
 # Some ten milliseconds of the writer's time, which a store may have to wait for.
 _AT_ONCE: Final = 32
-_SOURCE_CHARS: Final = 200
 
 
 class Ingestion(msgspec.Struct, frozen=True):
@@ -212,7 +211,8 @@ class _Reading(msgspec.Struct, kw_only=True):
             text=text,
             category=_category(fact.category, self.store.rules.tree.max_depth),
             importance=min(1.0, max(0.0, fact.importance)),
-            source=f"note:{note.name}"[:_SOURCE_CHARS],
+            source=EXTRACTED,
+            data={NOTE: note.name},
             metadata=metadata,
             created_at=min(now, _noon(note.day, self.zone)),
             updated_at=now,

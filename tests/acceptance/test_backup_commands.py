@@ -99,7 +99,7 @@ def test_a_pipe_that_nobody_reads_is_no_success(
         assert process.stderr is not None
         process.stdout.read(10)
         process.stdout.close()
-        assert process.wait(30) == 1
+        assert process.wait(60) == 1
         assert process.stderr.read() == (
             b"thermocline: cannot write the result: its reader has left\n"
         )
@@ -161,7 +161,7 @@ def test_a_place_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -
 def test_a_full_disk_is_a_matter_of_the_moment(shell: Shell) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            shell.words("export"), stdout=full, stderr=subprocess.PIPE, timeout=30, check=False
+            shell.words("export"), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
     assert done.returncode == 4
     assert b"cannot write the result: no space left on device\n  make room" in done.stderr
@@ -173,7 +173,8 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
     daemon = make_daemon().start()
     notes = daemon.folder() / "memory"
     notes.mkdir()
-    (notes / "big").write_bytes(os.urandom(20_000_000))
+    for name in ("big", "bigger", "biggest"):
+        (notes / name).write_bytes(os.urandom(20_000_000))
     words = Shell(daemon.socket, "default").words("backup", str(tmp_path / "a"))
     part = tmp_path / "a.part"
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
@@ -183,7 +184,7 @@ def test_a_daemon_that_dies_leaves_no_half_backup(
         busy = subprocess.run(words, capture_output=True, timeout=120, check=False)
         daemon.stop(signal.SIGKILL)
         process.send_signal(signal.SIGCONT)
-        assert process.wait(30) == 3
+        assert process.wait(60) == 3
         assert process.stderr is not None
         assert b"did not answer" in process.stderr.read()
     assert busy.returncode == 1

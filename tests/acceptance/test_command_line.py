@@ -543,5 +543,5 @@ def test_an_agent_sees_only_its_own_memories(shell: Shell) -> None:
 def test_commands_at_once_are_all_kept(shell: Shell) -> None:
     words = [shell.words("store", f"at once {number}") for number in range(6)]
     running = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in words]
-    assert [process.wait(30) for process in running] == [0] * 6
+    assert [process.wait(60) for process in running] == [0] * 6
     assert shell.json("list")["total"] == 6

@@ -38,11 +38,20 @@ PARTS = {
     "memories": {"store": 3, "sync": 4, "sync_badly": 2} | SMALL,
     "fields": EVERYDAY,
     "forgotten": {"store": 4, "sync": 4} | DELETING,
+    "changed and forgotten": EVERYDAY | DELETING,
     "merged": {"store": 4, "sync": 4} | MERGING,
+    "changed and merged": EVERYDAY | MERGING,
+    "undone": EVERYDAY | UNDOING,
+    "tags": {"store": 2, "sync": 4, "sync_badly": 2} | TAGGING,
+    "used and merged": {"store": 2, "sync": 4, "sync_badly": 2, "merge": 2} | USING,
     "used": {"store": 2, "sync": 4} | USING,
     "notes": {"sync": 4, "sync_badly": 2} | WRITING,
 }
-SOME = range(FIRST, FIRST + 1)
+# What happens to one device alone, `test_devices.py` shows.
+SOME_AND_ALL = [
+    *("server_wiped", "device_lost"),
+    *(pytest.param(disaster, marks=pytest.mark.crash) for disaster in DISASTERS),
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,65 +61,7 @@ def world(sqld_binary: Path) -> Iterator[World]:
         yield world
 
 
-@pytest.mark.parametrize("seed", SOME)
-def test_devices_that_change_different_memories_and_fields_keep_all(
-    world: World, seed: int
-) -> None:
-    History(world, seed, EVERYDAY).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_pairs_and_hot_entries_and_categories_are_kept(world: World, seed: int) -> None:
-    History(world, seed, {"sync": 3, "sync_badly": 2} | SMALL).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_what_is_forgotten_stays_forgotten(world: World, seed: int) -> None:
-    History(world, seed, {"store": 4, "sync": 4, "sync_badly": 2} | DELETING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_a_forgotten_memory_outlives_that_only_by_a_later_text(world: World, seed: int) -> None:
-    History(world, seed, EVERYDAY | DELETING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_merges_and_their_undoing_agree(world: World, seed: int) -> None:
-    History(world, seed, {"store": 4, "sync": 4, "sync_badly": 2} | MERGING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_edits_of_merged_memories_are_kept(world: World, seed: int) -> None:
-    History(world, seed, EVERYDAY | MERGING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_what_is_undone_is_undone_everywhere(world: World, seed: int) -> None:
-    History(world, seed, EVERYDAY | UNDOING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_tags_of_several_devices_are_joined(world: World, seed: int) -> None:
-    History(world, seed, {"store": 2, "sync": 4, "sync_badly": 2} | TAGGING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_uses_add_up(world: World, seed: int) -> None:
-    History(world, seed, {"store": 2, "sync": 4, "sync_badly": 2} | USING).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_uses_of_merged_memories_add_up(world: World, seed: int) -> None:
-    steps = {"store": 2, "sync": 4, "sync_badly": 2} | USING
-    History(world, seed, steps | {"merge": 2}).run()
-
-
-@pytest.mark.parametrize("seed", SOME)
-def test_every_line_of_a_note_is_kept(world: World, seed: int) -> None:
-    History(world, seed, {"sync": 4, "sync_badly": 2} | WRITING).run()
-
-
-@pytest.mark.parametrize("disaster", DISASTERS)
+@pytest.mark.parametrize("disaster", SOME_AND_ALL)
 def test_nothing_is_lost_whatever_happens_to_devices_and_servers(
     world: World, disaster: str
 ) -> None:
@@ -119,7 +70,7 @@ def test_nothing_is_lost_whatever_happens_to_devices_and_servers(
 
 # What is in the one before, each alone: it shows at once which of it is lost.
 @pytest.mark.crash
-@pytest.mark.parametrize("disaster", DISASTERS)
+@pytest.mark.parametrize("disaster", ["", *DISASTERS])
 @pytest.mark.parametrize("steps", PARTS.values(), ids=PARTS)
 def test_no_part_is_lost_whatever_happens_to_devices_and_servers(
     world: World, steps: dict[str, int], disaster: str

@@ -290,7 +290,13 @@ def test_a_copied_device_and_its_original_keep_the_changes_of_both(
     assert len(ids) == 2
 
 
-@pytest.mark.parametrize("left", [None, b"no database" * 1000], ids=["gone", "overwritten"])
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(b"no database" * 1000, id="overwritten", marks=pytest.mark.crash),
+    ],
+)
 def test_a_database_that_is_lost_comes_back_from_the_replica_by_itself(
     pair: tuple[Device, Device, str], world: World, left: bytes | None
 ) -> None:

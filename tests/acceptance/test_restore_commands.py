@@ -157,7 +157,7 @@ def test_a_person_is_asked_for_the_token(guarded: Any, tmp_path: Path) -> None:
         said = read_until(ours, b"token of")
         os.write(ours, guarded.token().encode() + b"\n")
         said += read_until(ours, b"folder")
-        assert process.wait(20) == 0, said
+        assert process.wait(60) == 0, said
     assert guarded.token() not in said.decode()
     assert b"\r\x1b" not in said[:20]
     assert b"3 of 3 rows, 100 %" in said
@@ -172,7 +172,7 @@ def take_terminal(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
-def read_until(handle: int, what: bytes, seconds: float = 30.0) -> bytes:
+def read_until(handle: int, what: bytes, seconds: float = 60.0) -> bytes:
     found, deadline = b"", time.monotonic() + seconds
     while what not in found:
         left = deadline - time.monotonic()
@@ -198,7 +198,7 @@ def test_ctrl_c_leaves_a_restore_to_go_on_with(guarded: Any, tmp_path: Path) -> 
         assert "; waiting for the replica (Ctrl-C ends it): next try in " in first
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read().decode()
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     assert rest.endswith("what was fetched is kept: repeat the command to resume\n")
     guarded.start()
     assert "memories  3" in run(*words)[0]
@@ -212,7 +212,7 @@ def test_a_restore_says_how_long_it_waits(guarded: Any, tmp_path: Path) -> None:
         process.stderr.readline()
         told = process.stderr.readline().decode()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
         process.stderr.read()
     assert re.search(r"waiting for the replica, for up to \d\d s \(Ctrl-C ends it\): next", told)
 
@@ -225,9 +225,9 @@ def test_a_person_waits_five_minutes_unless_told_otherwise(guarded: Any, tmp_pat
         os.close(theirs)
         told = read_until(ours, b"next try").decode()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     os.close(ours)
-    assert re.search(r"for up to (29\d|300) s", told)
+    assert re.search(r"for up to (2\d\d|300) s", told)
 
 
 def test_who_does_not_want_to_wait_says_so(guarded: Any, tmp_path: Path) -> None:

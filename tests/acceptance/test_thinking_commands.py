@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer
+from model_server import PATIENT, ModelServer
 from shells import Shell
 
+OPTIONS = PATIENT
 CHAT = "User: Let's deploy to testnet first. Agent: Good idea, see https://a.example/plan"
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from running import Running, Wire, with_query
+from running import Running, Wire, request, with_query
 
 from thermocline.daemon.memory.observing import Turn, extract_turns
 
@@ -69,7 +69,7 @@ def main() -> None:
         Running(Path(folder)) as daemon,
     ):
         wire = daemon.connect()
-        for place, one in enumerate(told["conversations"]):
+        for place, one in enumerate([] if options.talk else told["conversations"]):
             half = _HALVES[place % 2]
             tally = compared(one, observed(wire, one["name"], one["turns"]))
             for name in (one["language"], "all"):
@@ -79,7 +79,9 @@ def main() -> None:
         for (half, name), tally in sorted(groups.items()):
             _line(f"{half}, {name}", tally.figures())
         for one in told["asked"]:
-            _ask(wire, one, show=options.show and one["name"] == _HALVES[0])
+            if options.talk in {None, one["name"]}:
+                fitted = options.show and one["name"] != _HALVES[1]
+                _ask(wire, one, show=fitted or options.talk is not None)
         wire.close()
     if options.data is not None:
         _locomo(json.loads(options.data.read_text(encoding="utf-8")))
@@ -128,22 +130,28 @@ def _stands(word: str, text: str) -> bool:
 def _ask(wire: Wire, told: Any, *, show: bool) -> None:
     agent = told["name"].replace(" ", "-")
     kept = observed(wire, agent, told["turns"])
-    hot = json.dumps(wire.get("/api/hot", agent=agent), ensure_ascii=False)
-    answered = 0
+    memory_md = wire.send(
+        request("GET", with_query("/api/hot/markdown", {"agent": agent}))
+    ).decode()
+    answered = first = 0
     for one in told["questions"]:
         path = with_query("/api/recall", {"agent": agent})
         hits = wire.post(path, {"query": one["question"], "limit": _DEPTH})["results"]
         texts = [hit["text"] for hit in hits if "text" in hit]
-        found = any(says(text, [one["answer"]]) for text in texts)
-        answered += found
+        places = [at for at, text in enumerate(texts, 1) if says(text, [one["answer"]])]
+        answered += bool(places)
+        first += places[:1] == [1]
         if show:
-            print(f"  {'+' if found else '-'} {one['question']}  {texts[:1]}")
+            print(f"  {places[0] if places else '-'} {one['question']}  {texts[:1]}")
     if show:
         print("  kept:", *kept, sep="\n    ")
-        print("  hot:", hot)
-    barred = sum(any(one in text for text in [*kept, hot]) for one in told["drop"])
+        print("  MEMORY.md:", *memory_md.splitlines(), sep="\n    ")
+    barred = sum(any(one in text for text in [*kept, memory_md]) for one in told["drop"])
     of = len(told["questions"])
-    print(f"{told['name']}: answered {answered} of {of}; {len(kept)} kept, {barred} barred")
+    print(
+        f"{told['name']}: answered {answered} of {of}, {first} of them first;"
+        f" {len(kept)} kept, {barred} barred"
+    )
 
 
 def _locomo(conversations: Sequence[Any]) -> None:
@@ -206,6 +214,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--show", action="store_true", help="print what is missing of the first half, and answers"
     )
+    parser.add_argument("--talk", metavar="NAME", help="only this one of those asked about, shown")
     return parser.parse_args()
 
 

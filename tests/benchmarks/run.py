@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import cli
+import context
 import distilling
 import idle
 import memory
@@ -28,7 +29,7 @@ from running import Running
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    "replicate",
+    *("replicate", "context"),
 )
 
 
@@ -65,7 +66,9 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
-    for size in sizes if only & {"startup", "recall", "distil", "memory", "idle", "wear"} else ():
+    for size in (
+        sizes if only & {"startup", "recall", "distil", "memory", "idle", "wear", "context"} else ()
+    ):
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)
 
@@ -101,6 +104,8 @@ def _sized(folder: Path, only: set[str], size: int, idle_seconds: float) -> Iter
         if "recall" in only:
             yield from recall.recall(daemon, size)
             yield from recall.read(daemon)
+        if "context" in only:
+            yield from context.context(daemon)
         if "distil" in only:
             yield from distilling.beside_distilling(daemon)
         if "memory" in only:

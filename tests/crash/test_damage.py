@@ -29,7 +29,7 @@ STATE_FILES = (
     "MEMORY.md",
 )
 CROWDED = ("store.max_open_agents=8", "warm.max_kb=8", "log.level=error")
-SOME_AND_MANY = [1, pytest.param(60, marks=pytest.mark.crash)]
+MANY = 60
 TEMPLATE = "template"
 MEMORIES = [
     {"text": f"fact {n}: the heron nests at pier {n}", "category": f"pier/{n % 4}"}
@@ -147,59 +147,71 @@ def database_pages(sweep: Sweep) -> int:
     return (sweep.template / "memory.db").stat().st_size // PAGE
 
 
-@pytest.mark.parametrize("most", SOME_AND_MANY)
-@pytest.mark.timeout(1800)
-def test_no_flipped_bit_in_a_state_file_loses_anything(sweep: Sweep, most: int) -> None:
-    chance = random.Random(22)
-    damages: dict[str, Damage] = {}
-    for number, name in enumerate(STATE_FILES):
-        for at in places((sweep.template / name).stat().st_size, most):
-            bit = chance.randrange(8)
-            damages[f"flip-{most}-{number}-{at}"] = partial(flip, name=name, at=at, bit=bit)
-    sweep(damages)
-
-
-@pytest.mark.parametrize("most", SOME_AND_MANY)
-@pytest.mark.timeout(1800)
-def test_no_state_file_that_was_cut_short_loses_anything(sweep: Sweep, most: int) -> None:
-    damages: dict[str, Damage] = {}
-    for number, name in enumerate(STATE_FILES):
-        for length in places((sweep.template / name).stat().st_size, most):
-            damages[f"short-{most}-{number}-{length}"] = partial(cut, name=name, length=length)
-    sweep(damages)
-
-
-@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.crash)])
-@pytest.mark.timeout(1800)
-def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep: Sweep, every: int) -> None:
-    noise = random.Random(23).randbytes(PAGE)
-    damages: dict[str, Damage] = {}
-    for page in range(0, database_pages(sweep), every):
-        at = page * PAGE
-        damages[f"zeros-{every}-{page}"] = partial(
-            overwrite, name="memory.db", at=at, content=bytes(PAGE)
-        )
-        damages[f"noise-{every}-{page}"] = partial(
-            overwrite, name="memory.db", at=at, content=noise
-        )
-    sweep(damages)
-    kept = sweep.device.folder(f"zeros-{every}-0").glob("memory.db.corrupt-*")
+def test_one_damage_of_each_kind_loses_nothing(sweep: Sweep) -> None:
+    half = (sweep.template / "memory.db").stat().st_size // 2
+    sweep(
+        {
+            "flip": partial(flip, name="warm-memory.json", at=200, bit=3),
+            "short": partial(cut, name="hot-memory-state.json", length=50),
+            "zeros": partial(overwrite, name="memory.db", at=0, content=bytes(PAGE)),
+            "cut": partial(cut, name="memory.db", length=half),
+            "gone": lambda folder: (folder / "memory.db").unlink(),
+        }
+    )
+    kept = sweep.device.folder("zeros").glob("memory.db.corrupt-*")
     assert [*kept], "the old database is kept"
 
 
-@pytest.mark.parametrize("most", SOME_AND_MANY)
+@pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_no_database_that_was_cut_short_loses_anything(sweep: Sweep, most: int) -> None:
-    size = (sweep.template / "memory.db").stat().st_size
-    lengths = places(size, most)
-    sweep({f"cut-{most}-{at}": partial(cut, name="memory.db", length=at) for at in lengths})
+def test_no_flipped_bit_in_a_state_file_loses_anything(sweep: Sweep) -> None:
+    chance = random.Random(22)
+    damages: dict[str, Damage] = {}
+    for number, name in enumerate(STATE_FILES):
+        for at in places((sweep.template / name).stat().st_size, MANY):
+            bit = chance.randrange(8)
+            damages[f"flip-{number}-{at}"] = partial(flip, name=name, at=at, bit=bit)
+    sweep(damages)
 
 
-def test_no_database_that_is_gone_loses_anything(sweep: Sweep) -> None:
-    sweep({"gone": lambda folder: (folder / "memory.db").unlink()})
+@pytest.mark.crash
+@pytest.mark.timeout(1800)
+def test_no_state_file_that_was_cut_short_loses_anything(sweep: Sweep) -> None:
+    damages: dict[str, Damage] = {}
+    for number, name in enumerate(STATE_FILES):
+        for length in places((sweep.template / name).stat().st_size, MANY):
+            damages[f"short-{number}-{length}"] = partial(cut, name=name, length=length)
+    sweep(damages)
 
 
-@pytest.mark.parametrize("left", [None, b"", bytes(8 * PAGE)], ids=["gone", "empty", "zeros"])
+@pytest.mark.crash
+@pytest.mark.timeout(1800)
+def test_no_page_of_the_database_that_was_wiped_loses_anything(sweep: Sweep) -> None:
+    noise = random.Random(23).randbytes(PAGE)
+    damages: dict[str, Damage] = {}
+    for page in range(database_pages(sweep)):
+        for kind, content in (("zeros", bytes(PAGE)), ("noise", noise)):
+            wiped = partial(overwrite, name="memory.db", at=page * PAGE, content=content)
+            damages[f"{kind}-{page}"] = wiped
+    sweep(damages)
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(1800)
+def test_no_database_that_was_cut_short_loses_anything(sweep: Sweep) -> None:
+    lengths = places((sweep.template / "memory.db").stat().st_size, MANY)
+    sweep({f"cut-{at}": partial(cut, name="memory.db", length=at) for at in lengths})
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        None,
+        pytest.param(b"", marks=pytest.mark.crash),
+        pytest.param(bytes(8 * PAGE), marks=pytest.mark.crash),
+    ],
+    ids=["gone", "empty", "zeros"],
+)
 def test_what_the_state_files_show_survives_a_destroyed_database_without_a_replica(
     tmp_path: Path, left: bytes | None
 ) -> None:

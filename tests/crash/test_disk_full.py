@@ -145,6 +145,22 @@ def test_a_daemon_that_starts_on_a_full_disk_reads_and_writes_again_by_itself(
         assert_reads_go_on(client, ids)
 
 
+def test_a_full_disk_is_told_until_there_is_room_though_a_small_write_fits(
+    starved, small_disk, eventually
+):
+    starved.start()
+    with starved.client() as client:
+        furnish(client)
+        starved.files_written()
+        small_disk.fill(leave=60_000)
+        with pytest.raises(ApiError, match="disk is full"):
+            client.batch([{"text": f"large {n} {'x' * 1000}"} for n in range(200)])
+        client.kv_set("small", "fits")
+        assert "disk_full" in problem_codes(client)
+        small_disk.free()
+        eventually(lambda: client.health().status == "ok", "health is ok again")
+
+
 def test_a_new_agent_on_a_full_disk_is_refused_and_begins_when_there_is_room(starved, small_disk):
     starved.start()
     small_disk.fill()
@@ -184,7 +200,7 @@ def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_ro
 def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
     small_disk.fill()
     starved.start(wait=False)
-    assert starved.process.wait(30) == 1
+    assert starved.process.wait(60) == 1
     assert "thermocline: " in starved.log.read_text()
     assert "Traceback" not in starved.log.read_text()
     small_disk.free()

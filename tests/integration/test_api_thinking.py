@@ -113,7 +113,7 @@ def test_turns_are_buffered_and_read_at_once_when_it_is_wished(call: Any) -> Non
     found = call.ok("POST", "/api/observe", body | {"turns": [turn("Right?")], "wait": True})
     (tea,) = found["stored"]
     assert (tea["text"], tea["event"], tea["actor"]) == (KEPT, "preference_learned", "Ada")
-    assert (tea["group"], tea["position"], tea["source"]) == ("c", 0, "observed")
+    assert (tea["group"], tea["position"], tea["source"]) == ("c", None, "user-stated")
     assert (found["buffered"], found["mode"], found["known"]) == (0, "rule", [])
 
 

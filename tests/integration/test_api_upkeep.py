@@ -73,7 +73,7 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call: Any) -> None:
     assert schedules["monthly"]["last"] is None
     metrics = call.ok("GET", "/api/metrics")
     assert metrics["consolidation_count"] == 1
-    assert metrics["last_consolidation"] == pytest.approx(time.time(), abs=30)
+    assert metrics["last_consolidation"] == pytest.approx(time.time(), abs=120)
     history = call.ok("GET", "/api/metrics/history")
     assert [day["consolidations"] for day in history["days"]] == [1]
     assert history["trend"]["numbers"]["warm_count"]["average"] == 1.0
@@ -174,7 +174,7 @@ def test_the_numbers_are_those_of_evoclaws_service(call: Any) -> None:
     assert (stats["warm"]["count"], stats["cold"]["count"], stats["tree"]["nodes"]) == (4, 0, 4)
     assert stats["scoring"] == {"half_life_days": 30.0, "eviction_threshold": 0.3}
     assert stats["metrics"]["total_stored"] == 4
-    assert stats["metrics"]["last_consolidation"] == pytest.approx(time.time(), abs=30)
+    assert stats["metrics"]["last_consolidation"] == pytest.approx(time.time(), abs=120)
     assert call("POST", "/api/memory/stats").status == 405
 
 

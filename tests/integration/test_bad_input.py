@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import time
+import select
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -926,9 +927,9 @@ def hasty(tmp_path_factory: Any, shared_daemon: Any) -> Iterator[Any]:
     """A daemon that waits for nobody."""
     daemon = type(shared_daemon)(
         tmp_path_factory.mktemp("hasty"),
-        "--set=socket.header_timeout_seconds=0.3",
-        "--set=socket.body_timeout_seconds=0.3",
-        "--set=socket.idle_timeout_seconds=0.3",
+        "--set=socket.header_timeout_seconds=1.5",
+        "--set=socket.body_timeout_seconds=1.5",
+        "--set=socket.idle_timeout_seconds=1.5",
         "--set=socket.max_connections=256",
     ).start()
     yield daemon
@@ -936,10 +937,11 @@ def hasty(tmp_path_factory: Any, shared_daemon: Any) -> Iterator[Any]:
 
 
 def trickle(one: Any, data: bytes) -> None:
-    """A byte at a time, with pauses in which the other side may give up."""
-    for byte in data:
+    """A byte at a time, until the other side has given up."""
+    for byte in itertools.cycle(data):
         one.send(bytes([byte]))
-        time.sleep(0.03)
+        if select.select([one.socket], [], [], 0.03)[0]:
+            return
 
 
 def test_a_head_that_trickles_in_is_cut_off(hasty: Any, wire: Any) -> None:

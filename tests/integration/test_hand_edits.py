@@ -205,7 +205,7 @@ async def test_what_takes_a_files_place_is_set_aside_unread(
     path.unlink()
     put(path, secret)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await store.look()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100_000
     assert len(asides(path)) == 1
@@ -223,7 +223,7 @@ async def test_a_memory_md_that_is_no_plain_file_is_left_alone_and_reported(
     put(path, secret)
     stood = path.lstat()
     await store.write(name_agent("Grace"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await store.look()
         assert await store.flush_faces()
     assert (path.lstat().st_ino, path.lstat().st_size) == (stood.st_ino, stood.st_size)

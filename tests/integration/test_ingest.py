@@ -141,7 +141,8 @@ async def test_every_fact_of_an_evoclaw_note_survives_its_daily_consolidation(
     for part, category, importance in FACTS:
         [one] = [memory for memory in found if part in memory.text]
         assert (one.category, one.importance) == (category, importance)
-        assert (one.source, one.merged_into, one.archived_at) == (f"note:{TODAY}", None, None)
+        assert (one.source, one.data) == ("auto-extraction", {"note": str(TODAY)})
+        assert (one.merged_into, one.archived_at) == (None, None)
         request = Request(text=one.text, filters=Filters(), limit=1, now=NOW + 3600)
         answer = await after.store.read(lambda db, request=request: recall(db, request, Tuning()))
         assert [hit.memory.id for hit in answer.hits] == [one.id]

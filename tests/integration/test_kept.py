@@ -85,6 +85,40 @@ def test_old_secrets_are_found_and_forgotten(call: Any) -> None:
     assert call.total() == 1
 
 
+def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of: Any) -> None:
+    daemon = make_daemon().start()
+    call = calls_of(daemon, "forgetful")
+    changed = call.store(f"the token is {TOKEN}")["id"]
+    call.ok("PUT", f"/api/memory/{changed}", {"text": "the token is in the safe"})
+    stored = call.ok("PUT", "/api/kv/router.password", {"value": PASSWORD})
+    assert "password" in stored["warning"]
+    updated = call.ok("PUT", "/api/hot/project", {"name": "sprinkle", "status": f"uses {TOKEN}"})
+    assert "github token" in updated["warnings"][0]
+    call.ok("PUT", "/api/tree", {"path": "ops", "desc": f"deploy with {TOKEN}"})
+    episodes = daemon.folder("forgetful") / "memory" / "episodes.jsonl"
+    episodes.parent.mkdir(exist_ok=True)
+    kept = {"summary": f"rotated {TOKEN}", "tags": ["ops"]}
+    episodes.write_text(f"{json.dumps(kept)}\nno JSON\n")
+    found = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
+    assert (found["total"], found["forgotten"]) == (0, False)
+    assert {one.split("/")[0] for one in found["elsewhere"]} == {
+        *("pair router.password", "hot project", "category ops"),
+        *("history memory", "file memory"),
+    }
+    assert TOKEN in episodes.read_text()
+    call.ok("POST", "/api/memory/forget", {"secrets": True})
+    assert episodes.read_text().endswith("\nno JSON\n")
+    assert call("GET", "/api/kv/router.password").status == 404
+    state = call.ok("GET", "/api/hot")["state"]
+    assert "[github token removed]" in json.dumps(state)
+    again = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": True})
+    assert (again["total"], again["elsewhere"]) == (0, [])
+    assert daemon.stop() == 0, daemon.log.read_text()
+    for path in daemon.folder("forgetful").rglob("*"):
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+
+
 def test_messages_are_taken_as_the_providers_have_them(call: Any) -> None:
     called = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
     found = observe(
@@ -117,6 +151,94 @@ def test_one_bad_message_never_refuses_the_batch(call: Any, bad: Any) -> None:
     assert len(found["stored"]) == 1
 
 
+def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
+    """The shapes of Chat Completions, Responses and Messages, with tools, images and thoughts."""
+    arguments = json.dumps({"city": "Bergen", "note": "We decided to use Oracle"})
+    call_of_tool = {"id": "call_1", "type": "function"}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "We decided to use Sybase"}
+    used = {"type": "tool_use", "id": "t", "name": "get_weather", "input": {"city": "Bergen"}}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    found = observe(
+        call,
+        {"role": "developer", "content": "You are helpful. We decided to use DB2 everywhere."},
+        {"role": "system", "content": [{"type": "text", "text": "We decided to use Access."}]},
+        user([{"type": "text", "text": "We decided to use Postgres for billing."}, picture]),
+        {
+            "role": "assistant",
+            "content": None,
+            "refusal": None,
+            "tool_calls": [
+                {**call_of_tool, "function": {"name": "get_weather", "arguments": arguments}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "We decided to use Sybase"},
+        {"role": "user", "content": [{"type": "input_text", "text": "My sister Anna is a nurse"}]},
+        {"type": "function_call", "call_id": "c", "name": "get_weather", "arguments": arguments},
+        {"type": "function_call_output", "call_id": "c", "output": "We decided to use Sybase"},
+        {"type": "reasoning", "summary": [], "encrypted_content": None},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_1",
+            "status": "completed",
+            "content": [
+                {"type": "output_text", "text": "Deployed it on port 8081.", "logprobs": []}
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "We decided to use Informix", "signature": "x"},
+                {"type": "text", "text": "I'll look."},
+                used,
+            ],
+        },
+        user([result, {"type": "text", "text": "I prefer metric units", "cache_control": None}]),
+        {"role": "function", "name": "get_weather", "content": "We decided to use Sybase"},
+    )
+    kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
+    assert kept == {
+        "We decided to use Postgres for billing": ("user", "user-stated"),
+        "User's sister Anna is a nurse": ("user", "user-stated"),
+        "Deployed it on port 8081": ("assistant", "observed"),
+        "User prefers metric units": ("user", "user-stated"),
+    }
+    assert "skipped" not in found
+
+
+def test_a_message_that_cannot_be_read_is_named_in_the_answer(call: Any) -> None:
+    found = observe(
+        call, user("We decided to use Postgres for billing"), {"role": "user", "content": 7}
+    )
+    assert [one["at"] for one in found["skipped"]] == [1]
+    assert "content" in found["skipped"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    "recalled",
+    [
+        "# MEMORY.md - Long-Term Context\n\n- We decided to use Oracle\n*Generated: 2026-11-22*\n",
+        "[MEMORY]\n## Knowledge\nWe decided to use Oracle\n[/MEMORY]\n",
+        "## Relevant Memories\n- [semantic] **db** (importance: 8): We decided to use Oracle\n",
+        "## Relevant Past Conversations\n- resolved We decided to use Oracle (db)\n",
+        "<thermocline-context>\nWe decided to use Oracle\n</thermocline-context>\n",
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_context_block_in_a_message_is_not_observed(call: Any, role: str, recalled: str) -> None:
+    told = f"{recalled}\n---\nWe decided to use Postgres for billing"
+    found = observe(call, {"role": role, "content": told})
+    assert [one["text"] for one in found["stored"]] == ["We decided to use Postgres for billing"]
+
+
+def test_what_recall_answered_is_neither_stored_nor_counted_again(call: Any) -> None:
+    kept = call.store("The harbour office opens at nine in the morning")
+    said = "From memory:\n- The harbour office opens at nine in the morning\nso let us go at ten."
+    found = observe(call, {"role": "assistant", "content": said}, user("fine, thanks"))
+    assert (found["stored"], found["known"]) == ([], [])
+    assert call.ok("GET", f"/api/memory/{kept['id']}")["access_count"] == 0
+
+
 def test_what_recall_injected_is_not_observed_again(call: Any) -> None:
     recalled = "<relevant-memories>\n- We decided to use Oracle for billing\n</relevant-memories>"
     found = observe(call, user(f"{recalled}\nWe decided to use Postgres for billing"))
@@ -138,6 +260,12 @@ def test_the_owner_and_standing_preferences_stand_in_the_hot_state(call: Any) ->
     assert len(state["owner_profile"]["preferences"]) == 2
 
 
+def test_what_the_owners_profile_says_is_not_said_again_in_the_hot_state(call: Any) -> None:
+    observe(call, user("Please correct my mistakes when I write in Norwegian."))
+    told = call("GET", "/api/hot/markdown").text
+    assert told.count("Please correct my mistakes") == 1
+
+
 def test_a_correction_that_comes_later_supersedes(call: Any) -> None:
     (old,) = observe(call, user("The party for Mia is on Saturday at 3."))["stored"]
     (new,) = observe(call, user("Sorry, at 4, not 3."))["stored"]
@@ -149,3 +277,76 @@ def test_the_tree_tells_what_was_said(call: Any) -> None:
     observe(call, user("My sister Anna lives in Bremen. Our flight to Rome leaves on May 2."))
     found = call.ok("GET", "/api/memory")["results"]
     assert {one["category"] for one in found} == {"family", "travel"}
+
+
+def test_facts_of_a_conversation_are_no_turns(call: Any) -> None:
+    said = user("We decided to use Postgres for billing. My sister Anna lives in Bremen.")
+    found = observe(call, said)["stored"]
+    assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
+
+
+def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
+    found = observe(
+        call,
+        user("We decided to use Postgres for billing"),
+        {"role": "assistant", "content": "Deployed the billing service on port 8081."},
+    )
+    assert [one["source"] for one in found["stored"]] == ["user-stated", "observed"]
+    text = "We decided to move to Lisbon in May."
+    call.ok("POST", "/api/distill", {"text": text, "store": True})
+    assert call.ok("GET", "/api/memory?source=auto-extraction")["total"] == 1
+
+
+def test_what_was_inferred_never_supersedes_what_the_user_stated(call: Any) -> None:
+    stated = call.store("The gate code is 4711", source="user-stated", created_at=1_000)
+    guessed = call.store("The gate code is 4712", source="inferred", created_at=2_000)
+    call.ok("POST", "/api/memory/tidy", {})
+    assert call.ok("GET", f"/api/memory/{stated['id']}")["superseded_by"] is None
+    assert call.ok("GET", f"/api/memory/{guessed['id']}")["superseded_by"] == stated["id"]
+
+
+def test_what_is_merged_was_stated_if_any_of_it_was(call: Any) -> None:
+    call.store("The gate code is 4711", source="user-stated", created_at=1_000)
+    newer = call.store("the gate code is 4711.", source="inferred", created_at=2_000)
+    call.ok("POST", "/api/memory/tidy", {})
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["source"] == "user-stated"
+
+
+def test_turns_are_stored_with_speaker_place_and_time(call: Any) -> None:
+    told = [
+        user("Maya: I moved to Berlin in March", at=1_000),
+        user("Did you find a flat?", name="Tom", at=1_060),
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "user", "content": 7},
+    ]
+    found = call.ok("POST", "/api/turns", {"conversation": "talk", "messages": told})
+    assert [(one["actor"], one["text"]) for one in found["stored"]] == [
+        ("Maya", "I moved to Berlin in March"),
+        ("Tom", "Did you find a flat?"),
+    ]
+    assert [(one["group"], one["position"], one["created_at"]) for one in found["stored"]] == [
+        ("talk", 0, 1_000.0),
+        ("talk", 1, 1_060.0),
+    ]
+    assert [one["at"] for one in found["skipped"]] == [3]
+    more = {"conversation": "talk", "text": "Maya: Yes, in Neukölln!\nTom: Great.\nSend photos"}
+    found = call.ok("POST", "/api/turns", more)["stored"]
+    assert [(one["position"], one["actor"], one["text"]) for one in found] == [
+        (2, "Maya", "Yes, in Neukölln!"),
+        (3, "Tom", "Great.\nSend photos"),
+    ]
+
+
+def test_turns_hold_no_secret_and_nothing_recalled(call: Any) -> None:
+    told = f"<memories>\n- tea\n</memories>\nThe token is {TOKEN}"
+    (kept,) = call.ok("POST", "/api/turns", {"conversation": "t", "messages": [user(told)]})[
+        "stored"
+    ]
+    assert kept["text"] == "The token is [github token removed]"
+
+
+def test_observe_stores_the_turns_too_if_asked(call: Any) -> None:
+    found = observe(call, user("We decided to use Postgres for billing"), store_turns=True)
+    assert len(found["stored"]) == 1
+    kept = call.ok("GET", "/api/memory?group=c")["results"]
+    assert {(one["type"], one["position"]) for one in kept} == {("episodic", 0), ("semantic", None)}

@@ -70,7 +70,7 @@ def test_a_caller_that_does_not_read_delays_the_end_no_longer_than_the_drain(
     started = time.monotonic()
     assert daemon.stop() == 0
     # Much later it would be: an idle connection is kept for over a minute.
-    assert 2.5 <= time.monotonic() - started < 30
+    assert 2.5 <= time.monotonic() - started < 60
 
 
 def test_a_second_sigterm_ends_it_at_once(
@@ -86,12 +86,7 @@ def test_a_second_sigterm_ends_it_at_once(
         assert client.list(limit=1).total == 64
 
 
-def test_sigint_leaves_like_sigterm(daemon: Any) -> None:
-    assert daemon.stop(signal.SIGINT) == 0
-    assert not daemon.socket.exists()
-
-
-def test_a_second_daemon_on_the_same_state_says_who_holds_it(make_daemon: Any) -> None:
+def test_a_second_daemon_on_the_same_state_or_socket_says_who_holds_it(make_daemon: Any) -> None:
     first, second = make_daemon(name="first").start(), make_daemon(name="second")
     second.state = first.state
     second.start(wait=False)
@@ -102,22 +97,22 @@ def test_a_second_daemon_on_the_same_state_says_who_holds_it(make_daemon: Any) -
     assert "--state-dir" in said
     assert "Traceback" not in said
     assert first.ready()
+
+    third = make_daemon(name="third")
+    third.socket = first.socket
+    third.start(wait=False)
+    assert third.process.wait(60) == 1
+    said = third.log.read_text()
+    assert "another daemon answers there" in said
+    assert "Traceback" not in said
+    assert first.ready()
     first.kill()
     assert second.start().ready()
 
 
-def test_a_second_daemon_on_the_same_socket_is_refused(make_daemon: Any) -> None:
-    first, second = make_daemon(name="first").start(), make_daemon(name="second")
-    second.socket = first.socket
-    second.start(wait=False)
-    assert second.process.wait(60) == 1
-    said = second.log.read_text()
-    assert "another daemon answers there" in said
-    assert "Traceback" not in said
-    assert first.ready()
-
-
-def test_a_socket_that_a_killed_daemon_left_is_replaced(make_daemon: Any) -> None:
+def test_a_socket_that_was_left_is_replaced_and_one_removed_not_missed(
+    make_daemon: Any,
+) -> None:
     daemon = make_daemon()
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(daemon.socket))
@@ -125,17 +120,17 @@ def test_a_socket_that_a_killed_daemon_left_is_replaced(make_daemon: Any) -> Non
     daemon.kill()
     assert daemon.socket.exists()
     assert daemon.start().ready()
+    daemon.socket.unlink()
+    assert daemon.stop(signal.SIGINT) == 0
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+@pytest.mark.parametrize("kind", ["file", "link"])
 def test_what_is_no_socket_is_left_alone(make_daemon: Any, kind: str) -> None:
     daemon = make_daemon()
     precious = daemon.socket.with_name("precious")
     precious.write_text("precious")
     if kind == "file":
         daemon.socket.write_text("precious")
-    elif kind == "folder":
-        daemon.socket.mkdir()
     else:
         daemon.socket.symlink_to(precious)
     daemon.start(wait=False)
@@ -155,11 +150,6 @@ def test_a_socket_path_that_is_too_long_is_refused_in_words(make_daemon: Any) ->
     said = daemon.log.read_text()
     assert "cannot listen on" in said
     assert "Traceback" not in said
-
-
-def test_a_socket_that_was_removed_is_not_missed_at_the_end(daemon: Any) -> None:
-    daemon.socket.unlink()
-    assert daemon.stop() == 0
 
 
 def test_an_agent_whose_folder_is_closed_to_us_keeps_nobody_from_the_others(

@@ -261,7 +261,7 @@ def small(number: int) -> Memory:
 KEYS = st.integers(0, 5).map(lambda number: f"m{number}")
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(KEYS, KEYS), min_size=1, max_size=8), st.integers(0, 7))
 def test_whichever_merge_is_undone_all_is_as_if_it_had_never_been(
     wanted: list[tuple[str, str]], chosen: int
@@ -600,7 +600,7 @@ def test_a_merge_that_cannot_be_is_refused_by_its_field(
     call: Any, eventually: Callable[..., None]
 ) -> None:
     one, two, three = (call.store(text)["id"] for text in ("one", "two", "three"))
-    expired = call.store("four", expires=time.time() + 0.3)["id"]
+    expired = call.store("four", expires="0.3s")["id"]
     eventually(lambda: call("GET", f"/api/memory/{expired}").status == 404, "it expires")
     target = f"/api/memory/{one}"
     assert call("POST", f"{target}/unmerge").refusal() == (409, "conflict", "id")

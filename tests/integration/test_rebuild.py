@@ -118,7 +118,7 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
     assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 300))
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.crash)])
+@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, step: int
 ) -> None:
@@ -509,6 +509,20 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
             [found] = client.recall(record["text"].split()[1]).results
             assert found.text == record["text"]
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
+
+
+def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[..., Any]) -> None:
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.store("the heron nests at the mill")
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(daemon.folder() / "memory.db")) as db:
+        db.execute("UPDATE memory_fts_config SET v = 0 WHERE k = 'version'")
+        db.commit()
+    daemon.start()
+    with daemon.client() as client:
+        [found] = client.recall("heron").results
+        assert found.text == "the heron nests at the mill"
 
 
 def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(

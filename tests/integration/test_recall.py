@@ -278,7 +278,7 @@ def test_key_values_answer_beside_the_memories(call: Any) -> None:
     assert pair["value"] == "blue lantern 7"
     assert set(pair["words"]) == {"wifi", "password"}
     assert 0 < pair["relevance"] <= 1
-    assert answer["searched"] == {"memories": 1, "key_values": 2}
+    assert answer["searched"] == {"memories": 1, "key_values": 2, "entries": 0}
     assert (answer["results"], "why" in answer) == ([], False)
     both = asked(call, "lantern")
     assert (len(both["results"]), len(both["key_values"])) == (1, 1)
@@ -333,7 +333,7 @@ def test_what_was_read_out_of_a_conversation_fades_as_facts_do(call: Any) -> Non
         return bool(first["created_at"] > second["created_at"])
 
     assert not recency_counts("spoken", actor="Ann")
-    assert recency_counts("noticed", source="observed")
+    assert recency_counts("noticed", position=None)
 
 
 @pytest.mark.parametrize(

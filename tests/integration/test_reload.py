@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 BAD: tuple[tuple[Any, str], ...] = (
     ("{", "config.json"),
@@ -41,45 +43,56 @@ class Configured:
         return {problem["code"]: problem for problem in self.status()["problems"]}
 
 
+def started(folder: Path, seconds: float, calls_of: Any) -> Configured:
+    daemon = Daemon(folder, f"--set=config.check_seconds={seconds}")
+    made = Configured(daemon, calls_of(daemon))
+    made.write({"warm": {"max_kb": 20}})
+    daemon.options = (*daemon.options, f"--config={made.file}")
+    daemon.start()
+    return made
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, calls_of: Any) -> Iterator[Configured]:
+    one = started(tmp_path_factory.mktemp("configured"), 0.1, calls_of)
+    yield one
+    assert one.daemon.stop() == 0
+
+
 @pytest.fixture
-def configured(make_daemon: Any, calls_of: Any) -> Callable[..., Configured]:
-    def make(seconds: float) -> Configured:
-        daemon = make_daemon(f"--set=config.check_seconds={seconds}")
-        made = Configured(daemon, calls_of(daemon))
-        made.write({"warm": {"max_kb": 20}})
-        daemon.options = (*daemon.options, f"--config={made.file}")
-        daemon.start()
-        return made
-
-    return make
+def one(shared: Configured, eventually: Any) -> Configured:
+    """A daemon that looks at its configuration often, with the one that each test begins with."""
+    shared.write({"warm": {"max_kb": 20}})
+    eventually(lambda: shared.warm_kb() == 20 and not shared.problems(), "it is in force")
+    return shared
 
 
-def test_a_changed_file_is_taken_over_by_itself(configured: Any, eventually: Any) -> None:
-    one = configured(0.1)
+def test_a_changed_file_is_taken_over_by_itself(one: Configured, eventually: Any) -> None:
     assert one.warm_kb() == 20
     one.write({"warm": {"max_kb": 1}, "log": {"level": "debug"}})
     eventually(lambda: one.warm_kb() == 1, "the new value is in force")
+    before = one.call.total()
     for number in range(20):
         one.call.store(f"m{number} " + "x" * 100)
     agent = one.status()["agents"]["default"]
     assert agent["warm_bytes"] <= 1024
     assert agent["cold"] > 0
-    assert agent["memories"] == 20
+    assert agent["memories"] == before + 20
     log = one.daemon.log.read_text()
     assert "took over: warm.max_kb, log.level" in log
     assert one.problems() == {}
 
 
-def test_sighup_asks_for_it_at_once(configured: Any, eventually: Any) -> None:
-    one = configured(3600)
+def test_sighup_asks_for_it_at_once(tmp_path: Path, calls_of: Any, eventually: Any) -> None:
+    one = started(tmp_path, 3600, calls_of)
     one.write({"warm": {"max_kb": 30}})
     assert one.warm_kb() == 20
     one.daemon.process.send_signal(signal.SIGHUP)
     eventually(lambda: one.warm_kb() == 30, "the new value is in force")
+    assert one.daemon.stop() == 0
 
 
-def test_a_bad_file_keeps_the_old_values_and_shows(configured: Any, eventually: Any) -> None:
-    one = configured(0.1)
+def test_a_bad_file_keeps_the_old_values_and_shows(one: Configured, eventually: Any) -> None:
     for kb, (bad, named) in enumerate(BAD, 21):
         one.write(bad)
         eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
@@ -98,9 +111,8 @@ def test_a_bad_file_keeps_the_old_values_and_shows(configured: Any, eventually: 
 
 
 def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
-    configured: Any, eventually: Any
+    one: Configured, eventually: Any
 ) -> None:
-    one = configured(0.1)
     one.write(
         {
             "warm": {"max_kb": 21},
@@ -120,20 +132,17 @@ def test_what_needs_a_restart_is_named_and_the_rest_taken_over(
     eventually(lambda: one.problems() == {}, "nothing waits for a restart any more")
 
 
-def test_a_grant_is_taken_over_and_taken_back(configured: Any, eventually: Any) -> None:
-    one = configured(0.1)
+def test_a_grant_is_taken_over_and_taken_back(one: Configured, eventually: Any) -> None:
     one.write({"access": {"users": {"54001": "read"}}})
     log = one.daemon.log
-    eventually(lambda: "took over: " in log.read_text(), "the grant is in force")
-    assert "access.users.54001" in log.read_text()
+    eventually(lambda: "access.users.54001" in log.read_text(), "it is in force")
     one.write({"access": {"users": {}}})
     eventually(lambda: log.read_text().count("access.users.54001") == 2, "it is taken back")
 
 
 def test_a_file_that_goes_away_shows_and_its_return_mends_it(
-    configured: Any, eventually: Any
+    one: Configured, eventually: Any
 ) -> None:
-    one = configured(0.1)
     one.file.unlink()
     eventually(lambda: "config_invalid" in one.problems(), "the fault shows")
     assert one.warm_kb() == 20

@@ -60,6 +60,7 @@ def test_a_quota_that_is_spent_is_a_problem_until_it_is_raised(
     eventually(lambda: here.memory.status().problems == [], "nothing is complained of")
 
 
+@pytest.mark.crash
 def test_more_than_a_batch_or_an_answer_takes_arrives_in_any_script(world: World) -> None:
     """Together they have more than the 10 MB that one answer may have."""
     here, _ = world.devices

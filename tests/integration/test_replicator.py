@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from daemon_process import until
 from faulty_remote import Fault, FaultyRemote
 from memory_sides import MemoryLocal, MemoryRemote
 
@@ -66,11 +66,8 @@ class Running:
         self.replicator.changed(urgent=kind == "hot")
 
     async def until(self, true: Callable[[State], Any]) -> None:
-        deadline = time.monotonic() + 10
-        while not true(self.state):
-            assert time.monotonic() < deadline, self.state
-            assert not self.task.done()
-            await asyncio.sleep(0.002)
+        await until(lambda: self.task.done() or true(self.state), "the state is reached")
+        assert not self.task.done()
 
     async def idle(self) -> None:
         await self.until(lambda state: state.phase == "idle" and state.last_success)

@@ -8,13 +8,13 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_process import Daemon, wait_until
+from daemon_process import Daemon, until, wait_until
 
 from thermocline.daemon.errors import ShuttingDown
 from thermocline.daemon.memory import distilling
@@ -46,13 +46,6 @@ async def process() -> AsyncIterator[RuleProcess]:
     made = RuleProcess()
     yield made
     await made.close()
-
-
-async def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        await asyncio.sleep(0.01)
 
 
 def alive(pid: int) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -467,23 +467,6 @@ async def test_a_job_for_open_agents_that_fails_is_told_and_stops_no_other(world
     broken = False
     await world.live(0.3)
     assert world.problems.standing() == []
-
-
-def test_an_agent_that_nobody_uses_is_closed_though_its_files_are_looked_after(
-    make_daemon: Callable[..., Any],
-    calls_of: Callable[..., Any],
-    eventually: Callable[..., None],
-) -> None:
-    often = ("--set", "store.idle_close_seconds=1", "--set", "store.face_check_seconds=0.05")
-    call = calls_of(make_daemon(*often).start(), "ana")
-    call.store("x")
-
-    def is_open() -> bool:
-        agents = call.ok("GET", "/api/agents")["results"]
-        return bool(next(one for one in agents if one["id"] == "ana")["open"])
-
-    assert is_open()
-    eventually(lambda: not is_open(), "the agent is closed")
 
 
 async def test_a_job_that_is_postponed_is_no_failure_and_keeps_its_record(world: World) -> None:

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
+from daemon_process import Daemon
 
 DAY = 86_400.0
 Set = Callable[..., None]
 
 
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon whose configuration each test changes."""
+    folder = tmp_path_factory.mktemp("tuned")
+    file = folder / "config.json"
+    file.write_text("{}")
+    daemon = Daemon(folder, f"--config={file}").start()
+    yield daemon
+    assert daemon.stop() == 0
+
+
 @pytest.fixture
-def tuned(make_daemon: Any, calls_of: Any) -> Callable[..., Any]:
-    """`tuned(**recall)` starts a daemon with these settings of recall and gives its calls."""
+def tuned(daemon: Daemon, calls_of: Any, request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`tuned(**recall)` puts these settings of recall in force, and gives calls of an agent."""
 
-    def make(**recall: Any) -> Any:
-        sets = [f"--set=recall.{name}={json.dumps(value)}" for name, value in recall.items()]
-        return calls_of(make_daemon(*sets, name=f"d{len(sets)}").start())
+    def tune(**recall: Any) -> Any:
+        call = calls_of(daemon, f"agent{crc32(request.node.name.encode())}")
+        call.ok("PUT", "/api/config", {"unset": ["recall"]})
+        if recall:
+            call.ok("PUT", "/api/config", {"set": {"recall": recall}})
+        return call
 
-    return make
+    return tune
 
 
 def texts(call: Any, path: str = "/api/recall", **options: Any) -> list[str]:
@@ -68,20 +83,14 @@ def test_recency_falls_as_fast_as_the_configuration_says(tuned: Any, preset: str
 
 
 def test_the_archive_is_searched_with_the_weights_of_the_configuration(tuned: Any) -> None:
-    now = time.time()
-
-    def fill(call: Any) -> None:
-        call.store("brass lantern", created_at=now - 400 * DAY, importance=0.1)
-        call.store("a lantern that was left behind", created_at=now - 300 * DAY, importance=0.2)
-        call.ok("POST", "/api/consolidate", {"mode": "quick"})
-        assert len(texts(call, "/api/cold", query="brass%20lantern")) == 2
-
-    by_match = tuned()
-    fill(by_match)
-    by_importance = tuned(weights={"match": 0, "recency": 0, "importance": 1})
-    fill(by_importance)
-    assert texts(by_match, "/api/cold", query="brass%20lantern")[0] == "brass lantern"
-    assert texts(by_importance, "/api/cold", query="brass%20lantern")[0].startswith("a lantern")
+    call, now = tuned(), time.time()
+    call.store("brass lantern", created_at=now - 400 * DAY, importance=0.1)
+    call.store("a lantern that was left behind", created_at=now - 300 * DAY, importance=0.2)
+    call.ok("POST", "/api/consolidate", {"mode": "quick"})
+    found = texts(call, "/api/cold", query="brass%20lantern")
+    assert found == ["brass lantern", "a lantern that was left behind"]
+    tuned(weights={"match": 0, "recency": 0, "importance": 1})
+    assert texts(call, "/api/cold", query="brass%20lantern") == found[::-1]
 
 
 def test_the_reason_of_an_empty_answer_is_found_with_the_configuration(tuned: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from agent_files import files_holding
+from daemon_process import until
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory import hot
@@ -36,23 +37,14 @@ def read(store: AgentStore, name: str) -> Any:
     return json.loads((store.place.folder / name).read_text())
 
 
-async def until(true: Callable[[], bool], seconds: float = 10.0) -> float:
-    """Poll; return how long it took."""
-    started = time.monotonic()
-    while not true():
-        assert time.monotonic() - started < seconds
-        await asyncio.sleep(0.005)
-    return time.monotonic() - started
-
-
 async def test_files_follow_a_change_by_themselves(
     open_store: OpenStore, make_memory: MakeMemory
 ) -> None:
     store = await open_store(delay_seconds=0.3)
     await store.flush_faces()
     await store.write(lambda tx: memories.insert(tx, make_memory(1)))
-    await until(lambda: "word1" in (store.place.folder / WARM_FILE).read_text())
-    await until(lambda: not store.faces_pending)
+    await until(lambda: "word1" in (store.place.folder / WARM_FILE).read_text(), "shown")
+    await until(lambda: not store.faces_pending, "all are written")
     assert read(store, TREE_FILE)["general"]["warm_count"] == 1
 
 
@@ -203,7 +195,7 @@ async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_secon
 ) -> None:
     monkeypatch.setattr(state_files, "_STEADY_SECONDS", 1.5)
     store = await open_store(delay_seconds=0.01)
-    await until(lambda: not store.faces_pending)
+    await until(lambda: not store.faces_pending, "all are written")
     path, begun = store.place.folder / WARM_FILE, time.monotonic()
     shown: set[int] = set()
     while (elapsed := time.monotonic() - begun) < 3.0:
@@ -213,5 +205,5 @@ async def test_a_few_changes_are_shown_at_once_and_a_steady_load_every_ten_secon
         await asyncio.sleep(0.02)
     # Three at once at most, and one for each 1.5 seconds; an inode may be used again.
     assert len(shown) <= 6
-    await until(lambda: not store.faces_pending)
+    await until(lambda: not store.faces_pending, "all are written")
     assert f"word{number}" in path.read_text()

@@ -551,6 +551,6 @@ async def test_a_link_or_a_fifo_in_the_file_s_place_is_refused_and_stops_nothing
     make(tmp_path / f"replica.db{ending}")
     remote = FileRemote(path)
     with pytest.raises(Refused) as refused:
-        await asyncio.wait_for(Replica(remote, AGENT).poll(), 5)
+        await asyncio.wait_for(Replica(remote, AGENT).poll(), 60)
     assert "not a regular file" in refused.value.message
     await remote.close()

@@ -15,7 +15,7 @@ from thermocline.daemon.config.settings import Merging, Rules
 from thermocline.daemon.errors import ModelUnavailable
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.memory.metadata import extract
-from thermocline.daemon.memory.records import OBSERVED, Memory
+from thermocline.daemon.memory.records import CONSOLIDATED, USER_STATED, Memory
 from thermocline.daemon.memory.tree_rebuild import TreeChange
 from thermocline.daemon.store import conversations, entities, hot_rows, memories, merging
 from thermocline.daemon.store.agent_store import AgentStore
@@ -64,7 +64,9 @@ class Rig:
         return heard
 
     async def read(self) -> Extracted | None:
-        return await extract_next(self.store, "c", "uid:7", self.mind, AskOptions(), dt.UTC)
+        waiting = await self.store.read(conversations.waiting)
+        read = await extract_next(self.store, waiting, self.mind, AskOptions(), dt.UTC)
+        return read[0] if read else None
 
     async def conversation(self) -> Conversation:
         found = await self.store.read(lambda db: conversations.find(db, "c"))
@@ -102,10 +104,13 @@ async def test_without_a_model_the_rules_keep_what_was_stated(rig: Rig) -> None:
     assert extracted is not None
     assert (extracted.turns, extracted.way, extracted.why) == (3, "rule", "")
     tea, testnet = extracted.kept.stored
-    assert (tea.event, tea.actor, tea.group, tea.position) == ("preference_learned", "Ada", "c", 0)
-    assert (testnet.event, testnet.position, testnet.importance) == ("decision", 2, 0.7)
+    assert (tea.event, tea.actor, tea.group, tea.position) == (
+        *("preference_learned", "Ada"),
+        *("c", None),
+    )
+    assert (testnet.event, testnet.importance) == ("decision", 0.7)
     assert tea.metadata.urls == ("https://a.example/tea",)
-    assert (tea.source, tea.writer, tea.created_at) == (OBSERVED, "uid:7", NOW)
+    assert (tea.source, tea.writer, tea.created_at) == (USER_STATED, "uid:7", NOW)
     assert await rig.read() is None
     assert (await rig.conversation()).unread == 0
 
@@ -144,9 +149,9 @@ async def test_a_model_gets_all_of_it_at_once_and_what_is_known(rig: Rig) -> Non
         *("Ada prefers oolong tea", "preference_learned"),
         "Ada",
     )
-    assert (tea.tags, tea.importance, tea.position) == (("tea",), 0.7, 0)
+    assert (tea.tags, tea.importance) == (("tea",), 0.7)
     assert tea.metadata.urls == ("https://a.example/tea",)
-    assert (parser.type, parser.event, parser.position) == ("semantic", "fact_stored", 2)
+    assert (parser.type, parser.event) == ("semantic", "fact_stored")
     (asked,) = rig.model.asked
     day, known, talk = asked.parts
     assert "2026-11-18" in day.text
@@ -308,7 +313,7 @@ async def test_similar_memories_become_one_that_can_be_taken_back(rig: Rig) -> N
     rig.says("merge", JOINED)
     assert await rig.advice.join_similar(rig.store, None) == 2
     after = await rig.all()
-    (made,) = [one for one in after.values() if one.source == merging.MADE_OF_OTHERS]
+    (made,) = [one for one in after.values() if one.source == CONSOLIDATED]
     assert (made.text, made.importance, made.created_at) == (JOINED["text"], 0.9, NOW - 50)
     assert made.tags == ("key",)
     assert {after["a"].merged_into, after["b"].merged_into} == {made.id}
@@ -449,7 +454,7 @@ async def test_a_note_read_by_a_model_keeps_every_reference(rig: Rig) -> None:
     )
     facts = await rig.advice.read_note(rig.store, NOTE, {}, None)
     pier, pump = facts
-    assert (pier.category, pier.importance, pier.line) == ("places/harbour", 1.0, 5)
+    assert (pier.category, pier.importance, pier.line) == ("places/harbour", 0.3, 5)
     assert (pier.metadata.urls, pier.metadata.paths) == ((), ("/srv/harbour/plan.md",))
     assert pump.metadata.urls == ("https://a.example/pump",)
     categories, needed, note = rig.model.asked[0].parts

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
@@ -198,3 +200,42 @@ def test_what_a_killed_process_left_is_removed(two: Two) -> None:
     other.sync()
     assert other.read_note(NOTE) == MEALS + "tea\n"
     assert not left.exists()
+
+
+def test_what_two_agents_learn_on_their_own_is_known_to_both(two: Two) -> None:
+    one, other = two
+    for device in two:
+        device.memory.context()  # Each makes the missing files.
+    one.write_note("knowledge.md", "# Knowledge\n\n- pond-2 is production\n")
+    for device, lesson in ((one, "migrate first"), (other, "ask Carla")):
+        device.memory.reflect(type="insight", context="deploy", lesson=lesson)
+        name = lesson.split()[0]
+        device.memory.add_skill(id=name, description=f"how to {lesson}", text=f"{lesson}\n")
+    notes = meet(one, other)
+    assert notes["knowledge.md"] == "# Knowledge\n\n- pond-2 is production\n"
+    assert not any(".conflict-" in name for name in notes)
+    for device in two:
+        learned = {entry.lesson for entry in device.memory.reflections().results}
+        assert learned == {"migrate first", "ask Carla"}
+        known = {skill.id: skill.description for skill in device.memory.skills().results}
+        assert known == {"migrate": "how to migrate first", "ask": "how to ask Carla"}
+        assert device.memory.skill("ask").text == "ask Carla\n"
+        shown = device.memory.context("what about Carla?").text
+        assert isinstance(shown, str)
+        assert "pond-2 is production" in shown
+        assert "ask Carla" in shown
+
+
+def test_what_is_being_written_is_not_taken_for_what_a_killed_process_left(two: Two) -> None:
+    one, _ = two
+    one.memory.context()
+    name = f".thermocline-{'0' * 16}"
+    with (one.desk / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (one.desk / name).write_text("half")
+        with ThreadPoolExecutor(1) as threads:
+            syncing = threads.submit(one.try_sync)
+            (one.desk / name).rename(one.desk / "whole.md")
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert syncing.result()
+    assert one.notes()["whole.md"] == "half"

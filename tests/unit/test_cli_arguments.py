@@ -22,13 +22,14 @@ NEEDED = {
     "forget": ["abcd"], "merge": ["abcd", "efgh"], "unmerge": ["abcd"], "kv": ["list"],
     "search-url": ["x"], "extract-metadata": ["--file", "-"], "backup": ["none.tar.gz"],
     "restore": ["--verify"], "distill": ["--text", "x"],
+    "observe": ["-", "--conversation", "c"],
     "undo": ["abcd"],
 }  # fmt: skip
 
 
 def run(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [*COMMAND, *words], input=stdin, capture_output=True, timeout=20, check=False
+        [*COMMAND, *words], input=stdin, capture_output=True, timeout=60, check=False
     )
     return subprocess.CompletedProcess(
         done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -86,7 +87,7 @@ def test_naming_the_verbs_imports_none_of_them() -> None:
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stderr.split())
     verbs = {"thermocline.daemon.cli" + module_of(verb) for verb in VERBS}
@@ -205,7 +206,7 @@ def test_standard_input_that_is_not_text_is_refused() -> None:
 def test_a_closed_standard_input_is_refused() -> None:
     command = f"{' '.join(COMMAND)} store - <&-"
     done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, timeout=20, check=False
+        command, shell=True, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert "closed" in done.stderr
@@ -218,14 +219,14 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
 
 
 def test_a_result_that_cannot_be_written_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, timeout=20, check=False
+            [*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
     assert done.returncode == 1
     assert b"cannot write the result" in done.stderr

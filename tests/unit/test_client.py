@@ -76,7 +76,7 @@ class Scripted:
         return [line for line, _ in self.requests]
 
     def wait(self) -> None:
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 
@@ -211,7 +211,7 @@ def test_a_refusal_before_the_body_was_read_is_told(tmp_path: Path) -> None:
         thread.start()
         with Client(path) as client, pytest.raises(ApiError, match="too large") as raised:
             client.store("x" * 5_000_000)
-        thread.join(10)
+        thread.join(60)
     assert (raised.value.code, raised.value.status) == ("too_large", 413)
 
 
@@ -237,7 +237,7 @@ def test_an_unfinished_store_is_sent_again_to_the_restarted_daemon(tmp_path: Pat
         thread.start()
         with Client(path) as client:
             assert client.request("POST", "/api/memory", body={"text": text}) == {"id": "1"}
-        thread.join(10)
+        thread.join(60)
     assert b"".join(got).partition(b"\r\n\r\n")[2] == json.dumps({"text": text}).encode()
 
 
@@ -267,7 +267,7 @@ def test_what_is_not_a_daemon_is_said_to_be_none(
     scripted: Callable[..., Scripted], nonsense: bytes
 ) -> None:
     daemon = scripted([nonsense])
-    with Client(daemon.path, timeout=5) as client, pytest.raises(DaemonUnreachable):
+    with Client(daemon.path, timeout=60) as client, pytest.raises(DaemonUnreachable):
         client.status()
 
 
@@ -340,7 +340,7 @@ def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
     ]
     assert [json.loads(body) for _, body in daemon.requests[:3]] == [
         {"conversation": "c", "turns": [turn], "wait": True},
-        {"conversation": "c", "turns": [], "end": True},
+        {"conversation": "c", "end": True},
         {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
     ]
 
@@ -416,7 +416,7 @@ def test_a_refused_stream_is_an_api_error(scripted: Callable[..., Scripted]) -> 
     error = {"error": {"code": "forbidden", "message": "you may not"}}
     daemon = scripted([answer(error, "403 Forbidden"), None])
     with pytest.raises(ApiError, match="you may not"):
-        next(Client(daemon.path, timeout=5).events())
+        next(Client(daemon.path, timeout=60).events())
 
 
 def test_a_header_cannot_be_forged_through_an_event_id() -> None:

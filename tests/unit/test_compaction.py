@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.compaction import (
@@ -162,7 +162,6 @@ def test_a_compacted_conversation_needs_no_compaction():
     assert compact(compacted.messages, window=8_000).messages == compacted.messages
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.builds(

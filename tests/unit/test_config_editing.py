@@ -239,7 +239,7 @@ key_texts = st.sampled_from(
 
 
 @given(key=key_texts, value=json_values, unset=key_texts)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_change_is_made_and_valid_or_refused_and_the_file_as_it_was(
     key: str, value: Any, unset: str, tmp_path: Path
 ) -> None:

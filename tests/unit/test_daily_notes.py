@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.daily_notes import (
@@ -216,7 +216,6 @@ def test_front_matter_is_no_part_of_a_note():
     assert read_note("---\n- [x] wrote the letter\n")[0].line == 2
 
 
-@settings(max_examples=150, deadline=None)
 @given(NOTES)
 def test_any_note_can_be_read(note):
     found = read_note(note)
@@ -229,7 +228,6 @@ def test_any_note_can_be_read(note):
         assert lines[fact.line - 1].strip()
 
 
-@settings(max_examples=50, deadline=None)
 @given(NOTES)
 def test_every_ticked_item_of_some_length_is_found(note):
     marked = f"{note}\n\n## End\n- [x] wrote the weekly letter\n"

@@ -35,22 +35,20 @@ def loaded_by(module: str) -> set[str]:
     return set(output.split())
 
 
-@pytest.mark.parametrize("heavy", ["litellm", "pydantic", "textual", "libsql_client", "tarfile"])
-def test_the_daemon_never_holds(heavy: str) -> None:
-    assert heavy not in loaded_by("thermocline.daemon.app")
+CLIENTS = {"aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"}
 
 
 @pytest.mark.parametrize(
-    "heavy", ["aiohttp", "libsql_client", "asyncio", "http", "email", "sqlite3"]
+    ("module", "heavy"),
+    [
+        ("app", {"litellm", "pydantic", "textual", "libsql_client", "tarfile"}),
+        ("cli.main", CLIENTS),
+        ("client", CLIENTS),
+        ("memory.tree", {"asyncio", "sqlite3", "aiohttp", "socket", "threading"}),
+    ],
 )
-def test_the_command_line_never_holds(heavy: str) -> None:
-    assert heavy not in loaded_by("thermocline.daemon.cli.main")
-    assert heavy not in loaded_by("thermocline.daemon.client")
-
-
-@pytest.mark.parametrize("outside", ["asyncio", "sqlite3", "aiohttp", "socket", "threading"])
-def test_the_domain_knows_nothing_of_the_outside(outside: str) -> None:
-    assert outside not in loaded_by("thermocline.daemon.memory.tree")
+def test_a_module_never_loads(module: str, heavy: set[str]) -> None:
+    assert not heavy & loaded_by(f"thermocline.daemon.{module}")
 
 
 def test_replication_knows_nothing_of_the_daemon() -> None:

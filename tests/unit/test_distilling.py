@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.distilling import (
@@ -149,7 +149,6 @@ def test_the_shape_is_evoclaws_with_the_references_beside_it():
     assert list(built["paths"]) == ["/srv/app"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(TEXTS, st.integers(16, 600), st.floats(0, 1))
 def test_the_limit_always_holds_and_references_always_survive(text, max_bytes, aggression):
     told = distil(text, aggression=aggression, max_bytes=max_bytes)
@@ -165,7 +164,6 @@ def test_the_limit_always_holds_and_references_always_survive(text, max_bytes, a
     )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(TEXTS | SHORT_TEXTS, st.integers(16, 600), st.floats(0, 1))
 def test_what_was_distilled_is_never_longer_than_the_text(text, max_bytes, aggression):
     told = stages(text, aggression=aggression, max_bytes=max_bytes)
@@ -176,7 +174,6 @@ def test_what_was_distilled_is_never_longer_than_the_text(text, max_bytes, aggre
         assert utf8_bytes(one.fact) <= size
 
 
-@settings(max_examples=60, deadline=None)
 @given(TEXTS)
 def test_facts_lose_no_reference_of_a_text_whose_references_are_few(text):
     told = distil(text)
@@ -185,7 +182,6 @@ def test_facts_lose_no_reference_of_a_text_whose_references_are_few(text):
     assert {path for one in found for path in one.paths} >= set(told.paths)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(), st.integers(0, 60))
 def test_a_shortened_text_fits_and_begins_as_the_whole_does(text, room):
     short = shortened(text, room)
@@ -437,7 +433,6 @@ def test_a_known_person_is_found_whatever_the_name():
     assert people("Tell Xylo about it", known=("Xylo",)) == ("Xylo",)
 
 
-@settings(max_examples=80, deadline=None)
 @given(TEXTS)
 def test_topics_are_content_words_in_lower_case(text):
     for topic in topics_of(text, ""):

@@ -172,7 +172,7 @@ def _path(node: ast.expr, local: dict[str, ast.expr]) -> str:
 
 # Given by arguments or options of the verb's own.
 BY_THE_VERB = {
-    "NewMemory": {"text", "content", "ttl", "position", "created_at", "metadata"},
+    "NewMemory": {"text", "content", "ttl", "created_at", "metadata"},
     "ListQuery": set(),
     "RecallBody": {"query", "explain", "reinforce", "llm_endpoint"},
 }

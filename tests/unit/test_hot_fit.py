@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 from hot_states import hot_states
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import TooLarge
@@ -278,7 +278,6 @@ lists = st.lists(items, max_size=6).map(tuple)
 states = hot_states(objects, lists)
 
 
-@settings(max_examples=50)
 @given(states, st.integers(140, 3_000), st.integers(0, 5))
 def test_any_state_fits_any_limit_and_fitting_again_changes_nothing(state, max_bytes, count):
     limits = HotLimits(max_bytes, count, count, count)
@@ -294,7 +293,6 @@ def test_any_state_fits_any_limit_and_fitting_again_changes_nothing(state, max_b
     assert msgspec.json.encode(state) == before
 
 
-@settings(max_examples=40)
 @given(states, st.integers(140, 1_500))
 def test_every_entry_is_still_in_the_state_or_told(state, max_bytes):
     fitted = fit(state, limited(max_bytes))

@@ -114,6 +114,6 @@ def test_a_crafted_text_is_joined_in_a_moment(line: str) -> None:
     count = 262_144 // len(line)
     forward = "".join(line.format(n, n % 97) for n in range(count))[:262_144]
     backward = "".join(line.format(count - n, (n * 31) % 89) for n in range(count))[:262_144]
-    began = time.monotonic()
+    began = time.process_time()
     join("x\n" + forward, backward, forward + "y\n")
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

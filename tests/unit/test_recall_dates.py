@@ -5,7 +5,7 @@ import sys
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thermocline.daemon.recall.dates import BEGINNING, FOREVER, find
@@ -347,7 +347,6 @@ ZONES = st.sampled_from(
     zone=ZONES,
 )
 @example("9999 years from now, since 9999 decades ago", 2.5e11, dt.UTC)
-@settings(max_examples=120)
 def test_any_text_is_read_at_any_time_and_every_span_stands_in_it(text, now, zone):
     found = find(text, now, zone)
     for span in found.spans:
@@ -357,7 +356,6 @@ def test_any_text_is_read_at_any_time_and_every_span_stands_in_it(text, now, zon
 
 
 @given(day=st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31)))
-@settings(max_examples=100)
 def test_every_day_of_the_calendar_is_read_however_it_is_written(day):
     month = "January February March April May June July August September October November December"
     name = month.split()[day.month - 1]

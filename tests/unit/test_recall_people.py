@@ -38,7 +38,7 @@ def db(remembered: Callable[..., sqlite3.Connection]) -> sqlite3.Connection:
     return remembered(said(number, name) for number, name in enumerate(NAMES))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, max_size=7), st.sampled_from((" ", "")))
 def test_names_that_are_looked_up_say_the_same_as_all_names(
     db: sqlite3.Connection, words: list[str], blank: str

@@ -57,7 +57,7 @@ def texts(answer: Answer) -> list[str]:
     return [hit.memory.text for hit in answer.hits]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANY_TEXT, st.sampled_from(("keyword", "tree")))
 @example('"', "keyword")
 @example('-"', "keyword")

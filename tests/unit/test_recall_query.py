@@ -4,7 +4,7 @@ import datetime as dt
 import sqlite3
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.indexing import index_text
@@ -227,7 +227,6 @@ HOSTILE = st.one_of(
 
 @given(text=HOSTILE)
 @example('"" -"" AND')
-@settings(max_examples=150)
 def test_no_text_breaks_the_index(index, text):
     query = ask(text)
     expression = match_expression(query.words, query.phrases, query.excluded)
@@ -244,7 +243,6 @@ LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "N
 @example("İstanbul ǅ ß ﬁ Ǆ")
 @example("ΣΑΣ σας Ა ᎠᏵ Ⅷ")
 @example("हिन्दी ภาษาไทยก่อน ไทย")
-@settings(max_examples=150)
 def test_every_word_of_a_text_finds_it_again(index, found, text):
     words = parse(text).words
     assume(not any(unknown(index, word) for word in words))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.upkeep.consolidation import STEPS, covered_by, steps_of
@@ -151,7 +151,6 @@ NEAR_CHANGES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(["0 0 * * *", "0 */3 * * *", "30 2 * * *", "15 1-4 * * *", "*/20 * * * *"]),
     st.integers(0, 700_000).map(lambda m: DAY + timedelta(minutes=m)) | NEAR_CHANGES,

@@ -93,9 +93,10 @@ def test_of_a_long_conversation_its_ends_are_kept_and_of_a_long_turn_its_beginni
     assert max(map(len, kept)) == 1_000
 
 
-def test_a_conversation_goes_on_behind_what_memories_have_of_it(remembered: Remembered) -> None:
+def test_turns_are_stored_behind_those_that_are_there(remembered: Remembered) -> None:
     stored = Memory(id="m", text="x", created_at=1, updated_at=1, group="c", position=7)
-    assert Buffer(remembered([stored])).hear("next").read_to == 8
+    db = remembered([stored])
+    assert (conversations.next_place(db, "c"), conversations.next_place(db, "d")) == (8, 0)
 
 
 def test_an_end_without_anything_new_leaves_no_trace(buffer: Buffer) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.errors import Conflict, InvalidInput, NotFound
@@ -245,7 +245,6 @@ LIMIT_SETS = st.builds(
 )
 
 
-@settings(max_examples=120)
 @given(TREES, LIMIT_SETS, st.none() | PATHS)
 def test_every_tree_ends_within_every_limit_and_loses_no_memory(tree, limits, keep):
     before = dict(tree)

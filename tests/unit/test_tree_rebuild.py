@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.memory.scoring import DAY
@@ -168,7 +168,6 @@ limits = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join)),
     st.lists(st.lists(st.sampled_from(NAMES), max_size=4).map("/".join), min_size=20, max_size=20),
@@ -278,7 +277,6 @@ def test_what_is_small_cold_and_unused_goes_into_its_parent(node: Node, *, merge
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(

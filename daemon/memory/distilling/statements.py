@@ -34,6 +34,7 @@ _CONFIRMS: Final = re.compile(
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # "…, not 4711", "… instead of 4711".
+_PRONOUN: Final = re.compile(r"(?:it|he|she|they)\b", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r",? (?:not|instead of|rather than) [^,.;]{1,60}$", re.IGNORECASE)
 
 
@@ -48,6 +49,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
         signals: what it does.
         worth: how much it says, see `weighing.worth`.
         place: which utterance it is from, the first being 0.
+        answers: whether it begins with a question that it answers.
     """
 
     text: str
@@ -57,6 +59,7 @@ class SaidSentence(msgspec.Struct, frozen=True):
     signals: frozenset[Signal]
     worth: float
     place: int = 0
+    answers: bool = False
 
 
 def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
@@ -81,6 +84,8 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSen
             statement = replace(_statement(sentence, utterance, aggression), place=place)
             if found and _answers(found[-1], statement):
                 statement = _joined(found.pop(), statement)
+            elif found and _goes_on(found[-1], statement):
+                statement = _continued(found.pop(), statement)
             elif (confirmed := _confirmed_by(statement, found)) is not None:
                 found[confirmed] = _confirmed(found[confirmed])
             found.append(statement)
@@ -127,6 +132,21 @@ def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
     return short and not answer.signals & {"decision", "report", "preference"}
 
 
+def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a statement says of an answer before it what "it" or "they" do."""
+    if not before.answers or statement.place != before.place or not _PRONOUN.match(statement.said):
+        return False
+    return not statement.signals & _ASIDE
+
+
+def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
+    text = f"{before.text}, {statement.text}"
+    signals = before.signals | statement.signals
+    gained = worth(text, signals) - _ROLE_COST.get(before.role, 0.0)
+    said = f"{before.said} {statement.said}"
+    return replace(before, text=text, said=said, signals=signals, worth=gained)
+
+
 def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
     text = f"{asked.text} {answer.text}"
     return SaidSentence(
@@ -137,6 +157,7 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
         (answer.signals - {"greeting"}) | {"claim"},
         0.5 + worth(text, frozenset({"claim"})) - _ROLE_COST.get(answer.role, 0.0),
         answer.place,
+        answers=True,
     )
 
 
@@ -157,7 +178,8 @@ def confirms(statement: SaidSentence) -> bool:
     """Whether it says that what came before works."""
     if _CONFIRMS.match(statement.said):
         return True
-    if statement.signals & {"question", "request"}:
+    # An agent that is glad has tried nothing.
+    if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
     return short and outcome_of([statement.said]) == "positive"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.importers.hot_file import parse
@@ -284,7 +284,6 @@ documents = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
 @given(anything | documents)
 def test_no_json_at_all_stops_the_reader_and_its_result_is_normalised(value):
     state = parse(value, NOW).found

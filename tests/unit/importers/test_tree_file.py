@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.importers.tree_file import parse
@@ -165,7 +165,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=120)
 @given(ANYTHING | ANYTHING.map(lambda inner: {"root": {"children": inner}}))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_fitted(document):
     parsed = parse(document, NOW)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from thermocline.daemon.importers.warm_file import parse
@@ -285,7 +285,6 @@ MEMORIES = st.builds(
 )
 
 
-@settings(max_examples=80)
 @given(st.lists(MEMORIES, max_size=4, unique_by=lambda memory: memory.id), st.booleans())
 def test_what_was_written_is_read_back_the_same(memories, is_pretty):
     written = msgspec.json.encode([record(memory, NOW, Scoring()) for memory in memories])
@@ -327,7 +326,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(ANYTHING | st.lists(ANYTHING.map(lambda value: {"text": "x", "metadata": value} | FACT)))
 def test_no_json_can_make_it_fail_and_what_it_reads_can_be_stored(document):
     parsed = parse(document, NOW)

@@ -1,0 +1,268 @@
+"""An agent's own files on the disk: made when missing, read when they have changed, added to.
+
+Everything that is written here is written under a lock (`memory/.lock`, taken with `flock`), which
+agents that change a file in place can take as well. A file of somebody's is never replaced, but for
+the index of the skills, to which an entry is added, and the file of a skill that is stored again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from ..errors import Conflict, DiskFull, ReadOnly, TooLarge
+from ..memory import own_files
+from ..memory.own_files import EPISODES, KNOWLEDGE, REFLECTIONS, SEEDS, SKILLS
+from ..memory.workspace import FOLDER
+from ..runtime.problems import Problems
+from ..store import atomic, line_file, own_entries
+from ..store.agent_store import AgentStore
+from ..store.database import translate_os
+from ..store.notes import NOWHERE, Note, WaitingNote
+from ..store.own_entries import Item, OwnEntry, OwnPart
+from .workspaces import place, stand_at
+
+T = TypeVar("T")
+_UNREADABLE: Final = "own_file_unread"
+_LONG: Final = "knowledge_long"
+# Beyond this a log is left out: 100,000 lines, which nobody writes by hand.
+_LARGEST: Final = 16_777_216
+_TRIES: Final = 5
+_PARTS: Final = {
+    "knowledge": KNOWLEDGE,
+    "reflections": REFLECTIONS,
+    "episodes": EPISODES,
+    "skills": SKILLS,
+}
+
+
+class OwnFiles:
+    """Reads and adds to the files that an agent keeps by itself.
+
+    Args:
+        problems: where files that cannot be read are reported.
+    """
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    async def read(self, store: AgentStore, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `read` on a snapshot of the database that has the files as they stand.
+
+        A disk that takes no writes leaves it at what was read of them before.
+        """
+        if not store.exists:
+            return await store.read(read)
+        workspace = _workspace(store)
+
+        def current(db: sqlite3.Connection) -> tuple[T] | None:
+            return None if _stale(workspace, own_entries.stands(db)) else (read(db),)
+
+        for _ in range(_TRIES):
+            found = await store.read(current)
+            if found is not None:
+                return found[0]
+            try:
+                await self.bring(store)
+            except (DiskFull, ReadOnly):
+                break
+        return await store.read(read)
+
+    async def bring(self, store: AgentStore) -> None:
+        """Bring what has changed in the files into the database.
+
+        Raises:
+            ThermoclineError: the database cannot be written.
+        """
+        known = await store.read(own_entries.stands)
+        read, left = await asyncio.to_thread(_load, _workspace(store), known, store.now)
+        if not read:
+            return
+        await store.write(partial(own_entries.take, read=read))
+        self._report(store.place.agent, read, left)
+
+    async def make_missing(self, store: AgentStore) -> None:
+        """Make those of the files that are missing."""
+        if not store.exists:
+            return
+        workspace = _workspace(store)
+        if all(map(os.path.lexists, (workspace / path for path in SEEDS))):
+            return
+        now = store.now
+        await asyncio.to_thread(_locked, workspace, lambda: _seed(workspace, now))
+
+    async def add_line(self, store: AgentStore, path: str, item: Item) -> None:
+        """Append a reflection or an episode to its log."""
+        line = msgspec.json.encode(item).decode()
+        workspace = _workspace(store)
+        await self.make_missing(store)
+        await asyncio.to_thread(line_file.append, workspace / path, line)
+        await self.bring(store)
+
+    async def add_skill(self, store: AgentStore, skill: own_files.Skill) -> bool:
+        """Write a skill's file and its entry in the index; return whether it is new.
+
+        Raises:
+            Conflict: the index is not a JSON object, or something else is in the way.
+        """
+        workspace, now = _workspace(store), store.now
+        await self.make_missing(store)
+        new = await asyncio.to_thread(
+            _locked, workspace, lambda: _write_skill(workspace, skill, now)
+        )
+        await self.bring(store)
+        return new
+
+    def _report(self, agent: str, read: Sequence[OwnPart], left: Sequence[str]) -> None:
+        for one in read:
+            if one.name == "knowledge" and one.lines > own_files.KNOWLEDGE_LINES:
+                self._problems.report(_LONG, agent, long_warning(one.lines), lasting=False)
+            elif one.name == "knowledge":
+                self._problems.clear(_LONG, agent)
+        if left:
+            self._problems.report(_UNREADABLE, agent, "; ".join(left), lasting=False)
+        else:
+            self._problems.clear(_UNREADABLE, agent)
+
+
+def long_warning(lines: int) -> str:
+    """What is said of a knowledge that has become too long."""
+    return (
+        f"{KNOWLEDGE} has {lines} lines, more than the {own_files.KNOWLEDGE_LINES} that a model"
+        " should get every time; `thermocline knowledge --fold` proposes what could go"
+    )
+
+
+def _workspace(store: AgentStore) -> Path:
+    return store.place.workspace or store.place.folder
+
+
+def _stand(path: Path) -> str:
+    """What tells a version of a file from others; "" where there is none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return ""
+    if not stat.S_ISREG(found.st_mode):
+        return "no file"
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+
+
+def _stale(workspace: Path, known: Mapping[str, str]) -> bool:
+    return any(
+        _stand(workspace / path) != known.get(path, "") for path in (*_PARTS.values(), *known)
+    )
+
+
+def _load(workspace: Path, known: Mapping[str, str], now: float) -> tuple[list[OwnPart], list[str]]:
+    """The parts that have changed, and what of them could not be read. Blocking."""
+    read: list[OwnPart] = []
+    left: list[str] = []
+    for name, path in _PARTS.items():
+        folder = f"{Path(path).parent}/" if name == "skills" else path
+        paths = {path, *(one for one in known if one.startswith(folder))}
+        if any(_stand(workspace / one) != known.get(one, "") for one in paths):
+            read.append(_part(name, path, workspace, left, now))
+    return read, left
+
+
+def _part(name: str, path: str, workspace: Path, left: list[str], now: float) -> OwnPart:
+    stand, text, changed_at = _content(workspace, path, left)
+    if name == "knowledge":
+        return OwnPart(name, {path: stand}, changed_at, own_files.line_count(text), text)
+    if name == "skills":
+        return _skills(workspace, path, stand, text, left)
+    lines = [*own_files.entry_lines(text)]
+    entries = tuple(_entries(name, lines, changed_at or now))
+    return OwnPart(name, {path: stand}, changed_at, len(lines), entries=entries)
+
+
+def _entries(name: str, lines: Sequence[tuple[int, str]], now: float) -> Iterator[OwnEntry]:
+    parse = own_files.reflection_of if name == "reflections" else own_files.episode_of
+    for position, line in lines:
+        item = parse(line)
+        if item is not None:
+            at = own_files.moment_of(item.ts, now)
+            yield OwnEntry(own_files.digest(line), position, at, item)
+
+
+def _skills(workspace: Path, path: str, stand: str, text: str, left: list[str]) -> OwnPart:
+    index = own_files.skill_index(text)
+    if index is None:
+        left.append(f"{path} is not a JSON object")
+    stands, entries = {path: stand}, []
+    for position, (skill_id, description) in enumerate((index or {}).items()):
+        at = own_files.skill_path(skill_id)
+        stands[at], body, changed_at = _content(workspace, at, left)
+        item = own_files.Skill(skill_id, description, body)
+        entries.append(OwnEntry(skill_id, position, changed_at, item))
+    changed_at = max((one.created_at for one in entries), default=0.0)
+    return OwnPart("skills", stands, changed_at, len(entries), entries=tuple(entries))
+
+
+def _content(workspace: Path, path: str, left: list[str]) -> tuple[str, str, float]:
+    """How a file stands, what it says, and since when; nothing of what cannot be read."""
+    # Before it is read: what is written meanwhile makes another stand.
+    stand = _stand(workspace / path)
+    if not stand:
+        return "", "", 0.0
+    try:
+        content, found = atomic.read(workspace / path, _LARGEST, below=workspace)
+    except FileNotFoundError:
+        return stand, "", 0.0
+    except (Conflict, TooLarge, OSError) as error:
+        left.append(str(error))
+        return stand, "", 0.0
+    return stand, content.decode(errors="replace"), found.st_mtime
+
+
+def _locked(workspace: Path, do: Callable[[], T]) -> T:
+    try:
+        atomic.make_folder(workspace / FOLDER)
+        with line_file.locked(workspace / FOLDER):
+            return do()
+    except OSError as error:
+        raise translate_os(error, workspace / FOLDER) from error
+
+
+def _seed(workspace: Path, now: float) -> None:
+    missing = [WaitingNote(path, Note(text, now), NOWHERE) for path, text in SEEDS.items()]
+    place(workspace / FOLDER, missing)
+
+
+def _write_skill(workspace: Path, skill: own_files.Skill, now: float) -> bool:
+    top = workspace / FOLDER
+    for _ in range(_TRIES):
+        stand = stand_at(top, SKILLS)
+        try:
+            content = atomic.read(workspace / SKILLS, _LARGEST, below=workspace)[0]
+            index = own_files.whole_index(content.decode(errors="replace"))
+        except FileNotFoundError:
+            index = {}
+        if index is None:
+            raise Conflict(
+                f"cannot add to {workspace / SKILLS}: it is not a JSON object",
+                hint="correct it, or move it away",
+            )
+        new = skill.id not in index
+        text = own_files.index_text({**index, skill.id: skill.description})
+        files = [WaitingNote(SKILLS, Note(text, now), stand)]
+        if skill.text or new:
+            body = WaitingNote(skill.path, Note(skill.text, now), stand_at(top, skill.path))
+            files.insert(0, body)
+        done, barred = place(top, files)
+        if barred:
+            raise Conflict(f"cannot write {workspace / barred[0].path}: {barred[0].why}")
+        if len(done) == len(files):
+            return new
+        time.sleep(0.01)
+    raise Conflict(f"cannot write {workspace / SKILLS}: something else keeps changing it")

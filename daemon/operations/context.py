@@ -1,0 +1,101 @@
+"""The context block: what an agent reads before its turn."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from ..errors import ThermoclineError
+from ..files.own_files import long_warning
+from ..memory import own_files
+from ..memory.messages import estimated_tokens
+from ..recall import context_formats
+from ..recall.context import Asked, BlockReading, Filled, Shown, read_block
+from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
+from ..store import own_entries
+from .operation import operation
+from .scope import Scope
+
+
+class _Made(msgspec.Struct):
+    """A block, the ids of the memories that count as used, and the lines of the knowledge."""
+
+    block: ContextBlock
+    used: list[str]
+    lines: int
+
+
+async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
+    """What the agent reads before its turn: what it always knows, and what a query finds."""
+    local = datetime.now().astimezone().tzinfo
+    assert local is not None
+    async with scope.store() as store:
+        asked = Asked(scope.agent, body.query, scope.now, local, store.rules)
+        if scope.leaves_traces:
+            # A disk that takes nothing is no reason to know nothing.
+            with suppress(ThermoclineError):
+                await scope.daemon.own_files.make_missing(store)
+        made = await scope.daemon.own_files.read(store, partial(_made, asked=asked, body=body))
+        if made.used and scope.leaves_traces:
+            store.note_answer(made.used, len(made.block.text or ""))
+    if made.lines > own_files.KNOWLEDGE_LINES:
+        made.block.warnings = [long_warning(made.lines)]
+    return made.block
+
+
+async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
+    """The same for a query in the URL."""
+    return await ask(scope, query)
+
+
+def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
+    block, used = _block(db, asked, body)
+    return _Made(block, used, own_entries.part(db, own_entries.KNOWLEDGE).lines)
+
+
+def _block(
+    db: sqlite3.Connection, asked: Asked, body: ContextQuery
+) -> tuple[ContextBlock, list[str]]:
+    exact = context_formats.EXACT.get(body.format)
+    if exact is not None:
+        reading = BlockReading(db, asked)
+        text = exact(reading)
+        return ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text), []
+    room = body.max_tokens - context_formats.FRAME_TOKENS
+    cost = partial(context_formats.cost, now=asked.now)
+    sections, used = read_block(db, asked, room, cost)
+    text = context_formats.thermocline(sections, asked.agent, asked.now)
+    made = ContextBlock(format=body.format, tokens=estimated_tokens(text))
+    if body.format == "json":
+        made.sections = [_section(one, asked.now) for one in sections]
+    else:
+        made.text = text
+    return made, used
+
+
+def _section(one: Filled, now: float) -> ContextSection:
+    return ContextSection(one.name, [_item(item, now) for item in one.items], one.left_out)
+
+
+def _item(item: Shown, now: float) -> ContextItem:
+    return ContextItem(
+        text=item.whole,
+        source=item.source,
+        at=item.at,
+        age_seconds=None if item.at is None else max(0.0, round(now - item.at, 3)),
+        id=item.id,
+        quoted=item.quoted,
+        cut=item.is_cut,
+        relevance=None if item.relevance is None else round(item.relevance, 6),
+    )
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/context", ask_by_url),
+    operation("POST", "/api/context", ask, tool="context"),
+)

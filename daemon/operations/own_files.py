@@ -1,0 +1,180 @@
+"""What an agent keeps in files of its own: knowledge, reflections, episodes, skills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import UNSET
+
+from ..errors import InvalidInput, NotFound
+from ..files.own_files import long_warning
+from ..memory import checks, own_files
+from ..memory.own_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
+from ..shapes.own_files import (
+    EpisodeBody,
+    EpisodePage,
+    EpisodeQuery,
+    KnowledgeQuery,
+    KnowledgeView,
+    ReflectionBody,
+    ReflectionPage,
+    ReflectionQuery,
+    SkillBody,
+    SkillId,
+    SkillPage,
+    SkillQuery,
+    SkillStored,
+    SkillView,
+)
+from ..store import own_entries
+from ..store.own_entries import OwnEntry
+from ..thinking import distillation
+from ..thinking.distillation import Measure
+from ..thinking.model_or_rules import AskOptions
+from .operation import operation
+from .scope import Scope
+
+_SAID_CHARS: Final = 4_000
+_USER_CHARS: Final = 200
+# What the agent has written down was worth it once.
+_FOLDING: Final = Measure(aggression=0.4)
+
+
+async def reflections(scope: Scope, query: ReflectionQuery) -> ReflectionPage:
+    """List what the agent has learned, newest first."""
+    found, total = await _page(scope, "reflections", query.limit, query.offset, query.type)
+    return ReflectionPage([one.item for one in found if isinstance(one.item, Reflection)], total)
+
+
+async def reflect(scope: Scope, body: ReflectionBody) -> Reflection:
+    """Add a reflection to `memory/reflections.jsonl`."""
+    made = Reflection(
+        ts=own_files.stamp(scope.now),
+        type=body.type,
+        context=_said(body.context, "context"),
+        lesson=_said(body.lesson, "lesson"),
+        action=None if body.action is None else _said(body.action, "action"),
+    )
+    async with scope.store(create=True) as store:
+        await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
+    return made
+
+
+async def episodes(scope: Scope, query: EpisodeQuery) -> EpisodePage:
+    """List what conversations came to, newest first."""
+    found, total = await _page(scope, "episodes", query.limit, query.offset, query.outcome)
+    return EpisodePage([one.item for one in found if isinstance(one.item, EpisodeLine)], total)
+
+
+async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeLine:
+    """Add an episode to `memory/episodes.jsonl`."""
+    made = EpisodeLine(
+        ts=own_files.stamp(scope.now),
+        user=checks.check_short(body.user, "user", _USER_CHARS) or "user",
+        agent=scope.agent,
+        summary=_said(body.summary, "summary"),
+        tags=checks.check_tags(body.tags),
+        outcome=body.outcome,
+    )
+    async with scope.store(create=True) as store:
+        await scope.daemon.own_files.add_line(store, EPISODES, made)
+    return made
+
+
+async def skills(scope: Scope, query: SkillQuery) -> SkillPage:
+    """List the skills."""
+    found, total = await _page(scope, "skills", query.limit, query.offset, None)
+    return SkillPage([_view(one) for one in found], total)
+
+
+async def skill(scope: Scope, id: SkillId) -> SkillView:  # noqa: A002 - the part of the path
+    """Read a skill with its text."""
+    async with scope.store() as store:
+        found = await scope.daemon.own_files.read(store, lambda db: own_entries.skill(db, id))
+    if found is None or not isinstance(found.item, Skill):
+        raise NotFound(f"no skill is called {checks.shown(id)}", field="id")
+    view = _view(found)
+    view.text = found.item.text
+    return view
+
+
+async def add_skill(scope: Scope, body: SkillBody) -> SkillStored:
+    """Write a skill into `memory/skills/`, and into its index."""
+    if not own_files.is_skill_id(body.id):
+        raise InvalidInput(
+            f"cannot name a skill {checks.shown(body.id)}",
+            field="id",
+            hint="use letters, digits and dashes",
+        )
+    text = body.text
+    if text:
+        checks.check_text(f"-{text}", scope.settings.limits.max_text_bytes + 1)
+    made = Skill(body.id, _said(body.description, "description"), text)
+    async with scope.store(create=True) as store:
+        added = await scope.daemon.own_files.add_skill(store, made)
+    return SkillStored(made.id, made.path, added)
+
+
+async def knowledge(scope: Scope, query: KnowledgeQuery) -> KnowledgeView:
+    """Read the knowledge, and propose what to fold while it is too long."""
+    async with scope.store() as store:
+        found = await scope.daemon.own_files.read(
+            store, lambda db: own_entries.part(db, own_entries.KNOWLEDGE)
+        )
+    view = KnowledgeView(
+        text=found.text,
+        path=KNOWLEDGE,
+        lines=found.lines,
+        max_lines=own_files.KNOWLEDGE_LINES,
+        updated_at=found.changed_at,
+        warning=long_warning(found.lines) if found.lines > own_files.KNOWLEDGE_LINES else UNSET,
+    )
+    if query.fold:
+        view.folds = own_files.folds(found.text)
+        if view.folds:
+            said = "\n".join(fold.text for fold in view.folds)
+            derived = await distillation.facts(
+                said, _FOLDING, scope.daemon.thinking.model, AskOptions()
+            )
+            view.folded = [one.fact for one in derived.value] or UNSET
+            view.mode = derived.way
+    return view
+
+
+async def _page(
+    scope: Scope, name: str, limit: int, offset: int, kind: str | None
+) -> tuple[list[OwnEntry], int]:
+    limit = scope.page_limit(limit)
+    async with scope.store() as store:
+        return await scope.daemon.own_files.read(
+            store,
+            lambda db: (
+                own_entries.newest(db, name, limit, offset, kind),
+                own_entries.count(db, name, kind),
+            ),
+        )
+
+
+def _view(entry: OwnEntry) -> SkillView:
+    assert isinstance(entry.item, Skill)
+    return SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)
+
+
+def _said(text: str, field: str) -> str:
+    """One line of a text, without its outer blanks."""
+    text = " ".join(checks.check_short(text, field, _SAID_CHARS).split())
+    if not text:
+        raise InvalidInput(f"give '{field}' some words", field=field)
+    return text
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/reflections", reflections),
+    operation("POST", "/api/reflections", reflect, role="write"),
+    operation("GET", "/api/episodes", episodes),
+    operation("POST", "/api/episodes", add_episode, role="write"),
+    operation("GET", "/api/skills", skills),
+    operation("POST", "/api/skills", add_skill, role="write"),
+    operation("GET", "/api/skills/{id}", skill),
+    operation("GET", "/api/knowledge", knowledge),
+)

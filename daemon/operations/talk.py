@@ -1,0 +1,211 @@
+"""What callers report of a conversation: turns, messages of models' providers, or a transcript."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from ..errors import InvalidInput
+from ..memory import checks
+from ..memory.distilling.speech import utterances
+from ..memory.metadata import extract
+from ..memory.observing import without_recalled
+from ..memory.records import OBSERVED, USER_STATED, Memory
+from ..memory.scoring import default_importance
+from ..memory.secrets import clear
+from ..shapes.observe import SkippedMessage, Talk, TurnBody
+from ..store import conversations, memories
+from ..store.conversations import Said
+from ..store.transaction import Transaction
+from ..thinking.extraction import CATEGORY
+from .scope import Scope
+
+_NAME_CHARS: Final = 200
+_ROLE_CHARS: Final = 32
+_MOST_TURNS: Final = 500
+_MOST_TOOLS: Final = 64
+_EVENT: Final = "turn"
+# Names of the roles in other tools.
+_ROLES: Final = {"human": "user", "ai": "assistant", "agent": "assistant", "bot": "assistant"}
+_UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
+_SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """What is said, in its order, and the messages that could not be read."""
+
+    conversation: str
+    said: list[Said]
+    skipped: list[SkippedMessage]
+
+
+def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
+    """What a request reports; it may be nothing where the conversation has `ended`.
+
+    Secrets are replaced, and what a host recalled is left out.
+
+    Raises:
+        InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
+    """
+    name = _name(body)
+    fields = ("turns", "messages", "text")
+    given = [field for field in fields if getattr(body, field) is not UNSET]
+    if len(given) > 1 or (not given and not ended):
+        raise InvalidInput("give either 'turns', 'messages' or 'text'", field="turns")
+    user = checks.check_short(body.userId or "", "userId", _NAME_CHARS)
+    field = given[0] if given else "turns"
+    turns: Sequence[Any] = getattr(body, field) if given else ()
+    if isinstance(turns, str):
+        turns = _transcript(turns)
+    if len(turns) > _MOST_TURNS or (not turns and not ended):
+        raise InvalidInput(f"give 1 to {_MOST_TURNS} turns (got {len(turns)})", field=field)
+    if field == "messages":
+        return Reported(name, *_messages(scope, turns, user))
+    said = [_turn(scope, turn, user, f"turns[{at}]") for at, turn in enumerate(turns)]
+    return Reported(name, [one for one in said if one.text], [])
+
+
+def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> list[Memory]:
+    """Store what people and agents said, as turns behind those that are stored already."""
+    stored: list[Memory] = []
+    spoken = (turn for turn in said if turn.role not in _UNSAID)
+    for position, turn in enumerate(spoken, conversations.next_place(tx.db, conversation)):
+        memory = Memory(
+            id=secrets.token_hex(8),
+            text=turn.text,
+            type="episodic",
+            event=_EVENT,
+            category=CATEGORY,
+            importance=default_importance(_EVENT),
+            source=USER_STATED if turn.role == "user" else OBSERVED,
+            actor=turn.actor or turn.role,
+            group=conversation,
+            position=position,
+            metadata=extract(turn.text),
+            created_at=turn.at,
+            updated_at=tx.now,
+            writer=tx.writer,
+        )
+        stored.append(memories.insert(tx, memory))
+    return stored
+
+
+def _name(body: Talk) -> str:
+    names = [n for n in (body.conversation, body.conversationId) if n is not UNSET]
+    if len(names) != 1:
+        raise InvalidInput("name the 'conversation', once", field="conversation")
+    name = checks.check_short(str(names[0]), "conversation", _NAME_CHARS)
+    if not name:
+        raise InvalidInput("name the 'conversation': it is blank", field="conversation")
+    return name
+
+
+def _transcript(text: str) -> list[TurnBody]:
+    """The turns of lines such as "Ada: I like tea"; a text without speakers is one turn."""
+    roles = {"agent": "assistant", "person": "user", "": "user"}
+    return [
+        TurnBody(role=roles.get(one.role, one.role), text=one.text, actor=one.speaker)
+        for one in utterances(text)
+    ]
+
+
+def _messages(
+    scope: Scope, messages: Sequence[Any], user: str
+) -> tuple[list[Said], list[SkippedMessage]]:
+    """What the messages of a provider's interface say, and those that are none."""
+    said: list[Said] = []
+    skipped: list[SkippedMessage] = []
+    for at, message in enumerate(messages):
+        try:
+            turn = _turn_of(message)
+            one = None if turn is None else _turn(scope, turn, user, "message")
+        except InvalidInput as error:
+            skipped.append(SkippedMessage(at, error.message))
+        except msgspec.ValidationError as error:
+            skipped.append(SkippedMessage(at, str(error)))
+        else:
+            if one is not None and one.text:
+                said.append(one)
+    return said, skipped
+
+
+def _turn_of(message: Any) -> TurnBody | None:
+    """A message as a turn; None where it says nothing, such as a mere call of a tool."""
+    if not isinstance(message, dict):
+        raise InvalidInput("a message must be an object")
+    content = message.get("content", message.get("text"))
+    if not isinstance(content, str | list | None):
+        raise InvalidInput("'content' must be a string, a list of parts or null")
+    parts = content if isinstance(content, list) else [content]
+    used = [message.get(name) or [] for name in ("tools_used", "toolsUsed", "tool_calls")]
+    used += [[part] for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+    text = "\n".join(said for part in parts if (said := _text_of(part)))
+    if not text.strip():
+        return None
+    fields = {
+        "role": message.get("role"),
+        "text": text,
+        "actor": message.get("actor") or message.get("name") or "",
+        "tools_used": [tool for given in used if isinstance(given, list) for tool in given],
+    }
+    if message.get("at") is not None:
+        fields["at"] = message["at"]
+    return msgspec.convert(fields, TurnBody)
+
+
+def _text_of(part: Any) -> str:
+    """What is said in a part: no image, no call of a tool, and no result of one."""
+    if isinstance(part, Mapping):
+        part = part.get("text") if part.get("type", "text") in _SPOKEN else ""
+    return part if isinstance(part, str) else ""
+
+
+def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
+    if (turn.text is UNSET) == (turn.content is UNSET):
+        raise InvalidInput("give each turn a 'text' or a 'content'", field=f"{at}.text")
+    text = turn.content if turn.text is UNSET else turn.text
+    assert isinstance(text, str)
+    role = checks.check_short(turn.role, f"{at}.role", _ROLE_CHARS).lower()
+    if not role:
+        raise InvalidInput("give each turn a 'role'", field=f"{at}.role")
+    role = _ROLES.get(role, role)
+    actor = checks.check_short(turn.actor, f"{at}.actor", _NAME_CHARS)
+    text = checks.check_text(text, scope.settings.limits.max_text_bytes, field=f"{at}.text")
+    text = clear(without_recalled(text)).text
+    if not actor and role == "user":
+        actor, text = _labelled(text)
+    return Said(
+        role=role,
+        text=text,
+        actor=actor or (user if role == "user" else ""),
+        at=scope.now if turn.at is UNSET else checks.check_time(turn.at, field=f"{at}.at"),
+        tools=_tools(turn),
+    )
+
+
+def _labelled(text: str) -> tuple[str, str]:
+    """The speaker of "Ada: I like tea", or "", and what is said."""
+    head = text[:_NAME_CHARS].partition("\n")[0]
+    first = utterances(head)[:1] if ":" in head or "：" in head else ()
+    if not first or first[0].role != "person" or not head.endswith(first[0].text):
+        return "", text
+    rest = text[len(head) - len(first[0].text) :]
+    return first[0].speaker, rest
+
+
+def _tools(turn: TurnBody) -> tuple[str, ...]:
+    names = (
+        tool if isinstance(tool, str) else _tool_name(tool)
+        for tool in (*turn.tools_used, *turn.toolsUsed)
+    )
+    short = (checks.check_short(name, "tools_used", _NAME_CHARS) for name in names)
+    return tuple(dict.fromkeys(name for name in short if name))[:_MOST_TOOLS]
+
+
+def _tool_name(tool: Mapping[str, Any]) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, Mapping) else tool).get("name") or "")

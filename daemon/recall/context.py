@@ -1,0 +1,355 @@
+"""The context block: what an agent reads before its turn, section by section, within a budget.
+
+`SECTIONS` is the list. Each section reads its items out of one snapshot; what all of them want
+together is cut to the tokens that there are: every section has a floor by its importance, then the
+knowledge gets what it needs, and the rest goes to the others by importance.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..config.settings import Rules
+from ..memory import hot, markdown, own_files
+from ..memory import tree as trees
+from ..memory.own_files import EpisodeLine, Reflection, Skill
+from ..memory.records import Memory
+from ..store import entities, hot_rows, own_entries, selecting, tree_rows
+from ..store.own_entries import OwnEntry
+from .recall import Answer, Hit, Request, recall
+
+# Those that say something for the agent itself; what anybody else says is quoted.
+_OWN_VOICE: Final = frozenset({"", "assistant"})
+_MEMORIES: Final = 10
+_REFLECTIONS: Final = 10
+_EPISODES: Final = 3
+_SKILLS: Final = 3
+_PAIRS: Final = 5
+_ENTITIES: Final = 5
+_RELATIONS: Final = 5
+# A section without room for this is left out.
+_LEAST_TOKENS: Final = 12
+# What a section takes beside its items.
+_FRAME_TOKENS: Final = 12
+# The share of the budget that the importances divide before the knowledge takes its own.
+_FLOOR: Final = 0.5
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """One thing of a section.
+
+    Attributes:
+        text: of it.
+        source: who said it, or where it stands.
+        at: since when it is so, in seconds since the epoch; None where that says nothing.
+        id: of a memory.
+        quoted: whether it is of others, and so no word of the agent's own.
+        rest: where it goes on when it is cut, which is then done at a line; else it is cut at a
+            word.
+        line: the number of its first line there; 0 where that has no lines.
+        head: a line above the text that does not stand there.
+        relevance: to the query, if that found it.
+    """
+
+    text: str
+    source: str = ""
+    at: float | None = None
+    id: str = ""
+    quoted: bool = False
+    rest: str = ""
+    line: int = 0
+    head: str = ""
+    relevance: float | None = None
+    is_cut: bool = False
+
+    @property
+    def whole(self) -> str:
+        """The text below its head."""
+        return f"{self.head}\n{self.text}" if self.head and self.text else self.head or self.text
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """For whom and for what a context block is made."""
+
+    agent: str
+    query: str
+    now: float
+    local: dt.tzinfo
+    rules: Rules
+
+
+class BlockReading:
+    """What the sections of one block read, each thing once."""
+
+    def __init__(self, db: sqlite3.Connection, asked: Asked) -> None:
+        self.db = db
+        self.asked = asked
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """What answers the query; None without one."""
+        if not self.asked.query.strip():
+            return None
+        tuning = self.asked.rules.recall
+        request = Request(
+            text=self.asked.query,
+            limit=_MEMORIES,
+            min_relevance=tuning.min_relevance,
+            weights=tuning.weights,
+            scoring=self.asked.rules.scoring,
+            now=self.asked.now,
+            local=self.asked.local,
+        )
+        return recall(self.db, request, tuning)
+
+    def hits(self, source: str, limit: int) -> Sequence[Hit]:
+        """The best hits of a source of recall, if there is such a source and a query."""
+        if self.answer is None:
+            return ()
+        return self.answer.found.get(source, ())[:limit]
+
+    @cached_property
+    def memories(self) -> Sequence[tuple[Memory, float | None]]:
+        """Those that answer, with their relevance; without a query hot ones, then the newest."""
+        if self.answer is not None:
+            return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
+        now, rules = self.asked.now, self.asked.rules
+        found = {one.id: one for one in hot_rows.promoted(self.db, now, rules)[:_MEMORIES]}
+        newest = selecting.newest(self.db, selecting.Filters(), limit=_MEMORIES, now=now)
+        found |= {one.id: one for one in newest if one.superseded_by is None}
+        return [(one, None) for one in found.values()][:_MEMORIES]
+
+
+Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of the block.
+
+    Attributes:
+        name: as the block shows it.
+        read: gives its items, the best first.
+        importance: of the budget, relative to the others.
+        is_last: whether it is cut only when nothing else can be.
+    """
+
+    name: str
+    read: Read
+    importance: float
+    is_last: bool = False
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """A section with what fits of it; `left_out` counts the items that do not."""
+
+    name: str
+    items: tuple[Shown, ...]
+    left_out: int
+
+
+def _hot(reading: BlockReading) -> Iterable[Shown]:
+    """The memories promoted into it are in their own section."""
+    document = hot.document(hot_rows.load(reading.db), (), reading.asked.rules.hot)
+    if text := markdown.body(document, reading.asked.local):
+        # Blank lines and headings for people cost a model tokens.
+        short = text.replace("\n\n", "\n")
+        yield Shown(short, "thermocline hot", rest="`thermocline hot`")
+
+
+def _tree(reading: BlockReading) -> Iterable[Shown]:
+    nodes = tree_rows.load(reading.db)
+    if not any(node.warm_count or node.cold_count for node in nodes.values()):
+        return
+    if text := trees.prompt(nodes, reading.asked.rules.tree.max_size_bytes):
+        yield Shown(text, "thermocline tree", rest="`thermocline tree`")
+
+
+def _knowledge(reading: BlockReading) -> Iterable[Shown]:
+    part = own_entries.part(reading.db, own_entries.KNOWLEDGE)
+    if text := own_files.knowledge_text(part.text):
+        path, line = own_files.KNOWLEDGE, _first_line(part.text)
+        yield Shown(text, path, part.changed_at, rest=path, line=line)
+
+
+def _reflections(reading: BlockReading) -> Iterable[Shown]:
+    for one in own_entries.newest(reading.db, "reflections", _REFLECTIONS):
+        assert isinstance(one.item, Reflection)
+        text = f"[{one.item.type}] {one.item.text}"
+        yield Shown(text, own_files.REFLECTIONS, one.created_at)
+
+
+def _episodes(reading: BlockReading) -> Iterable[Shown]:
+    hits = reading.hits("episode", _EPISODES)
+    found: list[tuple[OwnEntry, float | None]] = [(hit.item, hit.relevance) for hit in hits]
+    if reading.answer is None:
+        found = [(one, None) for one in own_entries.newest(reading.db, "episodes", _EPISODES)]
+    for one, relevance in found:
+        assert isinstance(one.item, EpisodeLine)
+        who = f"conversation with {one.item.user}" if one.item.user else "a conversation"
+        text = f"[{one.item.outcome}] {one.item.text}"
+        yield Shown(text, who, one.created_at, quoted=True, relevance=relevance)
+
+
+def _skills(reading: BlockReading) -> Iterable[Shown]:
+    """Without a query, what there is: the descriptions alone."""
+    if reading.answer is None:
+        for one in own_entries.newest(reading.db, "skills", _MEMORIES):
+            assert isinstance(one.item, Skill)
+            yield Shown(f"{one.id}: {one.item.description}", own_files.SKILLS)
+    for hit in reading.hits("skill", _SKILLS):
+        skill, at = hit.item.item, hit.item.created_at
+        yield Shown(
+            skill.text.strip(),
+            skill.path,
+            at,
+            rest=skill.path,
+            line=_first_line(skill.text),
+            head=f"{skill.id}: {skill.description}",
+            relevance=hit.relevance,
+        )
+
+
+def _memories(reading: BlockReading) -> Iterable[Shown]:
+    own = {*_OWN_VOICE, reading.asked.agent}
+    for memory, relevance in reading.memories:
+        said = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
+        if memory.superseded_by is not None:
+            said = f"(superseded) {said}"
+        yield Shown(
+            said,
+            memory.actor or memory.source or memory.category,
+            memory.created_at,
+            memory.id,
+            quoted=memory.actor not in own or bool(memory.source),
+            relevance=relevance,
+        )
+
+
+def _pairs(reading: BlockReading) -> Iterable[Shown]:
+    for hit in reading.hits("pair", _PAIRS):
+        pair = hit.pair
+        text = f"{pair.key}: {pair.value}"
+        yield Shown(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
+
+
+def _entities(reading: BlockReading) -> Iterable[Shown]:
+    shown = [memory.id for memory, _ in reading.memories]
+    for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
+        related = ", ".join(f"{r.relation} {r.target}" for r in one.relations[:_RELATIONS])
+        text = f"{one.name} ({one.type}{f': {related}' if related else ''})"
+        mentions = f"{one.mentions} {'memory' if one.mentions == 1 else 'memories'}"
+        yield Shown(text, mentions, one.last_seen)
+
+
+# In the order of the block.
+SECTIONS: Final = (
+    Section("hot-state", _hot, 5),
+    Section("categories", _tree, 2),
+    Section("knowledge", _knowledge, 5, is_last=True),
+    Section("reflections", _reflections, 2),
+    Section("episodes", _episodes, 2),
+    Section("skills", _skills, 3),
+    # Not "memories": that is an element of hosts, which observing takes out by itself.
+    Section("remembered", _memories, 5),
+    Section("facts", _pairs, 1),
+    Section("entities", _entities, 1),
+)
+
+
+def read_block(
+    db: sqlite3.Connection,
+    asked: Asked,
+    max_tokens: int,
+    cost: Callable[[Shown], int],
+) -> tuple[list[Filled], list[str]]:
+    """The sections that have something, in their order, within `max_tokens` by `cost`.
+
+    Returns:
+        The sections, and the ids of the memories that are shown because the query found them.
+    """
+    reading = BlockReading(db, asked)
+    read = {one.name: [*one.read(reading)] for one in SECTIONS}
+    wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
+    rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
+    filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]
+    shown = [one for one in filled if one.items]
+    used = [
+        item.id
+        for one in shown
+        for item in one.items
+        if one.name == "remembered" and item.relevance is not None
+    ]
+    return shown, used
+
+
+def shares(
+    wanted: Mapping[str, int], budget: int, sections: Sequence[Section] = SECTIONS
+) -> dict[str, int]:
+    """The tokens that each section gets of a budget; `wanted` are those that have something."""
+    asking = [one for one in sections if one.name in wanted]
+    whole = sum(one.importance for one in asking) or 1
+    rooms = {
+        one.name: min(wanted[one.name], int(budget * _FLOOR * one.importance / whole))
+        for one in asking
+    }
+    for group in ([o for o in asking if o.is_last], [o for o in asking if not o.is_last]):
+        left = budget - sum(rooms.values())
+        while left > 0:
+            short = [one for one in group if rooms[one.name] < wanted[one.name]]
+            weight = sum(one.importance for one in short)
+            given = 0
+            for one in short:
+                more = min(wanted[one.name] - rooms[one.name], int(left * one.importance / weight))
+                rooms[one.name] += more
+                given += more
+            left -= given
+            if not given:
+                break
+    return rooms
+
+
+def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], int]) -> Filled:
+    """The first items that fit; the first one is cut if even that does not."""
+    kept: list[Shown] = []
+    for item in items:
+        tokens = cost(item)
+        if tokens <= room:
+            kept.append(item)
+            room -= tokens
+        elif (item.rest or not kept) and room >= _LEAST_TOKENS:
+            part = cut(item, room, cost)
+            if part is not None:
+                kept.append(part)
+                room -= cost(part)
+    return Filled(name, tuple(kept), len(items) - len(kept))
+
+
+def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
+    """The beginning of an item within some tokens: at a line of a file, else at a word."""
+    pieces = item.text.split("\n" if item.rest else " ")
+    low, high = 0, len(pieces)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = cost(_cut_at(item, pieces, middle)) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return _cut_at(item, pieces, low) if low else None
+
+
+def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:
+    if item.rest:
+        line = f", line {item.line + count}" if item.line else ""
+        text = "\n".join((*pieces[:count], f"[cut: it goes on in {item.rest}{line}]"))
+    else:
+        text = " ".join(pieces[:count]) + " …"
+    return msgspec.structs.replace(item, text=text, is_cut=True)
+
+
+def _first_line(text: str) -> int:
+    """The number of the first line that is not blank."""
+    return 1 + text[: len(text) - len(text.lstrip())].count("\n")

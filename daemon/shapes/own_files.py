@@ -1,0 +1,130 @@
+"""What an agent keeps in files of its own: knowledge, reflections, episodes, skills."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ..memory.own_files import EpisodeLine as EpisodeLine  # noqa: PLC0414 - an answer as it is
+from ..memory.own_files import EpisodeOutcome, ReflectionType
+from ..memory.own_files import Fold as Fold  # noqa: PLC0414
+from ..memory.own_files import Reflection as Reflection  # noqa: PLC0414
+from .common import Limit, Offset, Way
+
+Said = Annotated[str, Meta(max_length=4_000, description="one line, not blank")]
+SkillId = Annotated[str, Meta(description="a plain file name without its ending, such as `deploy`")]
+
+
+class ReflectionQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which reflections to list."""
+
+    type: ReflectionType | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class ReflectionBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What was learned of something: the lesson, where it was learned, what to do about it."""
+
+    type: ReflectionType
+    context: Said
+    lesson: Said
+    action: Said | None = None
+
+
+class ReflectionPage(Struct):
+    """A page of reflections, the newest first, and how many there are."""
+
+    results: list[Reflection]
+    total: int
+
+
+class EpisodeQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which episodes to list."""
+
+    outcome: EpisodeOutcome | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a conversation came to, and with whom it was."""
+
+    summary: Said
+    tags: tuple[str, ...] = ()
+    outcome: EpisodeOutcome = "informational"
+    user: Annotated[str, Meta(max_length=200)] = "user"
+
+
+class EpisodePage(Struct):
+    """A page of episodes, the newest first, and how many there are."""
+
+    results: list[EpisodeLine]
+    total: int
+
+
+class SkillQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which skills to list."""
+
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+class SkillBody(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A skill: when to use it, and its text in Markdown. A known id is replaced.
+
+    Without a text a new skill gets an empty file, and the file of a known one stays.
+    """
+
+    id: SkillId
+    description: Said
+    text: str = ""
+
+
+class SkillView(Struct):
+    """A skill; `path` is where its file is, from the workspace on."""
+
+    id: str
+    description: str
+    path: str
+    updated_at: float
+    text: str | UnsetType = UNSET
+
+
+class SkillPage(Struct):
+    """A page of skills, and how many there are."""
+
+    results: list[SkillView]
+    total: int
+
+
+class SkillStored(Struct):
+    """The skill is on the disk; `added`: it is a new one."""
+
+    id: str
+    path: str
+    added: bool
+
+
+class KnowledgeQuery(Struct, forbid_unknown_fields=True):
+    """`fold` proposes what could go, or be said in fewer words, while it is too long."""
+
+    fold: bool = False
+
+
+class KnowledgeView(Struct, kw_only=True):
+    """The knowledge, and a warning if it has more lines than a model should always get.
+
+    `folds` are the lines to fold, and `folded` is what they come to: by a model or by rules.
+    """
+
+    text: str
+    path: str
+    lines: int
+    max_lines: int
+    updated_at: float
+    warning: str | UnsetType = UNSET
+    folds: list[Fold] | UnsetType = UNSET
+    folded: list[str] | UnsetType = UNSET
+    mode: Way | UnsetType = UNSET

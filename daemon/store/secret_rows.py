@@ -1,0 +1,70 @@
+"""Secrets in rows beside the memories, and in the versions that rows had."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..memory.secrets import cleared, secrets_in
+from . import history, hot_rows, key_values, notes, rows, tree_rows
+from .kinds import kind_of
+from .transaction import Transaction
+
+Where: TypeAlias = Literal["pair", "hot", "category", "note", "history"]
+
+_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A row that holds a secret, or did so; for the latter `kind` and `id` are those of the row."""
+
+    where: Where
+    kind: str
+    id: str
+
+
+def holding(db: sqlite3.Connection, written: str) -> list[Held]:
+    """Where secrets are, apart from the memories; `written` is the note that the daemon writes."""
+    found: list[Held] = []
+    for kind in (key_values.KIND, *_REPLACED):
+        for key, data in rows.live_rows(db, kind):
+            if secrets_in(_told(key, msgspec.json.decode(data))):
+                found.append(Held(kind.name, kind.name, key))  # type: ignore[arg-type]
+    note = rows.load(db, notes.KIND, written)
+    if note is not None and secrets_in(note.data["text"].splitlines()):
+        found.append(Held("note", notes.KIND.name, written))
+    seen: set[tuple[str, str]] = set()
+    for version in history.read(db, "kind <> ? OR id = ?", notes.KIND.name, written):
+        key = (version.kind, version.id)
+        data = version.row.data
+        if key not in seen and data and secrets_in(_told(version.id, data)):
+            seen.add(key)
+            found.append(Held("history", *key))
+    return found
+
+
+def remove(tx: Transaction, held: Held) -> None:
+    """Forget a pair; replace a secret of the hot state or the tree by a mark; and all versions."""
+    kind = kind_of(held.kind)
+    row = rows.load(tx.db, kind, held.id)
+    if row is not None and held.where == "pair":
+        key_values.delete(tx, held.id)
+    elif row is not None and held.where == "note":
+        lines = cleared(row.data["text"].split("\n"))
+        rows.write(tx, kind, held.id, {**row.data, "text": "\n".join(lines)}, why="secret")
+    elif row is not None and held.where != "history":
+        name = _name(held.id)
+        data = {one: cleared({name: value})[name] for one, value in row.data.items()}
+        rows.write(tx, kind, held.id, data, why="secret")
+    rows.erase(tx, kind, held.id)
+
+
+def _told(key: str, data: dict[str, object]) -> list[object]:
+    """The values of a row, each under the name of the row, which may give it away."""
+    return [data, *({_name(key): value} for value in data.values())]
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]

@@ -1,0 +1,72 @@
+"""The agent's own files and the context block on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Shell
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own."""
+    return Shell(call.path, call.agent)
+
+
+def test_what_is_added_is_listed_and_in_the_context(shell: Shell, tmp_path: Path) -> None:
+    words = ("reflect", "add", "migrate first", "--type", "failure", "--context", "deploy")
+    assert shell.out(*words) == "added: deploy: migrate first\n"
+    assert "failure  deploy: migrate first" in shell.out("reflect")
+    assert shell.out("reflect", "list", "--type", "success") == ""
+    shell.out("episode", "add", "The deploy hung.", "--outcome", "resolved", "--tag", "lock")
+    assert "resolved  The deploy hung. (lock)" in shell.out("episode")
+    file = tmp_path / "deploy.md"
+    file.write_text("# Deploy\n\n1. make deploy\n")
+    options = ("--description", "how to deploy", "--file", file)
+    assert shell.out("skill", "add", "deploy", *options) == "added memory/skills/deploy.md\n"
+    assert shell.out("skill", "add", "deploy", *options).startswith("replaced")
+    assert shell.out("skill") == "deploy  how to deploy\n"
+    assert shell.out("skill", "show", "deploy") == "# Deploy\n\n1. make deploy\n"
+    told = shell.out("context", "how do I deploy?")
+    for known in ("migrate first", "The deploy hung.", "1. make deploy"):
+        assert known in told
+    assert told == shell.out("context", "--query", "how do I deploy?")
+    assert json.loads(shell.out("context", "deploy", "--format", "json"))[0]["items"]
+    assert shell.json("context", "deploy", "--format", "tinyclaw")["text"].startswith("[MEMORY]")
+    found = shell.out("retrieve", "how do I deploy?")
+    assert "memory/skills/deploy.md" in found
+
+
+def test_knowledge_is_shown_and_told_when_too_long(shell: Shell, shared_daemon: Any) -> None:
+    shell.out("store", "anything")
+    shell.out("context")
+    assert "_No entries yet" in shell.out("knowledge")
+    assert "nothing to fold" in shell.run("knowledge", "--fold").stderr
+    path = Path(shared_daemon.state) / "agents" / shell.agent / "memory" / "knowledge.md"
+    path.write_text("".join(f"- gauge {n} is at kilometre {n}\n" for n in range(202)))
+    said = shell.run("knowledge", "--fold")
+    assert "memory/knowledge.md:1: - gauge 0 is at kilometre 0 (among the oldest)" in said.stdout
+    assert "202 lines" in said.stderr
+    assert "202 lines" in shell.run("context").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("reflect", "add"), "add needs a TEXT"),
+        (("reflect", "add", "x"), "add needs --type"),
+        (("reflect", "add", "x", "--type", "joy"), "invalid choice"),
+        (("reflect", "list", "x"), "list takes no word"),
+        (("reflect", "list", "--action", "x"), "list takes no --action"),
+        (("episode", "add", "x", "--outcome", "won"), "invalid choice"),
+        (("skill", "add", "x"), "add needs --description"),
+        (("skill", "show"), "show needs an ID"),
+        (("context", "x", "--query", "y"), "give the text once"),
+        (("context", "--format", "xml"), "invalid choice"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(shell: Shell, words: Any, told: str) -> None:
+    assert told in shell.run(*words, code=2).stderr

@@ -1,0 +1,173 @@
+"""Knowledge, reflections, episodes and skills: files of the agent's, over the socket."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LESSON = {"type": "failure", "context": "deploy", "lesson": "migrate before the restart"}
+
+
+@pytest.fixture
+def folder(shared_daemon: Any, call: Any) -> Path:
+    """The folder of the agent's files."""
+    return Path(shared_daemon.state) / "agents" / call.agent / "memory"
+
+
+def test_what_is_added_stands_in_the_file_and_in_the_list(call: Any, folder: Path) -> None:
+    made = call.ok("POST", "/api/reflections", {**LESSON, "action": "script it"})
+    (line,) = (folder / "reflections.jsonl").read_text().splitlines()
+    assert json.loads(line) == made
+    assert set(made) == {"ts", "type", "context", "lesson", "action"}
+    told = {"summary": "Ana could not log in", "tags": ["login"], "outcome": "resolved"}
+    episode = call.ok("POST", "/api/episodes", told)
+    (line,) = (folder / "episodes.jsonl").read_text().splitlines()
+    assert json.loads(line) == episode
+    assert (episode["agent"], episode["user"]) == (call.agent, "user")
+    assert call.ok("GET", "/api/reflections") == {"results": [made], "total": 1}
+    assert call.ok("GET", "/api/episodes?outcome=unresolved")["total"] == 0
+
+
+def test_missing_files_are_made_as_tinyclaw_makes_them(call: Any, folder: Path) -> None:
+    call.store("anything")
+    assert not (folder / "knowledge.md").exists()
+    call.ok("GET", "/api/context")
+    assert (folder / "knowledge.md").read_text().startswith("# Knowledge\n\n_No entries yet")
+    assert (folder / "reflections.jsonl").read_text() == ""
+    assert json.loads((folder / "skills" / "index.json").read_text()) == {}
+    (folder / "knowledge.md").write_text("mine")
+    (folder / "episodes.jsonl").unlink()
+    call.ok("GET", "/api/context")
+    assert (folder / "knowledge.md").read_text() == "mine"
+    assert (folder / "episodes.jsonl").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("reflections", {**LESSON, "type": "joy"}, "type"),
+        ("reflections", {**LESSON, "lesson": " "}, "lesson"),
+        ("reflections", {"type": "insight", "lesson": "x"}, "context"),
+        ("episodes", {"summary": "x", "outcome": "won"}, "outcome"),
+        ("episodes", {"summary": ""}, "summary"),
+        ("skills", {"id": "../../x", "description": "y"}, "id"),
+        ("skills", {"id": ".x", "description": "y"}, "id"),
+        ("skills", {"id": "x"}, "description"),
+    ],
+)
+def test_what_makes_no_entry_is_refused(call: Any, path: str, body: Any, field: str) -> None:
+    status, code, named = call("POST", f"/api/{path}", body).refusal()
+    assert (status, code) == (400, "invalid")
+    assert named in {field, None}
+
+
+def test_what_others_write_is_read_at_once(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/reflections", LESSON)
+    with (folder / "reflections.jsonl").open("a") as file:
+        file.write('{"type":"insight","context":"pond","lesson":"herons eat fish"}\n{"type":"ins')
+    listed = call.ok("GET", "/api/reflections")
+    assert [one["lesson"] for one in listed["results"]] == ["herons eat fish", LESSON["lesson"]]
+    (entry,) = call.ok("POST", "/api/recall", {"query": "what do herons eat?"})["entries"]
+    assert (entry["source"], entry["path"]) == ("reflection", "memory/reflections.jsonl")
+    assert entry["text"] == "pond: herons eat fish"
+    (folder / "reflections.jsonl").unlink()
+    assert call.ok("GET", "/api/reflections")["total"] == 0
+    assert "entries" not in call.ok("POST", "/api/recall", {"query": "what do herons eat?"})
+
+
+def test_a_torn_line_costs_only_itself(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/episodes", {"summary": "one"})
+    path = folder / "episodes.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"summary": "to\xff')
+    call.ok("POST", "/api/episodes", {"summary": "three"})
+    told = [one["summary"] for one in call.ok("GET", "/api/episodes")["results"]]
+    assert told == ["three", "one"]
+
+
+def test_a_skill_is_a_file_and_an_entry_of_the_index(call: Any, folder: Path) -> None:
+    skill = {"id": "deploy", "description": "how to deploy", "text": "# Deploy\n\n1. make deploy\n"}
+    assert call.ok("POST", "/api/skills", skill)["added"] is True
+    assert (folder / "skills" / "deploy.md").read_text() == skill["text"]
+    (folder / "skills" / "index.json").write_text('{"deploy": "how to deploy", "odd": 3}')
+    assert call.ok("POST", "/api/skills", {"id": "new", "description": "n"})["added"] is True
+    assert call.ok("POST", "/api/skills", {"id": "new", "description": "m"})["added"] is False
+    index = json.loads((folder / "skills" / "index.json").read_text())
+    assert index == {"deploy": "how to deploy", "odd": 3, "new": "m"}
+    assert call.ok("GET", "/api/skills/deploy")["text"] == skill["text"]
+    assert [one["id"] for one in call.ok("GET", "/api/skills")["results"]] == ["new", "deploy"]
+    assert call("GET", "/api/skills/none").refusal()[1] == "not_found"
+    found = call.ok("POST", "/api/recall", {"query": "how do I deploy?"})["entries"]
+    assert [(one["id"], one["path"]) for one in found] == [("deploy", "memory/skills/deploy.md")]
+
+
+def test_an_index_that_is_none_is_neither_read_nor_replaced(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/skills", {"id": "deploy", "description": "d"})
+    (folder / "skills" / "index.json").write_text("[broken")
+    assert call.ok("GET", "/api/skills")["total"] == 0
+    refused = call("POST", "/api/skills", {"id": "other", "description": "d"})
+    assert refused.refusal()[1] == "conflict"
+    assert (folder / "skills" / "index.json").read_text() == "[broken"
+    problems = call.ok("GET", "/api/status")["problems"]
+    assert any("index.json is not a JSON object" in one["message"] for one in problems)
+
+
+def test_no_link_is_followed_out_of_the_folder(call: Any, folder: Path, tmp_path: Path) -> None:
+    call.ok("POST", "/api/skills", {"id": "deploy", "description": "d", "text": "mine"})
+    outside = tmp_path / "outside.md"
+    outside.write_text("secret")
+    (folder / "skills" / "deploy.md").unlink()
+    (folder / "skills" / "deploy.md").symlink_to(outside)
+    assert call.ok("GET", "/api/skills/deploy")["text"] == ""
+    body = {"id": "deploy", "description": "d", "text": "stolen"}
+    assert call("POST", "/api/skills", body).refusal()[1] == "conflict"
+    assert outside.read_text() == "secret"
+    (folder / "reflections.jsonl").unlink()
+    os.mkfifo(folder / "reflections.jsonl")
+    assert call.ok("GET", "/api/reflections")["total"] == 0
+    assert call("POST", "/api/reflections", LESSON).refusal()[1] == "conflict"
+
+
+def test_who_holds_the_lock_is_waited_for(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/reflections", LESSON)
+    with (folder / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused = call("POST", "/api/reflections", LESSON)
+        assert refused.refusal()[1] == "conflict"
+        assert ".lock" in refused.body["error"]["message"]
+        assert call.ok("GET", "/api/reflections")["total"] == 1
+    call.ok("POST", "/api/reflections", LESSON)
+    assert call.ok("GET", "/api/reflections")["total"] == 2
+
+
+def test_a_long_knowledge_is_told_with_what_to_fold(call: Any, folder: Path) -> None:
+    call.store("anything")
+    call.ok("GET", "/api/context")
+    lines = [f"- gauge {number} stands at kilometre {number * 3}" for number in range(230)]
+    decided = "- We decided to keep Postgres 15 until the summer because of the extension"
+    (folder / "knowledge.md").write_text("\n".join(["# Knowledge", decided, *lines]))
+    found = call.ok("GET", "/api/knowledge?fold=true")
+    assert (found["lines"], found["max_lines"]) == (232, 200)
+    assert len(found["folds"]) == 32
+    assert found["mode"] == "rule"
+    assert "Postgres 15" in found["folded"][0]
+    assert "232 lines" in found["warning"]
+    assert "232 lines" in call.ok("GET", "/api/context")["warnings"][0]
+    problems = {one["code"] for one in call.ok("GET", "/api/status")["problems"]}
+    assert "knowledge_long" in problems
+    (folder / "knowledge.md").write_text("# Knowledge\n- short\n")
+    short = call.ok("GET", "/api/knowledge?fold=true")
+    assert short["folds"] == []
+    assert "warning" not in short
+
+
+def test_an_agent_without_a_memory_has_no_files(call: Any, folder: Path) -> None:
+    for path in ("reflections", "episodes", "skills"):
+        assert call.ok("GET", f"/api/{path}") == {"results": [], "total": 0}
+    assert call.ok("GET", "/api/context") == {"format": "thermocline", "tokens": 0, "text": ""}
+    assert not folder.parent.exists()
