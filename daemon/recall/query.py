@@ -18,12 +18,13 @@ import msgspec
 from ..memory.indexing import index_words
 from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, NOT_TOPICS, STOP_WORDS
+from ..memory.vocabulary import word_set
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
 
 __all__ = [
-    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
+    "LITTLE", "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
     "match_expression", "parse",
 ]  # fmt: skip
 
@@ -36,6 +37,42 @@ LONG: Final = 12
 _SMALL_TALK: Final = 0.35
 _ASIDE: Final = 0.6
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
+# What questions are made of: what is asked for, and what anybody may have done on any day.
+_ASKS: Final = word_set(
+    "how many much tall deep old far big kind type colour color happening occurred summarise",
+    "summarize summary recap noted stored recorded",
+    "wer wen wem wessen was wann wo wie welche welcher welches welchen welchem wieviel wieviele",
+    "viele hoch groß lang oft herr frau seine seiner bekommen bekommt kommt macht machen machten",
+    "gemacht getan passiert passierte geschehen geschah los weißt weiß wissen erzähl erzähle sag",
+    "sage kennst kennen geht gibt gab gewesen geredet gesprochen besprochen letzte letzten letzter",
+    "letztes vorige vorigen",
+    "el quién quiénes qué cuál cuáles cómo cuándo cuánto cuánta cuántos dónde día nuestro su del hace",
+    "hizo hice hicimos hicieron pasó pasado pasada ocurrió sucedió sabes saber sé dime cuéntame",
+    "cuenta háblame habla sobre acerca hablamos dijo semana mes año",
+    "qui quel quelle quels quelles comment quand combien lequel où heure peut faut parle raconte",
+    "dis sais passé arrivé semaine dernière dernier mois",
+    "кто где когда чем чего какой какая какого какие сколько нашего нашей",
+    "ποιο ποια ποιος πότε πού τι σε το του τις ο η τον της τους στην είναι",
+    "का की के में है क्या कब कितने करनी करना चाहिए से लिए متى كيف في إلى من بأي أين ما",
+    "什么 么时 时候 多少 多久 有多 多长 哪一 一家 是什 是多 是哪 吗",
+    "どこ はど こに は何 何枚 りま ます すか でし ました 누구 구인 인가 가요 나요 언제 되나 하나",
+)
+# Words that no text is about.
+LITTLE: Final = NOT_TOPICS | _ASKS
+# In German every noun is written large.
+_GERMAN: Final = word_set(
+    "am auf das dem den der des ein eine für ich im ist mit und von wann was welche welcher",
+    "welches wer wie wird wo wurde zum zur",
+)
+_NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
+_OWNS: Final = re.compile(r"['’]s\b")
+# Which asks for what was true before.
+_ONCE: Final = word_set(
+    "before used first originally previously previous former formerly earlier initially once old",
+    "früher vorher zuerst ursprünglich ehemals damals vorherige frühere",
+    "antes primero originalmente anterior solía anteriormente",
+    "avant autrefois ancien ancienne initialement",
+)
 # What stands behind this many characters is not read.
 MOST_CHARS: Final = 8_192
 
@@ -65,6 +102,9 @@ class Query(msgspec.Struct, frozen=True):
         dates: the times that were named; of an ambiguous one, each reading.
         name_words, date_words: the words of these. They are among `words` only if no others are
             there.
+        names: the words that are written large within it, as names are, in the order of the query;
+            none in German.
+        once: whether it asks for what was true before.
         shares: of words that count less than whole, what is left of their weight.
         long: whether it is a message rather than a question alone.
     """
@@ -76,13 +116,16 @@ class Query(msgspec.Struct, frozen=True):
     dates: tuple[Span, ...] = ()
     name_words: tuple[str, ...] = ()
     date_words: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    once: bool = False
     shares: Mapping[str, float] = {}
     long: bool = False
 
     @property
     def topics(self) -> bool:
         """Whether any word says what it is about, and not only of whom or when."""
-        return not NOT_TOPICS.issuperset(self.words)
+        told = LITTLE.union(self.name_words, self.date_words)
+        return bool(self.phrases) or not told.issuperset(self.words)
 
     @property
     def empty(self) -> bool:
@@ -130,6 +173,8 @@ def parse(
             for word in index_words(" ".join(span.text for span in times.spans))
             if word in MONTHS or word not in STOP_WORDS
         ),
+        names=_names(plain),
+        once=not _ONCE.isdisjoint(index_words("".join(_ASKING.findall(plain)) or plain)),
         shares=_shares(words, named.rest) if long else {},
         long=long,
     )
@@ -183,6 +228,13 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _telling(words: Iterable[str]) -> list[str]:
     return [word for word in words if word not in STOP_WORDS and word not in ALSO_LEFT_OUT]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    if not _GERMAN.isdisjoint(text.lower().split()):
+        return ()
+    words = index_words(" ".join(_NAME.findall(_OWNS.sub("", text))))
+    return _once(word for word in words if word not in NOT_TOPICS and word.isalpha())
 
 
 def _shares(words: Iterable[str], text: str) -> dict[str, float]:

@@ -34,7 +34,7 @@ from .question import (
     names_time,
     proper_names,
 )
-from .relevance import Evidence, relevance
+from .relevance import relevance
 from .sources import Candidate
 
 _K1: Final = 1.2
@@ -167,13 +167,14 @@ def measure(
         columns["date"] = [_date(entry, query.dates) for entry in entries]
     if any(entry.superseded for entry in entries):
         columns["superseded"] = [float(entry.superseded) for entry in entries]
-    columns["older"] = _older(work, entries)
+    if not query.once:
+        columns["older"] = _older(work, entries)
     people = {word.lower() for name in query.people for word in name.split()}
     columns |= _read(work, question, pool, read, people)
     return Signals(
         columns,
         tuple(_sums(columns, len(entries))),
-        relevance(query, work.evidence(), columns),
+        relevance(query, postings, pool, work.terms, work.own, filed or {}, columns),
         tuple(shares_of_best(work.own)),
     )
 
@@ -304,19 +305,6 @@ class _Work:
             else 0.0
             for entry in entries
         ]
-
-    def evidence(self) -> Evidence:
-        """What the relevance is estimated from."""
-        return Evidence(
-            self.own,
-            self.around,
-            self.kin,
-            self.path,
-            self.weight,
-            self.asked,
-            self.known,
-            self.size,
-        )
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; what stands early is added on the way."""
