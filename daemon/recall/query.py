@@ -39,16 +39,16 @@ _ASIDE: Final = 0.6
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
 # What questions are made of: what is asked for, and what anybody may have done on any day.
 _ASKS: Final = word_set(
-    "how many much tall deep old far big kind type colour color happening occurred summarise",
-    "summarize summary recap noted stored recorded",
+    "change changed changes how many much tall deep old far big kind type colour color happening",
+    "occurred summarise summarize summary recap noted stored recorded",
     "wer wen wem wessen was wann wo wie welche welcher welches welchen welchem wieviel wieviele",
     "viele hoch groß lang oft herr frau seine seiner bekommen bekommt kommt macht machen machten",
     "gemacht getan passiert passierte geschehen geschah los weißt weiß wissen erzähl erzähle sag",
     "sage kennst kennen geht gibt gab gewesen geredet gesprochen besprochen letzte letzten letzter",
     "letztes vorige vorigen",
-    "el quién quiénes qué cuál cuáles cómo cuándo cuánto cuánta cuántos dónde día nuestro su del hace",
-    "hizo hice hicimos hicieron pasó pasado pasada ocurrió sucedió sabes saber sé dime cuéntame",
-    "cuenta háblame habla sobre acerca hablamos dijo semana mes año",
+    "el quién quiénes qué cuál cuáles cómo cuándo cuánto cuánta cuántos dónde día nuestro su del",
+    "hace hizo hice hicimos hicieron pasó pasado pasada ocurrió sucedió sabes saber sé dime",
+    "cuéntame cuenta háblame habla sobre acerca hablamos dijo semana mes año",
     "qui quel quelle quels quelles comment quand combien lequel où heure peut faut parle raconte",
     "dis sais passé arrivé semaine dernière dernier mois",
     "кто где когда чем чего какой какая какого какие сколько нашего нашей",
@@ -128,6 +128,11 @@ class Query(msgspec.Struct, frozen=True):
         return bool(self.phrases) or not told.issuperset(self.words)
 
     @property
+    def of_time(self) -> bool:
+        """Whether it asks for nothing but what a time had."""
+        return bool(self.dates) and not self.people and not self.topics
+
+    @property
     def empty(self) -> bool:
         """Whether there is nothing to look for; an exclusion alone is nothing."""
         return not self.words
@@ -156,10 +161,9 @@ def parse(
     times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
     named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
-    every = index_words(plain)
-    words = _once(
-        _telling([*quoted, *index_words(named.rest)]) or _telling(every) or [*quoted, *every]
-    )[:MOST_WORDS]
+    every = _without_war(index_words(plain))
+    rest = _without_war(index_words(named.rest))
+    words = _once(_telling([*quoted, *rest]) or _telling(every) or [*quoted, *every])[:MOST_WORDS]
     long = len(every) > LONG
     return Query(
         words=words,
@@ -174,7 +178,7 @@ def parse(
             if word in MONTHS or word not in STOP_WORDS
         ),
         names=_names(plain),
-        once=not _ONCE.isdisjoint(index_words("".join(_ASKING.findall(plain)) or plain)),
+        once=not _ONCE.isdisjoint(index_words(" ".join(_ASKING.findall(plain))) if long else every),
         shares=_shares(words, named.rest) if long else {},
         long=long,
     )
@@ -224,6 +228,12 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
         return _TAKEN_OUT
 
     return _MARKED.sub(take, text), tuple(phrases), tuple(excluded)
+
+
+def _without_war(words: list[str]) -> list[str]:
+    """The words without the German "war", which is another in English, unless it stands alone."""
+    german = not _GERMAN.isdisjoint(words)
+    return [word for word in words if word != "war"] or words if german else words
 
 
 def _telling(words: Iterable[str]) -> list[str]:

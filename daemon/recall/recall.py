@@ -13,11 +13,13 @@ from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
 from ..memory.stemming import path_terms, terms_of
+from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
+from .dates import FOREVER, Span
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
@@ -186,6 +188,8 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
     query = parse(request.text, request.now, request.local, known)
+    if request.mode == "tree":
+        query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
     nodes = tree_rows.load(db)
     paths = tuple(tree_search.search(nodes, request.text, request.now))
@@ -221,8 +225,8 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
 
 
 def _sources(request: Request, query: Query) -> list[Source]:
-    """What is searched: only memories have a category."""
-    if request.mode == "tree" or query.empty:
+    """What is searched: only memories have a category, and a time that is asked for."""
+    if request.mode == "tree" or query.empty or query.of_time:
         return [MEMORIES]
     return [one for one in SOURCES if one.passes(request.filters, request.now) is not None]
 
@@ -239,39 +243,59 @@ def _pool(
     named: list[int] = []
     if request.mode != "tree":
         named += _of_days(db, query) + _of_person(db, query)
-    reasoned = (found.path for found in request.reasoned)
-    for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
+    categories = [found.path for found in request.reasoned] + [found.path for found in paths]
+    for path in dict.fromkeys(categories) if not query.of_time else ():
         named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
-    if request.mode == "tree":
+    keys = {*admitted(db, query, named)}
+    if query.of_time:
+        keys |= _of_text(query, postings)
+    if request.mode == "tree" or query.of_time:
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return gather(
         db,
         postings,
-        admitted(db, query, named),
+        keys,
         request.filters,
         sources,
         now=request.now,
         limit=tuning.candidates,
         least=request.limit,
-        neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
+        neighbours=not (
+            request.mode == "tree" or query.of_time or query.excluded or demands_phrases(query)
+        ),
     )
 
 
 def _of_days(db: sqlite3.Connection, query: Query) -> list[int]:
-    """The newest rows of the days that the query names; a guessed day is one of any year."""
+    """The newest rows of the days that the query names; a guessed day is one of any year.
+
+    Of a longer time the most important, if nothing else is asked for.
+    """
     rows: list[int] = []
     for span in query.dates:
-        if span.end - span.start > A_DAY:
+        is_day = span.end - span.start <= A_DAY
+        if not is_day and not query.of_time:
             continue
+        order = "created_at" if is_day else "importance DESC, created_at"
+        before, after = (0.0, 0.0) if query.of_time else (_BEFORE_DAY, _AFTER_DAY)
         for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
             start, end = span.start + years * YEAR, span.end + years * YEAR
             found = db.execute(
                 "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
-                " ORDER BY created_at DESC LIMIT ?",
-                (start - _BEFORE_DAY, end + _AFTER_DAY, _OF_A_DAY),
+                f" ORDER BY {order} DESC LIMIT ?",
+                (start - before, end + after, _OF_A_DAY),
             )
             rows += (row for (row,) in found)
     return rows[: 4 * _OF_A_DAY]
+
+
+def _of_text(query: Query, postings: Postings) -> set[int]:
+    """The keys whose text has a day in figures that the query names."""
+    words = set(query.date_words) - STOP_WORDS
+    if not any(word[0].isdigit() for word in words):
+        return set()
+    found = [set(posting.keys) for posting in postings.words if posting.word in words]
+    return set.intersection(*found) if len(found) == len(words) else set()
 
 
 def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
@@ -407,7 +431,7 @@ def _lenders(
     }
 
 
-def _why(
+def _why(  # noqa: PLR0911 - a reason each
     db: sqlite3.Connection,
     request: Request,
     tuning: Tuning,
@@ -426,6 +450,17 @@ def _why(
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
         if any(recall(db, free, tuning).found.values()):
             return "there are matches, but the filters leave none of them"
+    if query.of_time:
+        return f"nothing is stored from {_told(query.dates[0], request.local)}"
     if postings.words or postings.newest:
         return "what has a word of the query was left out by the rest of it"
     return f"none of the words stands in a memory: {', '.join(query.words)}"
+
+
+def _told(span: Span, local: dt.tzinfo) -> str:
+    """The days of a span, the last included; one alone, if it is one."""
+    first, last = (
+        dt.datetime.fromtimestamp(at, local).date().isoformat()
+        for at in (span.start, max(span.start, min(span.end, FOREVER) - 1))
+    )
+    return first if first == last else f"{first} to {last}"

@@ -23,20 +23,20 @@ from .sources import Candidate
 # conversations, with and without an answer; a talk, where the right turn often has one word of the
 # question, is not emptied for it. A relevance of 0.2 tells best which question has an answer.
 CALIBRATION: Final = {
-    "constant": -4.8,
+    "constant": -4.65,
     # BM25 of its own words over ln(1 + N).
     "evidence": 1.6,
     # The share of the question's weight that it has, or the turns beside it have.
-    "coverage": 6.5,
-    "beside": 2.5,
+    "coverage": 6.0,
+    "beside": 4.0,
     # ln(1 + how many words it has).
     "matched": 0.4,
     # What a turn says is seldom what a question of no person asks.
-    "turn": -1.5,
+    "turn": -0.8,
     # It is about a known person who said something, whom the question names.
-    "person": 4.0,
+    "person": 5.0,
     # It is said by nobody in particular, in the first or second person: a name would be missing.
-    "spoken": 1.0,
+    "spoken": 1.6,
     # A name of the question is missing in what another says, or in a plain statement.
     "said by another": -0.5,
     "of another": -4.0,
@@ -51,6 +51,8 @@ _KIN: Final = 0.6
 # What a name counts less in the question where it would not be said.
 _UNSAID: Final = 0.8
 _BESIDE: Final = 2
+# What is of a time that was asked for.
+_OF_TIME: Final = 0.6
 _SPOKEN: Final = frozenset(
     terms_of(
         "i my me mine we our us you your ich mein meine wir unser du dein yo mi mis nosotros"
@@ -63,6 +65,7 @@ class _Word(msgspec.Struct, frozen=True):
     """A word of the question: how it stands in texts, and its weight there and in the question.
 
     `about` is how much it tells what is asked: 1, or less for a name; 0 for what any text has.
+    `known` is whether any text has it.
     """
 
     term: str
@@ -71,6 +74,7 @@ class _Word(msgspec.Struct, frozen=True):
     kin: frozenset[int]
     about: float
     name: bool
+    known: bool
 
 
 def relevance(
@@ -93,6 +97,8 @@ def relevance(
         filed: the terms of the query that paths of categories have, with their weights.
         columns: the signals.
     """
+    if query.of_time:
+        return lambda _: _OF_TIME
     # A category, a person or a day alone says something where there are no other words.
     worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
     if not query.topics:
@@ -118,6 +124,8 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
     shares = sum(query.shares.get(word, 1.0) for word in postings.unknown) or 1.0
     plain = weight_of(0, postings.size)
     known = {posting.word: posting for posting in postings.words}
+    # Where nothing else is asked for, a name is what is asked.
+    of_name = _NAME if set(query.words).difference(LITTLE, query.names) else 1.0
     words: list[_Word] = []
     for word in (*known, *(word for word in postings.unknown if word not in known)):
         posting = known.get(word)
@@ -127,8 +135,8 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
         if word in postings.unknown:
             asked = postings.unmet * query.shares.get(word, 1.0) / shares
             asked *= _PAIR if len(word) == 2 and not word.isascii() else 1.0
-        name = bool(found) and word in query.names
-        about = _NAME if name else 0.0 if word in LITTLE else 1.0
+        name = word in query.names
+        about = of_name if name and found else 0.0 if word in LITTLE else 1.0
         share = about or _LITTLE
         words.append(
             _Word(
@@ -137,7 +145,8 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
                 asked * share,
                 kin,
                 about,
-                word in query.names,
+                name,
+                bool(found),
             )
         )
     return words
@@ -160,11 +169,11 @@ def _matched(
         total += word.asked
         if word.term in terms or word.term in path:
             has += word.found
-            matched += word.about if word.about == 1.0 else 0.6 * word.about
+            matched += word.about if word.about != _NAME else 0.6 * _NAME
         elif word.name and spoken:
             total -= _UNSAID * word.asked
         else:
-            missing = missing or (word.name and word.about < 1.0 and word.term not in said_by)
+            missing = missing or (word.name and word.known and word.term not in said_by)
             if entry.key in word.kin:
                 has += _KIN * word.found
                 matched += _KIN * (word.about == 1.0)
