@@ -11,20 +11,22 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Final, TypeAlias
 
 import msgspec
 
+from ..language import vocabulary
+from ..language.vocabulary import not_topics
 from ..memory.indexing import index_words
-from ..memory.stemming import terms_of
-from ..memory.stop_words import ALSO_LEFT_OUT, NOT_TOPICS, STOP_WORDS
-from ..memory.vocabulary import word_set
+from ..memory.stemming import terms_of, word_terms
+from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
 
 __all__ = [
-    "LITTLE", "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
+    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query", "little",
     "match_expression", "parse",
 ]  # fmt: skip
 
@@ -37,42 +39,8 @@ LONG: Final = 12
 _SMALL_TALK: Final = 0.35
 _ASIDE: Final = 0.6
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
-# What questions are made of: what is asked for, and what anybody may have done on any day.
-_ASKS: Final = word_set(
-    "change changed changes how many much tall deep old far big kind type colour color happening",
-    "occurred summarise summarize summary recap noted stored recorded",
-    "wer wen wem wessen was wann wo wie welche welcher welches welchen welchem wieviel wieviele",
-    "viele hoch groß lang oft herr frau seine seiner bekommen bekommt kommt macht machen machten",
-    "gemacht getan passiert passierte geschehen geschah los weißt weiß wissen erzähl erzähle sag",
-    "sage kennst kennen geht gibt gab gewesen geredet gesprochen besprochen letzte letzten letzter",
-    "letztes vorige vorigen",
-    "el quién quiénes qué cuál cuáles cómo cuándo cuánto cuánta cuántos dónde día nuestro su del",
-    "hace hizo hice hicimos hicieron pasó pasado pasada ocurrió sucedió sabes saber sé dime",
-    "cuéntame cuenta háblame habla sobre acerca hablamos dijo semana mes año",
-    "qui quel quelle quels quelles comment quand combien lequel où heure peut faut parle raconte",
-    "dis sais passé arrivé semaine dernière dernier mois",
-    "кто где когда чем чего какой какая какого какие сколько нашего нашей",
-    "ποιο ποια ποιος πότε πού τι σε το του τις ο η τον της τους στην είναι",
-    "का की के में है क्या कब कितने करनी करना चाहिए से लिए متى كيف في إلى من بأي أين ما",
-    "什么 么时 时候 多少 多久 有多 多长 哪一 一家 是什 是多 是哪 吗",
-    "どこ はど こに は何 何枚 りま ます すか でし ました 누구 구인 인가 가요 나요 언제 되나 하나",
-)
-# Words that no text is about.
-LITTLE: Final = NOT_TOPICS | _ASKS
-# In German every noun is written large.
-_GERMAN: Final = word_set(
-    "am auf das dem den der des ein eine für ich im ist mit und von wann was welche welcher",
-    "welches wer wie wird wo wurde zum zur",
-)
 _NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
 _OWNS: Final = re.compile(r"['’]s\b")
-# Which asks for what was true before.
-_ONCE: Final = word_set(
-    "before used first originally previously previous former formerly earlier initially once old",
-    "früher vorher zuerst ursprünglich ehemals damals vorherige frühere",
-    "antes primero originalmente anterior solía anteriormente",
-    "avant autrefois ancien ancienne initialement",
-)
 # What stands behind this many characters is not read.
 MOST_CHARS: Final = 8_192
 
@@ -88,6 +56,12 @@ _MARKED: Final = re.compile(
 )
 # So that no date and no name reaches across it.
 _TAKEN_OUT: Final = f" {TAKEN_OUT} "
+
+
+@cache
+def little() -> frozenset[str]:
+    """Words that no text is about, and those that questions are made of."""
+    return not_topics() | vocabulary.words("asks")
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -124,7 +98,7 @@ class Query(msgspec.Struct, frozen=True):
     @property
     def topics(self) -> bool:
         """Whether any word says what it is about, and not only of whom or when."""
-        told = LITTLE.union(self.name_words, self.date_words)
+        told = little().union(self.name_words, self.date_words)
         return bool(self.phrases) or not told.issuperset(self.words)
 
     @property
@@ -165,6 +139,7 @@ def parse(
     rest = _without_war(index_words(named.rest))
     words = _once(_telling([*quoted, *rest]) or _telling(every) or [*quoted, *every])[:MOST_WORDS]
     long = len(every) > LONG
+    asking = index_words(" ".join(_ASKING.findall(plain))) if long else every
     return Query(
         words=words,
         phrases=phrases,
@@ -178,7 +153,7 @@ def parse(
             if word in MONTHS or word not in STOP_WORDS
         ),
         names=_names(plain),
-        once=not _ONCE.isdisjoint(index_words(" ".join(_ASKING.findall(plain))) if long else every),
+        once=not vocabulary.words("once").isdisjoint(asking),
         shares=_shares(words, named.rest) if long else {},
         long=long,
     )
@@ -232,7 +207,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _without_war(words: list[str]) -> list[str]:
     """The words without the German "war", which is another in English, unless it stands alone."""
-    german = not _GERMAN.isdisjoint(words)
+    german = not vocabulary.words("nouns_large").isdisjoint(words)
     return [word for word in words if word != "war"] or words if german else words
 
 
@@ -241,10 +216,10 @@ def _telling(words: Iterable[str]) -> list[str]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    if not _GERMAN.isdisjoint(text.lower().split()):
+    if not vocabulary.words("nouns_large").isdisjoint(text.lower().split()):
         return ()
     words = index_words(" ".join(_NAME.findall(_OWNS.sub("", text))))
-    return _once(word for word in words if word not in NOT_TOPICS and word.isalpha())
+    return _once(word for word in words if word not in not_topics() and word.isalpha())
 
 
 def _shares(words: Iterable[str], text: str) -> dict[str, float]:
@@ -252,8 +227,8 @@ def _shares(words: Iterable[str], text: str) -> dict[str, float]:
     asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
     shares: dict[str, float] = {}
     for word in words:
-        share = _SMALL_TALK if word in NOT_TOPICS else 1.0
-        if asked and asked.isdisjoint(terms_of(word)):
+        share = _SMALL_TALK if word in not_topics() else 1.0
+        if asked and asked.isdisjoint(word_terms(word)):
             share *= _ASIDE
         if share < 1.0:
             shares[word] = share

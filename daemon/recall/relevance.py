@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import msgspec
 
+from ..language.vocabulary import words
 from ..memory.stemming import path_terms, terms_of
 from .pool import Pool
 from .postings import Postings, weight_of
-from .query import LITTLE, Query
+from .query import Query, little
 from .sources import Candidate
 
 # The parts of the power of a logistic function. Fitted on the questions of facts, alone and beside
@@ -53,12 +55,12 @@ _UNSAID: Final = 0.8
 _BESIDE: Final = 2
 # What is of a time that was asked for.
 _OF_TIME: Final = 0.6
-_SPOKEN: Final = frozenset(
-    terms_of(
-        "i my me mine we our us you your ich mein meine wir unser du dein yo mi mis nosotros"
-        " nuestro tu je mon ma mes nous notre"
-    )
-)
+
+
+@cache
+def _spoken() -> frozenset[str]:
+    """Terms of the first person: who says them is not named."""
+    return frozenset(terms_of(" ".join(words("self") | words("ours"))))
 
 
 class _Word(msgspec.Struct, frozen=True):
@@ -125,7 +127,7 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
     plain = weight_of(0, postings.size)
     known = {posting.word: posting for posting in postings.words}
     # Where nothing else is asked for, a name is what is asked.
-    of_name = _NAME if set(query.words).difference(LITTLE, query.names) else 1.0
+    of_name = _NAME if set(query.words).difference(little(), query.names) else 1.0
     words: list[_Word] = []
     for word in (*known, *(word for word in postings.unknown if word not in known)):
         posting = known.get(word)
@@ -136,7 +138,7 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
             asked = postings.unmet * query.shares.get(word, 1.0) / shares
             asked *= _PAIR if len(word) == 2 and not word.isascii() else 1.0
         name = word in query.names
-        about = of_name if name and found else 0.0 if word in LITTLE else 1.0
+        about = of_name if name and found else 0.0 if word in little() else 1.0
         share = about or _LITTLE
         words.append(
             _Word(
@@ -161,7 +163,7 @@ def _matched(
 ) -> dict[str, float]:
     """What the words say of one candidate, by the names of `CALIBRATION`."""
     path = set() if entry.is_turn else filed.keys() & path_terms(entry.category)
-    spoken = not entry.actor and not _SPOKEN.isdisjoint(terms)
+    spoken = not entry.actor and not _spoken().isdisjoint(terms)
     said_by = set(terms_of(entry.actor))
     total = has = lent = matched = 0.0
     missing = False
