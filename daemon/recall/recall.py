@@ -12,7 +12,7 @@ import msgspec
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, word_terms
+from ..memory.stemming import path_terms, terms_of, word_terms
 from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
@@ -22,7 +22,7 @@ from . import question, tree_search
 from .dates import FOREVER, Span
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up, weight_of
-from .query import MOST_CHARS, Query, parse
+from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
 from .sources import MEMORIES, OWN, PAIRS, SOURCES, Source
@@ -210,17 +210,30 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     return Looked(query, postings, pool, signals, paths)
 
 
-def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
-    """The terms of the query that paths have, unless they hold half of all, with their weights."""
+def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, dict[str, float]]:
+    """Of each category the terms of the query in its path or description, with their weights.
+
+    Those that hold half of all are left out.
+    """
     asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
+    telling = {"".join(word_terms(word)) for word in query.words if word not in little()}
+    told = {
+        path: found
+        for path, node in nodes.items()
+        if (found := asked.keys() & path_terms(path) | telling.intersection(terms_of(node.desc)))
+    }
     counts: dict[str, int] = {}
-    for path, node in nodes.items():
-        for term in asked.keys() & path_terms(path):
-            counts[term] = counts.get(term, 0) + node.warm_count + node.cold_count
-    return {
+    for path, terms in told.items():
+        for term in terms:
+            counts[term] = counts.get(term, 0) + nodes[path].warm_count + nodes[path].cold_count
+    weights = {
         term: weight_of(count, size) * asked[term]
         for term, count in counts.items()
         if 0 < count < size / 2
+    }
+    return {
+        path: {term: weights[term] for term in terms & weights.keys()}
+        for path, terms in told.items()
     }
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from ..language.vocabulary import words
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import terms_of
 from .pool import Pool
 from .postings import Postings, weight_of
 from .query import Query, little
@@ -53,6 +53,8 @@ _KIN: Final = 0.6
 # What a name counts less in the question where it would not be said.
 _UNSAID: Final = 0.8
 _BESIDE: Final = 2
+# So many topics has a question of one thing at most.
+_TOPICS: Final = 3
 # What is of a time that was asked for.
 _OF_TIME: Final = 0.6
 
@@ -85,7 +87,7 @@ def relevance(
     pool: Pool,
     terms: Sequence[Sequence[str]],
     own: Sequence[float],
-    filed: Mapping[str, float],
+    filed: Mapping[str, Mapping[str, float]],
     columns: Mapping[str, Sequence[float]],
 ) -> Callable[[int], float]:
     """What tells how likely a candidate answers.
@@ -96,7 +98,7 @@ def relevance(
         pool: the candidates.
         terms: those of each.
         own: BM25 of each.
-        filed: the terms of the query that paths of categories have, with their weights.
+        filed: of categories the terms of the query that they have, with their weights.
         columns: the signals.
     """
     if query.of_time:
@@ -159,23 +161,26 @@ def _matched(
     entry: Candidate,
     terms: set[str],
     beside: set[str],
-    filed: Mapping[str, float],
+    filed: Mapping[str, Mapping[str, float]],
 ) -> dict[str, float]:
     """What the words say of one candidate, by the names of `CALIBRATION`."""
-    path = set() if entry.is_turn else filed.keys() & path_terms(entry.category)
+    path = () if entry.is_turn else filed.get(entry.category, ())
     spoken = not entry.actor and not _spoken().isdisjoint(terms)
     said_by = set(terms_of(entry.actor))
     total = has = lent = matched = 0.0
-    missing = False
+    # Of several names that a question has, one is enough.
+    missing = named = False
     for word in words:
         total += word.asked
         if word.term in terms or word.term in path:
             has += word.found
+            named = named or word.name
             matched += word.about if word.about != _NAME else 0.6 * _NAME
         elif word.name and spoken:
             total -= _UNSAID * word.asked
         else:
-            missing = missing or (word.name and word.known and word.term not in said_by)
+            missing = missing or (word.name and word.known)
+            named = named or (word.name and word.term in said_by)
             if entry.key in word.kin:
                 has += _KIN * word.found
                 matched += _KIN * (word.about == 1.0)
@@ -189,8 +194,12 @@ def _matched(
         "turn": float(entry.is_turn),
         "spoken": float(spoken),
     }
-    if missing:
-        found["said by another" if entry.actor else "of another"] = 1.0
+    if missing and not named:
+        # The more a question asks, the more of its names another text will have.
+        topics = sum(word.about == 1.0 for word in words)
+        found["said by another" if entry.actor else "of another"] = min(
+            1.0, _TOPICS / (topics or 1)
+        )
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from ..memory.scoring import DAY
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import Span
 from .pool import DISTANCES, Pool
@@ -71,7 +71,7 @@ _LATER: Final = 60.0
 WEIGHTS: Final = {
     "phrase": 6.0,
     "category": 1.0,
-    "reasoned": 3.0,
+    "reasoned": 6.0,
     "own": 3.0,
     "turn_own": -0.9,
     "around": 2.0,
@@ -131,7 +131,7 @@ def measure(
     categories: Mapping[str, float],
     read: Callable[[Iterable[int]], Mapping[int, str]],
     reasoned: Mapping[str, float] | None = None,
-    filed: Mapping[str, float] | None = None,
+    filed: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Signals:
     """Every signal of every entry.
 
@@ -143,7 +143,7 @@ def measure(
         categories: those that the query names, with how well, 0 to 1.
         read: gives the texts of candidates by their keys.
         reasoned: those that a model names for it, likewise.
-        filed: the terms of the query that paths of categories have, with their weights.
+        filed: of categories the terms of the query that they have, with their weights.
     """
     work = _Work(postings, pool, filed or {})
     entries = pool.entries
@@ -265,7 +265,9 @@ class _Work:
         known: how many words are known.
     """
 
-    def __init__(self, postings: Postings, pool: Pool, filed: Mapping[str, float]) -> None:
+    def __init__(
+        self, postings: Postings, pool: Pool, filed: Mapping[str, Mapping[str, float]]
+    ) -> None:
         entries = pool.entries
         size = len(entries)
         self._pool = pool
@@ -306,7 +308,7 @@ class _Work:
                     self.kin[at_key[key]] += posting.kin_weight
         for at, category in enumerate(self._categories if filed else ()):
             if category is not None:
-                self.path[at] = sum(filed.get(term, 0.0) for term in path_terms(category))
+                self.path[at] = sum(filed.get(category, {}).values())
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; what stands early is added on the way."""

@@ -1,4 +1,4 @@
-"""Questions about a day or a person alone, among few memories and among many, over the socket."""
+"""Questions about a day, a person or nothing that is known, as people ask them, over the socket."""
 
 from __future__ import annotations
 
@@ -137,3 +137,51 @@ def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call: Any) -
     assert "mint" in asked(call, "what does Noor drink in the mornings?")["results"][0]["text"]
     before = asked(call, "what did Noor drink in the mornings before mint tea?")["results"]
     assert "black coffee" in " ".join(one["text"] for one in before)
+
+
+KEPT = (
+    "I won't store the key in the notes",
+    "Lena's birthday is on 3 May",
+    "Bo takes shoe size 44",
+    "Der Schlüssel liegt beim Nachbarn",
+    "El contrato con Sevilla termina en julio",
+    "打印机的供应商是晨星电子",
+)
+
+
+@pytest.mark.parametrize("number", [0, 300])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "quantum chromodynamics", "What is the capital of Mongolia?", "Who won the chess olympiad?",
+        "Welche Farbe hat das neue Auto?", "¿Quién pintó el garaje?", "鲸鱼的寿命有多长？",
+    ],
+)  # fmt: skip
+def test_what_nothing_answers_stays_empty_in_any_language_and_says_why(
+    call: Any, number: int, query: str
+) -> None:
+    store(call, [*others(number), *({"text": text} for text in KEPT)])
+    answer = asked(call, query)
+    assert answer["results"] == []
+    assert answer["why"]
+
+
+def test_what_is_known_of_another_does_not_answer(call: Any) -> None:
+    store(call, [*others(100), *({"text": text} for text in KEPT)])
+    assert asked(call, "What is Bo's shoe size?")["results"]
+    answer = asked(call, "What is Lena's shoe size?")
+    assert "nothing found is likely to answer" in answer["why"]
+
+
+@pytest.mark.parametrize(
+    ("query", "part"),
+    [
+        ("When is Lena's birthday?", "3 May"),
+        ("Wo liegt der Schlüssel?", "Nachbarn"),
+        ("¿Cuándo termina el contrato con Sevilla?", "julio"),
+        ("打印机的供应商是哪一家？", "晨星"),
+    ],
+)
+def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str) -> None:
+    store(call, [*others(40), *({"text": text} for text in KEPT)])
+    assert part in asked(call, query)["results"][0]["text"]
