@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -246,15 +247,17 @@ HOLD = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo mounted && exec cat'
 
 
 @pytest.fixture
-def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+def small_disk(request: pytest.FixtureRequest) -> Iterator[Disk]:
     """A disk of 8 MB, or of the size given: mounted by root, or else in a namespace of its own."""
     size = f"{getattr(request, 'param', 8)}m"
-    path = tmp_path / "disk"
-    path.mkdir()
+    # Not in pytest's folder: that cannot be removed while something is mounted in it, and what a
+    # run that was killed has mounted would fail those after it.
+    path = Path(tempfile.mkdtemp(prefix="disk"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
     if os.getuid() == 0 and subprocess.run(mount, check=False).returncode == 0:
         yield Disk(path, None)
         subprocess.run(["umount", "--lazy", str(path)], check=True)
+        path.rmdir()
         return
     command = ["unshare", "-rm", "sh", "-c", HOLD, "sh", str(path), size]
     pipe = subprocess.PIPE
@@ -268,3 +271,4 @@ def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]
             _, said = holder.communicate()
             pytest.skip(f"no disk can be mounted here: {said.decode().strip()}")
         yield Disk(path, holder)
+    path.rmdir()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.episodes import MAX_TAGS, summarise_episode
-from thermocline.daemon.memory.mentions import MentionedRelation, mentions
-from thermocline.daemon.memory.observing import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.episodes import MAX_TAGS, summarise_episode
+from thermocline.daemon.language.extraction import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.names import MentionedRelation, mentions
 
 TURNS = st.lists(
     st.builds(
@@ -139,9 +139,9 @@ def test_an_error_status_is_told_from_a_sum():
     assert status.event == "error_recovery"
 
 
-def test_the_first_person_becomes_the_actor():
+def test_who_speaks_is_the_actor_and_the_subject():
     (one,) = extract_turns([Turn("user", "I prefer dark mode and tabs", "Ada", position=3, at=9.0)])
-    assert one.text == "Ada prefers dark mode and tabs"
+    assert one.text == "I prefer dark mode and tabs"
     assert (one.subject, one.actor, one.position, one.at) == ("Ada", "Ada", 3, 9.0)
 
 
@@ -507,3 +507,9 @@ def test_facts_are_filed_by_what_they_are_about(text, category):
 )
 def test_only_what_a_host_recalled_is_taken_out(text, left):
     assert without_recalled(text) == left
+
+
+def test_what_is_recalled_within_what_is_recalled_goes_with_it() -> None:
+    inner = "<memories>\n- tea\n</memories>\n[MEMORY]\nx\n[/MEMORY]"
+    block = f"<thermocline-context>\nI like\n{inner}\ncoffee\n</thermocline-context>"
+    assert without_recalled(f"before\n{block}\nafter") == "before\n\nafter"
