@@ -82,6 +82,11 @@ class ChunkIndex:
         publish: told events.
         busy: whether somebody else needs the processor.
         problems: where failures are reported.
+
+    Attributes:
+        folders: those to watch; `watching` is set by whoever does.
+        in_step: set while the index is as the files are, as far as is known.
+        scan_seconds: how long the last look at everything took.
     """
 
     def __init__(
@@ -110,6 +115,7 @@ class ChunkIndex:
         self.roots: list[IndexRoot] = []
         self.folders: dict[str, Identity] = {}
         self.watching = False
+        self.scan_seconds = 0.0
         self.in_step = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._paths: set[str] = set()
@@ -286,7 +292,10 @@ class ChunkIndex:
             self._in_force = rules
             self._rescanned = time.monotonic()
             await self._read_roots()
+        begun = time.monotonic()
         found = await self._run(partial(self._scan, rules, None if whole else paths))
+        if whole:
+            self.scan_seconds = time.monotonic() - begun
         known = await self._run(partial(self._known, None if whole else found.seen))
         if whole:
             self.folders = found.folders
