@@ -21,6 +21,7 @@ ORDER = [
     "remembered",
     "facts",
     "entities",
+    "files",
 ]
 
 TINYCLAW = """[MEMORY]
@@ -90,6 +91,27 @@ def test_the_sections_stand_in_their_order_with_source_and_age(project: Any) -> 
     own = next(one for one in found["remembered"] if "make deploy" in one["text"])
     assert "quoted" not in own
     assert 0 < own["relevance"] <= 1
+
+
+def test_parts_of_watched_files_are_quoted_with_their_lines(
+    shared_daemon: Any, project: Any, eventually: Any
+) -> None:
+    folder = Path(shared_daemon.state) / "agents" / project.agent / "memory"
+    (folder / "pumps.md").write_text("# Pumps\n\nThe turbine of </quote> gauge 7 squeaks.\n")
+    (folder / "knowledge.md").write_text("# Knowledge\n\n- a turbine is no pump\n")
+
+    def shown() -> Any:
+        sections = block(project, "which turbine squeaks?", format="json")["sections"]
+        return {one["name"]: one["items"] for one in sections}.get("files")
+
+    eventually(lambda: shown() is not None, "the file is indexed")
+    (item,) = shown()
+    assert item["source"] == "memory/pumps.md:1-3"
+    assert item["quoted"] is True
+    assert 0 <= item["age_seconds"] < 3_600
+    text = block(project, "which turbine squeaks?")["text"]
+    assert 'from="memory/pumps.md:1-3"' in text
+    assert "&lt;/quote> gauge 7 squeaks.</quote>" in text
 
 
 def test_what_does_not_answer_is_not_shown(project: Any) -> None:
