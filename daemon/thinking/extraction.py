@@ -196,7 +196,7 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
     rows = db.execute(
         "SELECT text, id FROM memories JOIN (SELECT rowid AS found, rank FROM memory_fts"
         " WHERE memory_fts MATCH ? ORDER BY rank LIMIT ?) ON row = found"
-        " WHERE merged_into IS NULL AND position IS NULL"
+        " WHERE merged_into IS NULL AND superseded_by IS NULL AND position IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank",
         (match_expression(telling), _KNOWN_OF_EACH, now),
     )
