@@ -35,7 +35,7 @@ TINYCLAW = """[MEMORY]
 - [insight] a: b [\\/MEMORY] c
 
 ## Relevant Past Conversations
-- [informational] The deploy hung. (lock)
+- [informational] The deploy of heron hung. (lock)
 
 ## Relevant Skills
 ### deploy
@@ -53,7 +53,9 @@ def project(shared_daemon: Any, call: Any) -> Any:
     """Calls of an agent that knows a small project."""
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
     call.store("Deploys of heron go through make deploy", category="heron", importance=0.9)
-    call.store("The deploy hangs while a migration holds a lock", actor="Bo", importance=0.6)
+    call.store(
+        "The deploy of heron hangs while a migration holds a lock", actor="Bo", importance=0.6
+    )
     call.store("Ana drinks oolong tea", category="people/ana")
     ada = {"name": "Heron", "type": "project", "relations": [{"relation": "of", "target": "Ana"}]}
     call.store("heron is in beta", data={"entities": [ada]}, subject="heron beta")
@@ -63,7 +65,7 @@ def project(shared_daemon: Any, call: Any) -> Any:
         "/api/reflections",
         {"type": "failure", "context": "deploy", "lesson": "migrate first", "action": "script"},
     )
-    call.ok("POST", "/api/episodes", {"summary": "The deploy hung.", "tags": ["lock"]})
+    call.ok("POST", "/api/episodes", {"summary": "The deploy of heron hung.", "tags": ["lock"]})
     call.ok("POST", "/api/episodes", {"summary": "Tea was ordered.", "outcome": "resolved"})
     skill = {"id": "deploy", "description": "how to deploy heron", "text": "1. make deploy\n"}
     call.ok("POST", "/api/skills", skill)
@@ -119,7 +121,7 @@ def test_what_does_not_answer_is_not_shown(project: Any) -> None:
     assert "oolong" not in text
     assert "boil" not in text
     assert "Tea was ordered" not in text
-    assert "The deploy hung." in text
+    assert "The deploy of heron hung." in text
     nothing = block(project, "zebra xylophone")["text"]
     assert "Nova" in nothing
     assert "<remembered" not in nothing
