@@ -37,6 +37,7 @@ _RELATIONS: Final = 5
 _CHUNKS: Final = 4
 # A section without room for this is left out.
 _LEAST_TOKENS: Final = 12
+_LEAST_WORDS: Final = 8
 # What a section takes beside its items.
 _FRAME_TOKENS: Final = 12
 # The share of the budget that the importances divide before the knowledge takes its own.
@@ -253,10 +254,17 @@ def _chunks(reading: BlockReading) -> Iterable[Shown]:
     """Parts of watched files, but for those that the block shows as they are."""
     shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
     hits = reading.hits("chunk", _MEMORIES)
-    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
+    others = (hit for hit in hits if not any(part in hit.chunk.path for part in shown))
     for hit in islice(others, _CHUNKS):
-        chunk = hit.item
-        yield Shown(chunk.text, chunk.id, quoted=True, head=chunk.heading, relevance=hit.relevance)
+        chunk = hit.chunk
+        yield Shown(
+            chunk.text,
+            chunk.id,
+            chunk.modified_at,
+            quoted=True,
+            head=chunk.heading,
+            relevance=hit.relevance,
+        )
 
 
 # In the order of the block.
@@ -352,7 +360,9 @@ def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
         middle = (low + high + 1) // 2
         fits = cost(_cut_at(item, pieces, middle)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    return _cut_at(item, pieces, low) if low else None
+    # A few words say nothing.
+    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
+    return _cut_at(item, pieces, low) if low >= max(1, least) else None
 
 
 def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:

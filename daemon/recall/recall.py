@@ -17,6 +17,7 @@ from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
+from ..store.chunk_tables import IndexedChunk
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .dates import FOREVER, Span
@@ -25,7 +26,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import MEMORIES, OWN, PAIRS, SOURCES, Source
+from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -44,7 +45,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked, and what the answer must fit.
 
     Attributes:
-        limit: how many results at most.
+        sources: the names of those that are searched; None: all.
+        limit: how many results at most, of each source.
         max_tokens: how many tokens of text, four characters each, may follow with the first hit,
             which always comes; None for any.
         min_relevance: what every hit must reach; None: what the most relevant one must reach by the
@@ -57,6 +59,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     filters: Filters = Filters()
+    sources: frozenset[str] | None = None
     limit: int = 5
     max_tokens: int | None = None
     min_relevance: float | None = None
@@ -116,6 +119,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def chunk(self) -> IndexedChunk:
+        """The chunk of a file."""
+        assert isinstance(self.item, IndexedChunk)
+        return self.item
+
+    @property
     def relevance(self) -> float:
         """How well it answers, 0 to 1."""
         return self.ranked.relevance
@@ -147,6 +156,11 @@ class Answer(msgspec.Struct, frozen=True):
     def pairs(self) -> tuple[Hit, ...]:
         """The key-value pairs."""
         return self.found[PAIRS.name]
+
+    @property
+    def chunks(self) -> tuple[Hit, ...]:
+        """The chunks of watched files."""
+        return self.found[CHUNKS.name]
 
     @property
     def memories(self) -> int:
@@ -241,7 +255,12 @@ def _sources(request: Request, query: Query) -> list[Source]:
     """What is searched: only memories have a category, and a time that is asked for."""
     if request.mode == "tree" or query.empty or query.of_time:
         return [MEMORIES]
-    return [one for one in SOURCES if one.passes(request.filters, request.now) is not None]
+    return [
+        one
+        for one in SOURCES
+        if one.passes(request.filters, request.now) is not None
+        and (request.sources is None or one.name in request.sources)
+    ]
 
 
 def _pool(
@@ -257,7 +276,8 @@ def _pool(
     if request.mode != "tree":
         named += _of_days(db, query) + _of_person(db, query)
     categories = [found.path for found in request.reasoned] + [found.path for found in paths]
-    for path in dict.fromkeys(categories) if not query.of_time else ():
+    by_category = MEMORIES in sources and not query.of_time
+    for path in dict.fromkeys(categories) if by_category else ():
         named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
     keys = {*admitted(db, query, named)}
     if query.of_time:
@@ -376,8 +396,10 @@ def _hits(
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
-            has = set(entry.terms.split())
-            words = tuple(p.word for p in postings.words if p.term in has or entry.key in p.kin)
+            has = f" {entry.terms} "
+            words = tuple(
+                p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin
+            )
             path = next((p.path for p in paths if _within(entry.category, p.path)), "")
             reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
             hits.append(
@@ -453,7 +475,7 @@ def _why(  # noqa: PLR0911 - a reason each
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not (searched[MEMORIES.name] or any(searched[one.name] for one in OWN)):
+    if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
