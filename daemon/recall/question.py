@@ -23,6 +23,13 @@ _ASKS_NAME: Final = frozenset(
         "author", "artist", "artists",
     }
 )  # fmt: skip
+_ASKS_NUMBER: Final = frozenset({"many", "much", "long", "old", "often", "far"})
+_NUMBERS: Final = frozenset(
+    {
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "once",
+        "twice", "couple", "few", "several", "dozen", "first", "second", "third",
+    }
+)  # fmt: skip
 _ASKS_WHEN: Final = frozenset({"when", "date", "month", "year", "wann", "quand", "cuándo", "когда"})
 _TIMES: Final = frozenset(
     {
@@ -33,6 +40,12 @@ _TIMES: Final = frozenset(
         "spring", "fall", "winter", "soon",
     }
 )  # fmt: skip
+# What asks for how things were before, in place of how they are.
+_ASKS_EARLIER: Final = re.compile(
+    r"\b(?:before|used to|at first|earlier|originally|previous(?:ly)?|former(?:ly)?|until"
+    r"|vorher|früher|zuvor|bisher|avant|auparavant|antes|prima|eerder|vroeger|раньше|прежде)\b"
+    r"|以前|之前|原来|前は"
+)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -40,13 +53,16 @@ class Question(msgspec.Struct, frozen=True):
 
     Attributes:
         asks_when: it asks for a time, so that a memory which names one may answer it.
-        asks_name: it asks for a place, a person or a title.
+        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
+        asks_earlier: it asks for what may have been overtaken since.
         one: the one person that it is about, or "".
         subject: of two people that it names, the one who acts, or "".
     """
 
     asks_when: bool
     asks_name: bool
+    asks_number: bool
+    asks_earlier: bool
     one: str
     subject: str
 
@@ -58,6 +74,8 @@ def read(text: str, query: Query) -> Question:
     return Question(
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
+        asks_number=not _ASKS_NUMBER.isdisjoint(words),
+        asks_earlier=_ASKS_EARLIER.search(text.lower()) is not None,
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )
@@ -66,6 +84,12 @@ def read(text: str, query: Query) -> Question:
 def names_time(text: str) -> bool:
     """Whether a text names a time, in words."""
     return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
+
+
+def names_number(text: str) -> bool:
+    """Whether a text has a number, in digits or in words."""
+    words = _WORD.findall(text.lower())
+    return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 
 def proper_names(text: str, known: Collection[str]) -> float:

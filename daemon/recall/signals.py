@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, compress, count
+from itertools import chain, compress, count, pairwise
 from typing import Final
 
 import msgspec
@@ -31,6 +31,7 @@ from .question import (
     addresses,
     enumerates,
     is_question,
+    names_number,
     names_time,
     proper_names,
 )
@@ -53,6 +54,8 @@ _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
 # A long text says what it is about in its first terms.
 _FIRST: Final = 12
+# Words that follow each other in the question may stand so far apart in a text.
+_APART: Final = 4
 # The best facts of a question lend so many of the terms that they share, to so many facts.
 _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
@@ -74,6 +77,7 @@ WEIGHTS: Final = {
     "context": 2.0,
     "kin": 2.8,
     "path": 3.5,
+    "together": 1.0,
     "first": 0.8,
     "feedback": 0.6,
     "coverage": 0.8,
@@ -90,12 +94,15 @@ WEIGHTS: Final = {
     "addresses": -0.3,
     "names": 0.3,
     "name": 1.2,
+    "number": 1.0,
     "details": 0.3,
     "opens": 0.6,
 }
 # Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
-_OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
+_OF_TEXT: Final = (
+    "when", "answer", "addresses", "names", "name", "number", "details", "opens",
+)  # fmt: skip
 # How likely an entry answers, as a logistic function of 1, its evidence over ln(1 + N), its
 # coverage of the query, and ln(1 + the number of words known).
 CALIBRATION: Final = (-6.3, 2.1, 7.6, 1.5)
@@ -145,7 +152,7 @@ def measure(
         reasoned: those that a model names for it, likewise.
         filed: the terms of the query that paths of categories have, with their weights.
     """
-    work = _Work(postings, pool, filed or {})
+    work = _Work(query, postings, pool, filed or {})
     entries = pool.entries
     columns = work.columns()
     if postings.phrased:
@@ -170,7 +177,8 @@ def measure(
         columns["date"] = [_date(entry, query.dates) for entry in entries]
     if any(entry.superseded for entry in entries):
         columns["superseded"] = [float(entry.superseded) for entry in entries]
-    columns["older"] = _older(work, entries)
+    if not question.asks_earlier:
+        columns["older"] = _older(work, entries)
     people = {word.lower() for name in query.people for word in name.split()}
     columns |= _read(work, question, pool, read, people)
     return Signals(
@@ -225,7 +233,7 @@ def _read(
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
     worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
     best = nlargest(_READ, range(len(pool.entries)), key=worth.__getitem__)
-    if not (question.asks_when or question.asks_name):
+    if not (question.asks_when or question.asks_name or question.asks_number):
         best = [at for at in best if pool.entries[at].is_turn]
     if not best:
         return columns
@@ -237,6 +245,7 @@ def _read(
         names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
+        columns["number"][at] = float(question.asks_number and names_number(text))
         if not entry.is_turn:
             # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue
@@ -287,7 +296,9 @@ class _Work:
         known: how many words are known.
     """
 
-    def __init__(self, postings: Postings, pool: Pool, filed: Mapping[str, float]) -> None:
+    def __init__(
+        self, query: Query, postings: Postings, pool: Pool, filed: Mapping[str, float]
+    ) -> None:
         entries = pool.entries
         size = len(entries)
         self._pool = pool
@@ -308,7 +319,7 @@ class _Work:
         self._near: dict[int, list[tuple[int, int]]] = {}
         self.own, self.weight, self._roots = [0.0] * size, [0.0] * size, [0.0] * size
         self.kin, self._context = [0.0] * size, [0.0] * size
-        self._first = [0.0] * size
+        self._first, self._together = [0.0] * size, [0.0] * size
         self._group: dict[str, float] = {}
         self._category: dict[str, float] = {}
         words = [posting for posting in postings.words if posting.weight]
@@ -316,7 +327,7 @@ class _Work:
         self.total = sum(posting.weight for posting in words) or 1.0
         self.asked = self.total * bool(words) + postings.unmet or 1.0
         lent = [0.0] * size
-        places = self._found(words)
+        places = self._found(words, _pairs(query, words))
         for posting in words:
             self._add(posting, places[posting.term], lent)
         self._feedback = self._of_best() if self.known > 2 else [0.0] * size
@@ -332,8 +343,10 @@ class _Work:
             for entry in entries
         ]
 
-    def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
-        """How often each entry has each word; what stands early is added on the way."""
+    def _found(
+        self, words: Sequence[Posting], pairs: Mapping[tuple[str, str], float]
+    ) -> dict[str, dict[int, int]]:
+        """How often each entry has each word; what stands early, or together, is added too."""
         weights = {posting.term: posting.weight for posting in words}
         found: dict[str, dict[int, int]] = {term: {} for term in weights}
         for at, terms in enumerate(self.terms):
@@ -350,6 +363,13 @@ class _Work:
                     early += weights[term]
             if len(terms) > 2 * _FIRST:
                 self._first[at] = early
+            near: dict[tuple[str, str], float] = {}
+            for place, behind in pairwise(places):
+                if behind - place <= _APART:
+                    pair = _pair(terms[place], terms[behind])
+                    if pair in pairs:
+                        near[pair] = max(near.get(pair, 0.0), pairs[pair] / (behind - place))
+            self._together[at] = sum(near.values())
         return found
 
     def _of_best(self) -> list[float]:
@@ -444,6 +464,7 @@ class _Work:
             "context": [value * turn for value, turn in zip(self._context, turns, strict=True)],
             "kin": self.kin,
             "path": self.path,
+            "together": self._together,
             "first": self._first,
             "feedback": self._feedback,
         }
@@ -452,6 +473,19 @@ class _Work:
             most = max(column, default=0.0) or 1.0
             columns[name] = [value / most for value in column]
         return columns
+
+
+def _pairs(query: Query, words: Sequence[Posting]) -> dict[tuple[str, str], float]:
+    """What words that follow each other in the question are worth where they stand together."""
+    by_word = {posting.word: posting for posting in words}
+    order = [by_word[word] for word in query.words if word in by_word]
+    return {
+        _pair(one.term, other.term): min(one.weight, other.weight) for one, other in pairwise(order)
+    }
+
+
+def _pair(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)
 
 
 def _norm(entry: Candidate, length: float) -> float:
