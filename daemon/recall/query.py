@@ -37,7 +37,7 @@ _ASIDE: Final = 0.6
 # What words that may be said of anything count in a question, and in a message.
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
-_ASKING: Final = re.compile(r"[^.!?\n]+\?")
+ASKING: Final = re.compile(r"[^.!?\n]+\?")
 # What stands behind this many characters is not read.
 MOST_CHARS: Final = 8_192
 
@@ -191,7 +191,7 @@ def _shares(words: Iterable[str], text: str, *, long: bool) -> dict[str, float]:
     """What is left of the weight of each word that counts less than whole."""
     asked: set[str] = set()
     if long:
-        asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
+        asked = {term for sentence in ASKING.findall(text) for term in terms_of(sentence)}
     small_talk = _SMALL_TALK_IN_LONG if long else _SMALL_TALK
     shares: dict[str, float] = {}
     for word in words:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from .query import Query
+from .query import ASKING, Query
 
 _WORD: Final = re.compile(r"[^\W_]+")
 # A word written large that begins no sentence.
@@ -70,12 +70,14 @@ class Question(msgspec.Struct, frozen=True):
 def read(text: str, query: Query) -> Question:
     """The form of the question `text`, whose words `query` holds."""
     words = [word.lower() for word in _WORD.findall(text)]
+    # "Before I forget it" is not what a message asks.
+    asking = " ".join(ASKING.findall(text)) if query.long else text
     together = "both" in words or _joined(text, query.people)
     return Question(
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
         asks_number=not _ASKS_NUMBER.isdisjoint(words),
-        asks_earlier=_ASKS_EARLIER.search(text.lower()) is not None,
+        asks_earlier=_ASKS_EARLIER.search(asking.lower()) is not None,
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, compress, count, pairwise
+from itertools import chain, compress, count
 from typing import Final
 
 import msgspec
@@ -54,8 +54,6 @@ _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
 # A long text says what it is about in its first terms.
 _FIRST: Final = 12
-# Words that follow each other in the question may stand so far apart in a text.
-_APART: Final = 4
 # The best facts of a question lend so many of the terms that they share, to so many facts.
 _TRUSTED: Final = 6
 _LENT_TERMS: Final = 15
@@ -77,7 +75,6 @@ WEIGHTS: Final = {
     "context": 2.0,
     "kin": 2.8,
     "path": 3.5,
-    "together": 1.0,
     "first": 0.8,
     "feedback": 0.6,
     "coverage": 0.8,
@@ -152,7 +149,7 @@ def measure(
         reasoned: those that a model names for it, likewise.
         filed: the terms of the query that paths of categories have, with their weights.
     """
-    work = _Work(query, postings, pool, filed or {})
+    work = _Work(postings, pool, filed or {})
     entries = pool.entries
     columns = work.columns()
     if postings.phrased:
@@ -296,9 +293,7 @@ class _Work:
         known: how many words are known.
     """
 
-    def __init__(
-        self, query: Query, postings: Postings, pool: Pool, filed: Mapping[str, float]
-    ) -> None:
+    def __init__(self, postings: Postings, pool: Pool, filed: Mapping[str, float]) -> None:
         entries = pool.entries
         size = len(entries)
         self._pool = pool
@@ -319,7 +314,7 @@ class _Work:
         self._near: dict[int, list[tuple[int, int]]] = {}
         self.own, self.weight, self._roots = [0.0] * size, [0.0] * size, [0.0] * size
         self.kin, self._context = [0.0] * size, [0.0] * size
-        self._first, self._together = [0.0] * size, [0.0] * size
+        self._first = [0.0] * size
         self._group: dict[str, float] = {}
         self._category: dict[str, float] = {}
         words = [posting for posting in postings.words if posting.weight]
@@ -327,7 +322,7 @@ class _Work:
         self.total = sum(posting.weight for posting in words) or 1.0
         self.asked = self.total * bool(words) + postings.unmet or 1.0
         lent = [0.0] * size
-        places = self._found(words, _pairs(query, words))
+        places = self._found(words)
         for posting in words:
             self._add(posting, places[posting.term], lent)
         self._feedback = self._of_best() if self.known > 2 else [0.0] * size
@@ -343,10 +338,8 @@ class _Work:
             for entry in entries
         ]
 
-    def _found(
-        self, words: Sequence[Posting], pairs: Mapping[tuple[str, str], float]
-    ) -> dict[str, dict[int, int]]:
-        """How often each entry has each word; what stands early, or together, is added too."""
+    def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
+        """How often each entry has each word; what stands early is added on the way."""
         weights = {posting.term: posting.weight for posting in words}
         found: dict[str, dict[int, int]] = {term: {} for term in weights}
         for at, terms in enumerate(self.terms):
@@ -363,13 +356,6 @@ class _Work:
                     early += weights[term]
             if len(terms) > 2 * _FIRST:
                 self._first[at] = early
-            near: dict[tuple[str, str], float] = {}
-            for place, behind in pairwise(places):
-                if behind - place <= _APART:
-                    pair = _pair(terms[place], terms[behind])
-                    if pair in pairs:
-                        near[pair] = max(near.get(pair, 0.0), pairs[pair] / (behind - place))
-            self._together[at] = sum(near.values())
         return found
 
     def _of_best(self) -> list[float]:
@@ -464,7 +450,6 @@ class _Work:
             "context": [value * turn for value, turn in zip(self._context, turns, strict=True)],
             "kin": self.kin,
             "path": self.path,
-            "together": self._together,
             "first": self._first,
             "feedback": self._feedback,
         }
@@ -473,19 +458,6 @@ class _Work:
             most = max(column, default=0.0) or 1.0
             columns[name] = [value / most for value in column]
         return columns
-
-
-def _pairs(query: Query, words: Sequence[Posting]) -> dict[tuple[str, str], float]:
-    """What words that follow each other in the question are worth where they stand together."""
-    by_word = {posting.word: posting for posting in words}
-    order = [by_word[word] for word in query.words if word in by_word]
-    return {
-        _pair(one.term, other.term): min(one.weight, other.weight) for one, other in pairwise(order)
-    }
-
-
-def _pair(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one < other else (other, one)
 
 
 def _norm(entry: Candidate, length: float) -> float:
