@@ -16,7 +16,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import OWN
+from ..recall.sources import CHUNKS, OWN
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -32,11 +32,11 @@ from ..shapes.recall import (
     TreePath,
     Understood,
 )
-from ..store import tree_rows
 from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
 from ..thinking.model_or_rules import AskOptions
-from ..thinking.tree_search import Reasoning
+from ..thinking.tree_search import Reasoning, described
+from .files import found_chunks
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -64,7 +64,10 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
-            answer.memories, answer.key_values, sum(answer.searched[one.name] for one in OWN)
+            answer.memories,
+            answer.key_values,
+            sum(answer.searched[one.name] for one in OWN),
+            answer.searched[CHUNKS.name],
         ),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
@@ -78,6 +81,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             )
             for hit in answer.pairs
         ],
+        chunks=found_chunks(answer.chunks),
         entries=_entries(answer, request.limit),
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
@@ -218,7 +222,7 @@ async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasonin
     """
     if body.mode not in {"llm", "hybrid"}:
         return None
-    tree = await store.read(tree_rows.load)
+    tree = await store.read(described)
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
     reasoner = scope.daemon.thinking.reasoner
     if body.mode == "llm":

@@ -11,6 +11,7 @@ import datetime as dt
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -33,8 +34,10 @@ _SKILLS: Final = 3
 _PAIRS: Final = 5
 _ENTITIES: Final = 5
 _RELATIONS: Final = 5
+_CHUNKS: Final = 4
 # A section without room for this is left out.
 _LEAST_TOKENS: Final = 12
+_LEAST_WORDS: Final = 8
 # What a section takes beside its items.
 _FRAME_TOKENS: Final = 12
 # The share of the budget that the importances divide before the knowledge takes its own.
@@ -247,6 +250,16 @@ def _entities(reading: BlockReading) -> Iterable[Shown]:
         yield Shown(text, mentions, one.last_seen)
 
 
+def _chunks(reading: BlockReading) -> Iterable[Shown]:
+    """Parts of watched files, but for those that the block shows as they are."""
+    shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
+    hits = reading.hits("chunk", _MEMORIES)
+    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
+    for hit in islice(others, _CHUNKS):
+        chunk = hit.item
+        yield Shown(chunk.text, chunk.id, quoted=True, head=chunk.heading, relevance=hit.relevance)
+
+
 # In the order of the block.
 SECTIONS: Final = (
     Section("hot-state", _hot, 5),
@@ -259,6 +272,7 @@ SECTIONS: Final = (
     Section("remembered", _memories, 5),
     Section("facts", _pairs, 1),
     Section("entities", _entities, 1),
+    Section("files", _chunks, 3),
 )
 
 
@@ -332,13 +346,16 @@ def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], 
 
 def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
     """The beginning of an item within some tokens: at a line of a file, else at a word."""
-    pieces = item.text.split("\n" if item.rest else " ")
+    # A token is four characters at most: what is behind these never fits.
+    pieces = item.text[: 4 * room].split("\n" if item.rest else " ")
     low, high = 0, len(pieces)
     while low < high:
         middle = (low + high + 1) // 2
         fits = cost(_cut_at(item, pieces, middle)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    return _cut_at(item, pieces, low) if low else None
+    # A few words say nothing.
+    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
+    return _cut_at(item, pieces, low) if low >= max(1, least) else None
 
 
 def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:

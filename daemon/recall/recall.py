@@ -12,10 +12,11 @@ import msgspec
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import path_terms, word_terms
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
+from ..store.chunk_tables import IndexedChunk
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .pool import Pool, gather, texts
@@ -23,7 +24,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import MEMORIES, OWN, PAIRS, SOURCES, Source
+from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -42,7 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked, and what the answer must fit.
 
     Attributes:
-        limit: how many results at most.
+        sources: the names of those that are searched; None: all.
+        limit: how many results at most, of each source.
         max_tokens: how many tokens of text, four characters each, may follow with the first hit,
             which always comes; None for any.
         min_relevance: what every hit must reach; None: what the most relevant one must reach by the
@@ -55,6 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     filters: Filters = Filters()
+    sources: frozenset[str] | None = None
     limit: int = 5
     max_tokens: int | None = None
     min_relevance: float | None = None
@@ -114,6 +117,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def chunk(self) -> IndexedChunk:
+        """The chunk of a file."""
+        assert isinstance(self.item, IndexedChunk)
+        return self.item
+
+    @property
     def relevance(self) -> float:
         """How well it answers, 0 to 1."""
         return self.ranked.relevance
@@ -145,6 +154,11 @@ class Answer(msgspec.Struct, frozen=True):
     def pairs(self) -> tuple[Hit, ...]:
         """The key-value pairs."""
         return self.found[PAIRS.name]
+
+    @property
+    def chunks(self) -> tuple[Hit, ...]:
+        """The chunks of watched files."""
+        return self.found[CHUNKS.name]
 
     @property
     def memories(self) -> int:
@@ -208,7 +222,7 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
 
 def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
     """The terms of the query that paths have, unless they hold half of all, with their weights."""
-    asked = {"".join(terms_of(word)): query.shares.get(word, 1.0) for word in query.words}
+    asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
     counts: dict[str, int] = {}
     for path, node in nodes.items():
         for term in asked.keys() & path_terms(path):
@@ -224,7 +238,12 @@ def _sources(request: Request, query: Query) -> list[Source]:
     """What is searched: only memories have a category."""
     if request.mode == "tree" or query.empty:
         return [MEMORIES]
-    return [one for one in SOURCES if one.passes(request.filters, request.now) is not None]
+    return [
+        one
+        for one in SOURCES
+        if one.passes(request.filters, request.now) is not None
+        and (request.sources is None or one.name in request.sources)
+    ]
 
 
 def _pool(
@@ -240,7 +259,8 @@ def _pool(
     if request.mode != "tree":
         named += _of_days(db, query) + _of_person(db, query)
     reasoned = (found.path for found in request.reasoned)
-    for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
+    named_paths = dict.fromkeys((*reasoned, *(found.path for found in paths)))
+    for path in named_paths if MEMORIES in sources else ():
         named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
@@ -339,8 +359,10 @@ def _hits(
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
-            has = set(entry.terms.split())
-            words = tuple(p.word for p in postings.words if p.term in has or entry.key in p.kin)
+            has = f" {entry.terms} "
+            words = tuple(
+                p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin
+            )
             path = next((p.path for p in paths if _within(entry.category, p.path)), "")
             reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
             hits.append(
@@ -416,7 +438,7 @@ def _why(
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not (searched[MEMORIES.name] or any(searched[one.name] for one in OWN)):
+    if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ..config.settings import Rules
+from ..language.vocabulary import not_topics
 from ..memory.records import DEFAULT_CATEGORY
 from ..memory.similarity import words
-from ..memory.stop_words import NOT_TOPICS
 from ..memory.tree_nodes import ROOT, Tree
 from ..recall.recall import Request, recall
+from ..recall.sources import MEMORIES
 from ..store import tree_rows
 
 # The points of a category: for its own name; for the names above it and the words of its
@@ -83,6 +84,7 @@ def _by_likeness(
 ) -> Mapping[str, float]:
     request = Request(
         text=text,
+        sources=frozenset({MEMORIES.name}),
         limit=_NEIGHBOURS,
         weights=rules.recall.weights,
         scoring=rules.scoring,
@@ -105,7 +107,7 @@ def _parts(path: str) -> frozenset[str]:
 
 
 def _tells(word: str) -> bool:
-    return len(word) > 1 and word not in NOT_TOPICS
+    return len(word) > 1 and word not in not_topics()
 
 
 def _meets(part: str, asked: Collection[str]) -> float:

@@ -27,10 +27,15 @@ import wear
 from measuring import Row
 from running import Running
 
+import index
+
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    *("replicate", "context"),
+    *("replicate", "context", "index"),
 )
+
+# What is measured beside so many memories.
+_SIZED = {"startup", "recall", "distil", "memory", "idle", "wear", "context"}
 
 
 def main() -> None:
@@ -63,12 +68,12 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     yield from _small(folder, only)
     if "replicate" in only:
         yield from replicating.replicate(folder / "replicate")
+    if "index" in only:
+        yield from index.index(folder / "index")
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
-    for size in (
-        sizes if only & {"startup", "recall", "distil", "memory", "idle", "wear", "context"} else ()
-    ):
+    for size in sizes if only & _SIZED else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)
 

@@ -95,6 +95,8 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
     updated = call.ok("PUT", "/api/hot/project", {"name": "sprinkle", "status": f"uses {TOKEN}"})
     assert "github token" in updated["warnings"][0]
     call.ok("PUT", "/api/tree", {"path": "ops", "desc": f"deploy with {TOKEN}"})
+    lesson = {"type": "insight", "context": "ops", "lesson": f"deploy with {TOKEN}"}
+    assert "github token" in call.ok("POST", "/api/reflections", lesson)["warning"]
     episodes = daemon.folder("forgetful") / "memory" / "episodes.jsonl"
     episodes.parent.mkdir(exist_ok=True)
     kept = {"summary": f"rotated {TOKEN}", "tags": ["ops"]}
@@ -105,9 +107,13 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
         *("pair router.password", "hot project", "category ops"),
         *("history memory", "file memory"),
     }
+    files = {one for one in found["elsewhere"] if one.startswith("file")}
+    assert files == {"file memory/episodes.jsonl", "file memory/reflections.jsonl"}
     assert TOKEN in episodes.read_text()
     call.ok("POST", "/api/memory/forget", {"secrets": True})
     assert episodes.read_text().endswith("\nno JSON\n")
+    (reflection,) = call.ok("GET", "/api/reflections")["results"]
+    assert reflection["lesson"] == "deploy with [github token removed]"
     assert call("GET", "/api/kv/router.password").status == 404
     state = call.ok("GET", "/api/hot")["state"]
     assert "[github token removed]" in json.dumps(state)
@@ -199,9 +205,9 @@ def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
     kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
     assert kept == {
         "We decided to use Postgres for billing": ("user", "user-stated"),
-        "User's sister Anna is a nurse": ("user", "user-stated"),
+        "My sister Anna is a nurse": ("user", "user-stated"),
         "Deployed it on port 8081": ("assistant", "observed"),
-        "User prefers metric units": ("user", "user-stated"),
+        "I prefer metric units": ("user", "user-stated"),
     }
     assert "skipped" not in found
 
@@ -283,6 +289,14 @@ def test_facts_of_a_conversation_are_no_turns(call: Any) -> None:
     said = user("We decided to use Postgres for billing. My sister Anna lives in Bremen.")
     found = observe(call, said)["stored"]
     assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
+
+
+def test_several_facts_of_one_turn_do_not_hide_each_other(call: Any) -> None:
+    said = "We decided to use Postgres for billing. My sister Anna lives in Bremen."
+    observe(call, user(f"{said} The gate code is 4711."))
+    for asked, told in (("billing database", "Postgres"), ("Anna", "Bremen"), ("gate", "4711")):
+        best = call.ok("POST", "/api/recall", {"query": asked})["results"][0]
+        assert told in best["text"]
 
 
 def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
