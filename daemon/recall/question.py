@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from .query import ASKING, Query
+from .query import Query
 
 _WORD: Final = re.compile(r"[^\W_]+")
 # A word written large that begins no sentence.
@@ -40,12 +40,6 @@ _TIMES: Final = frozenset(
         "spring", "fall", "winter", "soon",
     }
 )  # fmt: skip
-# What asks for how things were before, in place of how they are.
-_ASKS_EARLIER: Final = re.compile(
-    r"\b(?:before|used to|at first|earlier|originally|previous(?:ly)?|former(?:ly)?|until"
-    r"|vorher|früher|zuvor|bisher|avant|auparavant|antes|prima|eerder|vroeger|раньше|прежде)\b"
-    r"|以前|之前|原来|前は"
-)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -54,7 +48,6 @@ class Question(msgspec.Struct, frozen=True):
     Attributes:
         asks_when: it asks for a time, so that a memory which names one may answer it.
         asks_name, asks_number: it asks for a place, a person or a title; or for how many.
-        asks_earlier: it asks for what may have been overtaken since.
         one: the one person that it is about, or "".
         subject: of two people that it names, the one who acts, or "".
     """
@@ -62,7 +55,6 @@ class Question(msgspec.Struct, frozen=True):
     asks_when: bool
     asks_name: bool
     asks_number: bool
-    asks_earlier: bool
     one: str
     subject: str
 
@@ -70,14 +62,11 @@ class Question(msgspec.Struct, frozen=True):
 def read(text: str, query: Query) -> Question:
     """The form of the question `text`, whose words `query` holds."""
     words = [word.lower() for word in _WORD.findall(text)]
-    # "Before I forget it" is not what a message asks.
-    asking = " ".join(ASKING.findall(text)) if query.long else text
     together = "both" in words or _joined(text, query.people)
     return Question(
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
         asks_number=not _ASKS_NUMBER.isdisjoint(words),
-        asks_earlier=_ASKS_EARLIER.search(asking.lower()) is not None,
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )

@@ -33,7 +33,7 @@ from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.recall.query import LONG
 from thermocline.daemon.recall.recall import Request, recall
 from thermocline.daemon.store import selecting
-from thermocline.daemon.store.database import connect_reader
+from thermocline.daemon.store.database import FILE_NAME, connect_reader
 from thermocline.daemon.store.selecting import Filters
 
 _DAY = 86_400.0
@@ -125,7 +125,7 @@ class InProcess:
         self._limit = limit
         self._keys = load(wire, collection)
         self._now = time.time() if collection.asked_at is None else collection.asked_at
-        found = [*state.glob(f"**/{collection.agent}/**/*.db")]
+        found = [*state.glob(f"**/{collection.agent}/**/{FILE_NAME}")]
         if len(found) != 1:
             raise SystemExit(f"cannot find the database of '{collection.agent}' in {state}")
         self.db = connect_reader(found[0], 8_000)

@@ -143,7 +143,7 @@ def test_the_tree_answers_alone_with_evoclaws_scores(call: Any) -> None:
     for number in range(3):
         call.store(f"beds {number}", category="home/garden", importance=0.3 * (number + 1))
     call.store("the garden gate", category="places")
-    call.store("garden notes", category="home/gardening")
+    call.store("garden notes", category="home/kitchen")
     by_words = asked(call, "garden")
     assert by_words["mode"] == "keyword"
     assert "the garden gate" in texts(by_words)
