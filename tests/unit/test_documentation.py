@@ -32,8 +32,7 @@ INLINE = re.findall(r"`(thermocline [^`]+)`", README)
 PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
 FOREIGN = {
-    "--without-sqld", "--unix-socket", "--data", "--facts", "--only", "--user", "--value",
-    "--collection", "--among",
+    "--without-sqld", "--unix-socket", "--only", "--user", "--value", "--collection", "--among",
 }  # fmt: skip
 
 
