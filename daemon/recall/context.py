@@ -37,6 +37,7 @@ _RELATIONS: Final = 5
 _CHUNKS: Final = 4
 # A section without room for this is left out.
 _LEAST_TOKENS: Final = 12
+_LEAST_WORDS: Final = 8
 # What a section takes beside its items.
 _FRAME_TOKENS: Final = 12
 # The share of the budget that the importances divide before the knowledge takes its own.
@@ -352,7 +353,9 @@ def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
         middle = (low + high + 1) // 2
         fits = cost(_cut_at(item, pieces, middle)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    return _cut_at(item, pieces, low) if low else None
+    # A few words say nothing.
+    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
+    return _cut_at(item, pieces, low) if low >= max(1, least) else None
 
 
 def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:

@@ -14,7 +14,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..store import key_values, memory_table, own_entries, selecting, tree_rows
+from ..store import (
+    chunk_tables,
+    key_values,
+    memory_table,
+    own_entries,
+    selecting,
+    tree_rows,
+)
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -208,6 +215,33 @@ PAIRS: Final = Source(
     # Nothing but its words speaks for a pair, so that the first by these are the best.
     depth=0.25,
 )
+_MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
+CHUNKS: Final = Source(
+    name="chunk",
+    table="chunks",
+    index=chunk_tables.INDEX,
+    columns=_columns(
+        "chunks",
+        chunk_tables.INDEX,
+        created_at=_MODIFIED,
+        updated_at=_MODIFIED,
+        length="length(text)",
+        # No group of a memory begins so.
+        group="char(1) || file",
+        position="position",
+    ),
+    text="heading || ' ' || text",
+    beside=(
+        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN chunks AS there"
+        " ON file = CAST(substr(stretch.value ->> 0, 2) AS INTEGER)"
+        " AND substr(stretch.value ->> 0, 1, 1) = char(1)"
+        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
+    ),
+    passes=_passes_unfiltered,
+    show=chunk_tables.at_rows,
+    count=chunk_tables.chunk_count,
+    depth=0.5,
+)
 
 
 def _own(name: str, plural: str) -> Source:
@@ -231,5 +265,5 @@ REFLECTIONS: Final = _own("reflection", "reflections")
 EPISODES: Final = _own("episode", "episodes")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
-SOURCES: Final = (MEMORIES, PAIRS, *OWN)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         devices,
         distill,
         events,
+        files,
         graph,
         history,
         hot,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "graph",
-    "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
+    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "files",
+    "graph", "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
     "pairs", "recall", "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
 ]  # fmt: skip
 

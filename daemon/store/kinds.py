@@ -14,6 +14,7 @@ from . import (
     own_entries,
     tree_rows,
     uses,
+    watched,
 )
 from .kind import Kind, unknown
 from .transaction import Transaction
@@ -28,6 +29,7 @@ KINDS: Final = {
         notes.KIND,
         uses.KIND,
         metrics.KIND,
+        watched.KIND,
     )
 }
 # The kinds that make up the critical state.

@@ -27,9 +27,11 @@ import wear
 from measuring import Row
 from running import Running
 
+import index
+
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    *("replicate", "context"),
+    *("replicate", "context", "index"),
 )
 
 # What is measured beside so many memories.
@@ -66,6 +68,8 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     yield from _small(folder, only)
     if "replicate" in only:
         yield from replicating.replicate(folder / "replicate")
+    if "index" in only:
+        yield from index.index(folder / "index")
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
