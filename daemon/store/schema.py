@@ -285,7 +285,8 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
         # lengths of the index, which would take a page more of every store.
         yield (
             f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='',"
-            " columnsize=0, tokenize = \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
+            " columnsize=0, tokenize ="
+            " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
         )
         yield (
             f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
