@@ -336,7 +336,9 @@ def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
     if query.topics or not query.people:
         return []
     found = db.execute(
-        f"SELECT row FROM memories WHERE actor = ? ORDER BY row DESC LIMIT {_OF_A_PERSON}",
+        # The second condition is what the partial index needs to be told.
+        "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
+        f" LIMIT {_OF_A_PERSON}",
         query.people[:1],
     )
     return [row for (row,) in found]
