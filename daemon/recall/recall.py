@@ -12,7 +12,7 @@ import msgspec
 from ..config.settings import Tuning, Weights
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, word_terms
+from ..memory.stemming import label_terms, word_terms
 from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
@@ -234,7 +234,7 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
     told = {
         path: found
         for path, node in nodes.items()
-        if (found := asked.keys() & path_terms(path) | telling & tree_search.described(node.desc))
+        if (found := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
     }
     counts: dict[str, int] = {}
     for path, terms in told.items():
@@ -336,7 +336,9 @@ def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
     if query.topics or not query.people:
         return []
     found = db.execute(
-        f"SELECT row FROM memories WHERE actor = ? ORDER BY row DESC LIMIT {_OF_A_PERSON}",
+        # The second condition is what the partial index needs to be told.
+        "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
+        f" LIMIT {_OF_A_PERSON}",
         query.people[:1],
     )
     return [row for (row,) in found]

@@ -15,14 +15,13 @@ future counts as just used; and a relevance may be as high as 3, where every oth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.scoring import DAY
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, ancestors
 from .query import little
 
@@ -84,12 +83,6 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
     return sorted(hits, key=lambda hit: -hit.relevance)[:top]
 
 
-@lru_cache(1_024)
-def described(desc: str) -> frozenset[str]:
-    """The terms of a category's description."""
-    return frozenset(terms_of(desc))
-
-
 def _terms(word: str, but: Collection[str]) -> frozenset[str]:
     return frozenset(terms_of(" ".join(one for one in index_words(word) if one not in but)))
 
@@ -97,7 +90,7 @@ def _terms(word: str, but: Collection[str]) -> frozenset[str]:
 def _hit(
     path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
 ) -> TreeHit | None:
-    told = path_terms(path) | described(node.desc)
+    told = label_terms(path) | label_terms(node.desc)
     matched = tuple(word for word, terms in words.items() if terms & told)
     if not matched:
         return None
