@@ -18,13 +18,13 @@ import msgspec
 from ..config.settings import IndexSettings
 from ..errors import ShuttingDown, StoreDamaged, ThermoclineError
 from ..runtime.problems import Problems
-from ..store import chunk_tables, memory_md, watched
+from ..store import chunk_database, chunk_tables, watched
 from ..store.agent_store import AgentStore
-from ..store.chunk_tables import FileContent, FileStand, Piece
+from ..store.chunk_tables import FileContent, FileStand
 from ..store.database import translate, translate_os
 from ..store.transaction import Event
 from . import walker
-from .chunking import Cutting, cut
+from .file_content import content_of, keeps_title, signature, text_of
 from .scanning import IndexRoot, Scan, missing, scan, stand_of
 from .walker import Identity
 
@@ -35,12 +35,10 @@ _MANY: Final = 2_000
 _ATTEMPTS: Final = 3
 # A file that changed so shortly before it was read may change again with the same times.
 _JUST_NOW_NS: Final = 50_000_000
-_NOT_MARKDOWN: Final = (".txt", ".text")
 # After a failure.
 _AGAIN_SECONDS: Final = 5.0
 _FAILED: Final = "index_failed"
 _BEING_WRITTEN_SECONDS: Final = 0.1
-_DESCRIBING: Final = ("description", "summary", "aliases", "tags", "keywords", "category")
 _CUTTING: Final = "cutting"
 # How long each file waits for others at most, in steps of 5 ms.
 _PAUSES: Final = 20
@@ -82,6 +80,11 @@ class ChunkIndex:
         publish: told events.
         busy: whether somebody else needs the processor.
         problems: where failures are reported.
+
+    Attributes:
+        folders: those to watch; `watching` is set by whoever does.
+        in_step: set while the index is as the files are, as far as is known.
+        scan_seconds: how long the last look at everything took.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class ChunkIndex:
         self.roots: list[IndexRoot] = []
         self.folders: dict[str, Identity] = {}
         self.watching = False
+        self.scan_seconds = 0.0
         self.in_step = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._paths: set[str] = set()
@@ -247,7 +251,7 @@ class ChunkIndex:
 
     async def _failed(self, error: ThermoclineError | sqlite3.Error | OSError) -> None:
         self._not_before = time.monotonic() + _AGAIN_SECONDS
-        path = self._place.folder / chunk_tables.FILE_NAME
+        path = self._place.folder / chunk_database.FILE_NAME
         if isinstance(error, sqlite3.Error):
             error = translate(error, path)
         elif isinstance(error, OSError):
@@ -286,7 +290,10 @@ class ChunkIndex:
             self._in_force = rules
             self._rescanned = time.monotonic()
             await self._read_roots()
+        begun = time.monotonic()
         found = await self._run(partial(self._scan, rules, None if whole else paths))
+        if whole:
+            self.scan_seconds = time.monotonic() - begun
         known = await self._run(partial(self._known, None if whole else found.seen))
         if whole:
             self.folders = found.folders
@@ -313,7 +320,7 @@ class ChunkIndex:
             counts["removed"] += len(gone)
         self._files = await self._run(lambda: chunk_tables.file_count(self._open()))
         if whole:
-            await self._run(lambda: chunk_tables.note(self._open(), _CUTTING, _signature(rules)))
+            await self._run(lambda: chunk_tables.note(self._open(), _CUTTING, signature(rules)))
         while await self._run(lambda: chunk_tables.merge(self._open(), self.store.now)):
             await self._yield()
 
@@ -355,7 +362,7 @@ class ChunkIndex:
         db = self._open()
         if seen is None:
             # Cut otherwise than now: each file is read again.
-            stale = chunk_tables.noted(db, _CUTTING) != _signature(self._rules())
+            stale = chunk_tables.noted(db, _CUTTING) != signature(self._rules())
             known = chunk_tables.known(db)
             return dict.fromkeys(known, _UNKNOWN) if stale else known
         return {p: s for one in seen for p, s in chunk_tables.known(db, one).items()}
@@ -433,16 +440,16 @@ class ChunkIndex:
         db, rules = self._open(), self._rules()
         text = ""
         if not reason:
-            text, reason = _text_of(content, own=path == self._place.markdown.name)
+            text, reason = text_of(content, own=path == self._place.markdown.name)
         said = text.encode() if not reason else reason.encode()
         digest = f"{'-' * bool(reason)}{hashlib.sha256(said).hexdigest()}"
         was = chunk_tables.digest_of(db, path)
-        stale = chunk_tables.noted(db, _CUTTING) not in {None, _signature(rules)}
+        stale = chunk_tables.noted(db, _CUTTING) not in {None, signature(rules)}
         if was == digest and not stale:
             chunk_tables.touch(db, path, stand)
             return ""
         old = before.get(digest)
-        if was is None and old in gone and not stale and _keeps_title(db, old, path):
+        if was is None and old in gone and not stale and keeps_title(db, old, path):
             # Taken once: two copies of one file are two files.
             gone.discard(old)
             del before[digest]
@@ -450,7 +457,7 @@ class ChunkIndex:
             return "moved"
         file = FileContent(digest, reason=reason)
         if not reason:
-            file = _content_of(path, text, digest, rules)
+            file = content_of(path, text, digest, rules)
         chunk_tables.put(db, path, stand, file, self.store.now)
         return "added" if was is None else "updated"
 
@@ -472,7 +479,7 @@ class ChunkIndex:
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = chunk_tables.open_index(self._place.folder, self._place.cache_kb)
+            self._db = chunk_database.open_index(self._place.folder, self._place.cache_kb)
         return self._db
 
     def _close(self) -> None:
@@ -482,50 +489,6 @@ class ChunkIndex:
 
     def _run(self, work: Callable[[], T]) -> Awaitable[T]:
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def _text_of(content: bytes, *, own: bool) -> tuple[str, str]:
-    """The text of a file, or the reason why it has none; without the daemon's own section."""
-    if b"\0" in content:
-        return "", "it is not a text"
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return "", "it is not valid UTF-8"
-    return (memory_md.outside_section(text, keep_lines=True) if own else text), ""
-
-
-def _keeps_title(db: sqlite3.Connection, old: str, path: str) -> bool:
-    """Whether a file that moves is called as before: without a title it has that of its name."""
-    before, after = Path(old).stem, Path(path).stem
-    return before == after or chunk_tables.title_of(db, old) != before
-
-
-def _content_of(path: str, text: str, digest: str, rules: IndexSettings) -> FileContent:
-    how = Cutting(rules.chunk_chars, rules.overlap_chars, rules.split_on_headings)
-    found = cut(text, how, markdown=not path.lower().endswith(_NOT_MARKDOWN))
-    title = found.title or Path(path).stem
-    extra = " ".join(_words_of(found.meta))
-    pieces: list[Piece] = []
-    for chunk in found.chunks:
-        heading = chunk.heading
-        if not heading.startswith(title):
-            heading = f"{title} › {heading}" if heading else title
-        pieces.append(
-            Piece(chunk.first, chunk.last, heading, chunk.text, extra if not pieces else "")
-        )
-    return FileContent(digest, title, found.meta, found.lines, pieces)
-
-
-def _words_of(meta: Mapping[str, Any]) -> Iterable[str]:
-    """What the front matter says of the whole file, to find its first chunk by."""
-    for name in _DESCRIBING:
-        value = meta.get(name, ())
-        yield from [value] if isinstance(value, str) else value
-
-
-def _signature(rules: IndexSettings) -> str:
-    return f"{rules.chunk_chars}/{rules.overlap_chars}/{rules.split_on_headings}"
 
 
 def _stand_of(path: Path) -> FileStand | None:

@@ -25,8 +25,9 @@ from .watcher import Watcher, WatchLostError
 # Between two looks when no change was told, and while changes are coming in.
 _IDLE_SECONDS: Final = 1.0
 _CHANGING_SECONDS: Final = 0.05
-# After changes could not be seen.
+# After changes could not be seen: seconds, and in parts of the time that looking at all takes.
 _LOST_SECONDS: Final = 5.0
+_LOST_SCANS: Final = 50.0
 _LOST: Final = "files_not_watched"
 _MISSING: Final = "watched_path_missing"
 _NAMED: Final = 3
@@ -184,7 +185,8 @@ class Indexes:
             self._watched = folders
         except WatchLostError as error:
             self._watched = {}
-            self._lost_until = time.monotonic() + _LOST_SECONDS
+            scans = max((index.scan_seconds for index in self._indexes.values()), default=0.0)
+            self._lost_until = time.monotonic() + max(_LOST_SECONDS, _LOST_SCANS * scans)
             self._problems.report(
                 _LOST,
                 "/files",

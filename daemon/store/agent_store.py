@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import chunk_tables, full_text, history, noted
+from . import chunk_database, full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
@@ -118,7 +118,7 @@ class AgentStore:
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Make the database of chunks anew."""
         await self.leave_chunks()
-        renew = partial(chunk_tables.renew, self.place.folder, self.place.cache_kb)
+        renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
         await asyncio.to_thread((engine or self._running()).readers.renew, renew)
 
     def note_answer(self, used: Sequence[str], chars: int) -> None:
@@ -300,7 +300,7 @@ class AgentStore:
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
-            if not await asyncio.to_thread(chunk_tables.is_sound, self.place.folder):
+            if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
                 # Not of the memory: the files have all that was in it.
                 await self.renew_chunks(broken)
                 return

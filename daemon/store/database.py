@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
-from . import atomic, chunk_tables
+from . import atomic, chunk_database
 from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
@@ -48,7 +48,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
     """A connection that cannot write, and neither waits for the writer nor makes it wait."""
     try:
         db = _connect(f"file:{_uri(path)}?mode=rw", cache_kb)
-        chunk_tables.attach(db, path.parent, cache_kb)
+        chunk_database.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
     except sqlite3.Error as error:
         raise translate(error, path) from error
@@ -62,8 +62,8 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
     """
     try:
         db = _connect(f"file:{_uri(path)}?{_standby(path)}", cache_kb)
-        chunks = path.with_name(chunk_tables.FILE_NAME)
-        chunk_tables.attach(db, path.parent, cache_kb, _standby(chunks))
+        chunks = path.with_name(chunk_database.FILE_NAME)
+        chunk_database.attach(db, path.parent, cache_kb, _standby(chunks))
     except sqlite3.Error as error:
         raise translate(error, path) from error
     except OSError as error:

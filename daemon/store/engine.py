@@ -15,7 +15,7 @@ import msgspec
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
-from . import chunk_tables, noted
+from . import chunk_database, noted
 from .database import connect_reader, translate, translate_os
 from .documents import FILES
 from .full_text import is_current
@@ -171,7 +171,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     try:
         # Where the disk refuses, readers find no chunks.
         with suppress(sqlite3.Error, OSError):
-            chunk_tables.open_index(place.folder, place.cache_kb).close()
+            chunk_database.open_index(place.folder, place.cache_kb).close()
         checked = noted.read(db, CHECKED, float)
         age = math.inf if checked is None else around.now() - checked
         doubtful = unclean or not 0 <= age < _WEEK
