@@ -16,7 +16,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import OWN
+from ..recall.sources import EXPERIENCES, OWN
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -37,6 +37,7 @@ from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning
+from .experiences import found_view
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -64,7 +65,10 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
-            answer.memories, answer.key_values, sum(answer.searched[one.name] for one in OWN)
+            answer.memories,
+            answer.key_values,
+            sum(answer.searched[one.name] for one in OWN),
+            experiences=answer.searched[EXPERIENCES.name],
         ),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
@@ -79,6 +83,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             for hit in answer.pairs
         ],
         entries=_entries(answer, request.limit),
+        experiences=[found_view(hit, request.now) for hit in answer.experiences],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,

@@ -31,6 +31,7 @@ _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
 _SKILLS: Final = 3
 _PAIRS: Final = 5
+_EXPERIENCES: Final = 3
 _ENTITIES: Final = 5
 _RELATIONS: Final = 5
 # A section without room for this is left out.
@@ -238,6 +239,21 @@ def _pairs(reading: BlockReading) -> Iterable[Shown]:
         yield Shown(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
 
 
+def _experiences(reading: BlockReading) -> Iterable[Shown]:
+    for hit in reading.hits("experience", _EXPERIENCES):
+        one = hit.experience
+        solution = one.solution
+        said = solution if isinstance(solution, str) else msgspec.json.encode(solution).decode()
+        yield Shown(
+            f"[{one.type}] {one.intent} → {said}",
+            "thermocline experiences",
+            one.last_used_at,
+            one.id,
+            quoted=bool(one.conversation),
+            relevance=hit.relevance,
+        )
+
+
 def _entities(reading: BlockReading) -> Iterable[Shown]:
     shown = [memory.id for memory, _ in reading.memories]
     for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
@@ -258,6 +274,7 @@ SECTIONS: Final = (
     # Not "memories": that is an element of hosts, which observing takes out by itself.
     Section("remembered", _memories, 5),
     Section("facts", _pairs, 1),
+    Section("experiences", _experiences, 2),
     Section("entities", _entities, 1),
 )
 

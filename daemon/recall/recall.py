@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from ..config.settings import Tuning, Weights
+from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
 from ..memory.stemming import path_terms, terms_of
@@ -23,7 +24,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import MEMORIES, OWN, PAIRS, SOURCES, Source
+from .sources import EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -42,7 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked, and what the answer must fit.
 
     Attributes:
-        limit: how many results at most.
+        sources: the names of those that are searched; None: all.
+        limit: how many results at most, of each source.
         max_tokens: how many tokens of text, four characters each, may follow with the first hit,
             which always comes; None for any.
         min_relevance: what every hit must reach; None: what the most relevant one must reach by the
@@ -55,6 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     filters: Filters = Filters()
+    sources: frozenset[str] | None = None
     limit: int = 5
     max_tokens: int | None = None
     min_relevance: float | None = None
@@ -114,6 +117,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def experience(self) -> Experience:
+        """The experience."""
+        assert isinstance(self.item, Experience)
+        return self.item
+
+    @property
     def relevance(self) -> float:
         """How well it answers, 0 to 1."""
         return self.ranked.relevance
@@ -145,6 +154,11 @@ class Answer(msgspec.Struct, frozen=True):
     def pairs(self) -> tuple[Hit, ...]:
         """The key-value pairs."""
         return self.found[PAIRS.name]
+
+    @property
+    def experiences(self) -> tuple[Hit, ...]:
+        """The experiences."""
+        return self.found[EXPERIENCES.name]
 
     @property
     def memories(self) -> int:
@@ -224,7 +238,12 @@ def _sources(request: Request, query: Query) -> list[Source]:
     """What is searched: only memories have a category."""
     if request.mode == "tree" or query.empty:
         return [MEMORIES]
-    return [one for one in SOURCES if one.passes(request.filters, request.now) is not None]
+    return [
+        one
+        for one in SOURCES
+        if one.passes(request.filters, request.now) is not None
+        and (request.sources is None or one.name in request.sources)
+    ]
 
 
 def _pool(
@@ -240,7 +259,8 @@ def _pool(
     if request.mode != "tree":
         named += _of_days(db, query) + _of_person(db, query)
     reasoned = (found.path for found in request.reasoned)
-    for path in dict.fromkeys((*reasoned, *(found.path for found in paths))):
+    named_paths = dict.fromkeys((*reasoned, *(found.path for found in paths)))
+    for path in named_paths if MEMORIES in sources else ():
         named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
     if request.mode == "tree":
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
@@ -416,7 +436,7 @@ def _why(
     searched: Mapping[str, int],
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
-    if not (searched[MEMORIES.name] or any(searched[one.name] for one in OWN)):
+    if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
         return "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"

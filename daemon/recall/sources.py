@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..store import key_values, memory_table, own_entries, selecting, tree_rows
+from ..memory.experiences import FADED, whole_at
+from ..store import experiences, key_values, memory_table, own_entries, selecting, tree_rows
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -210,6 +211,33 @@ PAIRS: Final = Source(
 )
 
 
+def _passes_unfaded(filters: Filters, now: float) -> Condition | None:
+    if filters != Filters():
+        return None
+    return "whole_at >= ?", (whole_at(FADED, now),)
+
+
+EXPERIENCES: Final = Source(
+    name="experience",
+    table="experiences",
+    index=experiences.INDEX,
+    columns=_columns(
+        "experiences",
+        experiences.INDEX,
+        updated_at="last_used_at",
+        length="length(intent)",
+        last_accessed_at="last_used_at",
+        access_count="use_count - 1",
+        importance="success_score",
+    ),
+    text="intent",
+    passes=_passes_unfaded,
+    show=experiences.at_rows,
+    count=experiences.count,
+    depth=0.25,
+)
+
+
 def _own(name: str, plural: str) -> Source:
     """A kind of entry of the agent's own files."""
     index = own_entries.INDEXES[plural]
@@ -230,5 +258,5 @@ REFLECTIONS: Final = _own("reflection", "reflections")
 EPISODES: Final = _own("episode", "episodes")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
-SOURCES: Final = (MEMORIES, PAIRS, *OWN)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, EXPERIENCES)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}

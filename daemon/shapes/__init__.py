@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         devices,
         distill,
         events,
+        experiences,
         graph,
         history,
         hot,
@@ -41,9 +42,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "graph",
-    "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
-    "pairs", "recall", "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
+    "experiences", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
+    "observe", "own_files", "pairs", "recall", "restore", "stats", "status", "sync",
+    "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Type
 from .common import Endpoint, RecallLimit, Time, Way, Words
+from .experiences import ExperienceView
 from .memory import MemoryView, Narrowing
 
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
@@ -136,6 +137,7 @@ class SearchCounts(Struct):
     memories: int
     key_values: int
     entries: int = 0
+    experiences: int = 0
 
 
 class TreePath(Struct):
@@ -202,6 +204,7 @@ class Recalled(Struct, omit_defaults=True):
     mode: str
     key_values: list[FoundPair] = []
     entries: list[FoundEntry] = []
+    experiences: list[ExperienceView] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
     doubt: str | UnsetType = UNSET

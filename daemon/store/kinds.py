@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    experiences,
     full_text,
     hot_rows,
     key_values,
@@ -26,6 +27,7 @@ KINDS: Final = {
         tree_rows.KIND,
         key_values.KIND,
         notes.KIND,
+        experiences.KIND,
         uses.KIND,
         metrics.KIND,
     )

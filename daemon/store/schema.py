@@ -137,6 +137,25 @@ _PAIRS: Final = (
     ) STRICT
     """,
 )
+# The experiences that can be found; `whole_at` orders them by weight at any time.
+_EXPERIENCES: Final = (
+    """
+    CREATE TABLE experiences (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        type TEXT NOT NULL,
+        user TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        last_used_at REAL NOT NULL,
+        use_count INTEGER NOT NULL,
+        success_score REAL NOT NULL,
+        whole_at REAL NOT NULL,
+        intent TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX experiences_by_weight ON experiences(whole_at)",
+    "CREATE INDEX experiences_by_user ON experiences(user, type)",
+)
 # What the files of the notes show: `shown` is their text where a row says something else, empty
 # where there is no file; NULL where row and file agree. A file of size -1 is not there.
 _NOTES: Final = (
@@ -260,6 +279,7 @@ _OWN: Final = (
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
+    "experience_fts": ("intent", "tags"),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
 # The categories let the marks of Devanagari or Thai be parts of words.
@@ -294,6 +314,7 @@ MIGRATIONS: Final = (
         10,
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
+            *_EXPERIENCES,
             *(*_INDEX, *_CONVERSATIONS, *entities.TABLES),
         ),
     ),
