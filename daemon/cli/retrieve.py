@@ -67,7 +67,7 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         show_json([record(found, *extra) for found in recall.results])
     else:
         _show(recall, explain=args.explain)
-    if not (recall.results or recall.key_values or recall.entries):
+    if not (recall.results or recall.key_values or recall.entries or recall.experiences):
         say(recall.why or "nothing found")
 
 
@@ -94,6 +94,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
         show_explained(found)
     _show_pairs(recall.key_values, explain=explain)
     show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
+    show_rows((f"{one.relevance:.2f}", one.type, one.intent) for one in recall.experiences)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:

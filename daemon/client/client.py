@@ -319,11 +319,11 @@ class Client(Caller):
 
     def observe_experiences(
         self, conversation: str, **talk: Json
-    ) -> shapes.experiences.ExperiencesObserved:
+    ) -> shapes.observe.ExperiencesObserved:
         """Store what of a conversation is an experience: the fields of `Talk`."""
         body = {"conversation": conversation, **talk}
         path = "/api/experiences/observe"
-        return self.ask(shapes.experiences.ExperiencesObserved, "POST", path, body=body)
+        return self.ask(shapes.observe.ExperiencesObserved, "POST", path, body=body)
 
     def preferences(self, **which: Json) -> shapes.experiences.PreferencePage:
         """What users prefer; options are of `PreferenceQuery`."""

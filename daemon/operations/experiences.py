@@ -22,7 +22,6 @@ from ..shapes.experiences import (
     ExperiencePage,
     ExperienceQuery,
     ExperienceSearch,
-    ExperiencesObserved,
     ExperienceStats,
     ExperienceView,
     PreferenceBody,
@@ -33,7 +32,7 @@ from ..shapes.experiences import (
     Pruned,
     SimilarExperiences,
 )
-from ..shapes.observe import Talk
+from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
 from .operation import operation

@@ -242,10 +242,13 @@ def _pairs(reading: BlockReading) -> Iterable[Shown]:
 def _experiences(reading: BlockReading) -> Iterable[Shown]:
     for hit in reading.hits("experience", _EXPERIENCES):
         one = hit.experience
-        solution = one.solution
-        said = solution if isinstance(solution, str) else msgspec.json.encode(solution).decode()
+        said = one.solution
+        if not isinstance(said, str):
+            # What was observed may say no more than what was wanted.
+            known = isinstance(said, dict) and [*said.values()] == [one.intent]
+            said = "" if known else msgspec.json.encode(said).decode()
         yield Shown(
-            f"[{one.type}] {one.intent} → {said}",
+            f"[{one.type}] {one.intent}" + (f" → {said}" if said else ""),
             "thermocline experiences",
             one.last_used_at,
             one.id,

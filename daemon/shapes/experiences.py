@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.experiences import ExperienceType
 from .common import Json, Limit, Offset, RecallLimit, Share, Words
-from .observe import SkippedMessage
 
 Said = Annotated[str, Meta(min_length=1, max_length=2_000, description="not blank")]
 User = Annotated[str, Meta(max_length=200)]
@@ -170,12 +169,3 @@ class PreferencePage(Struct):
 
     preferences: list[PreferenceView]
     total: int
-
-
-class ExperiencesObserved(Struct, kw_only=True):
-    """The experiences that a conversation holds: those that are new, and those told again."""
-
-    conversation: str
-    stored: list[ExperienceView]
-    known: list[ExperienceView]
-    skipped: list[SkippedMessage] | UnsetType = UNSET

@@ -249,8 +249,8 @@ def _found(row: Row | None) -> Experience | None:
     return read if read.pruned_at is None else None
 
 
-def _indexed(one: Experience) -> tuple[str, str]:
-    return index_text(one.intent), index_text(" ".join(one.tags))
+def _indexed(one: Experience) -> tuple[str]:
+    return (index_text(one.intent),)
 
 
 def _check(row: Row) -> None:

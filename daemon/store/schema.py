@@ -279,7 +279,7 @@ _OWN: Final = (
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
-    "experience_fts": ("intent", "tags"),
+    "experience_fts": ("intent",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
 # The categories let the marks of Devanagari or Thai be parts of words.
