@@ -31,8 +31,8 @@ from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
 from .files.own_files import OwnFiles
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
+from .language import secrets
 from .llm.client import ModelClient, build_model
-from .memory import secrets
 from .operations.access import Gate
 from .operations.scope import Identity
 from .replication.account import Account, account_of

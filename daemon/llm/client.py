@@ -14,7 +14,7 @@ import msgspec
 
 from ..config.settings import Llm
 from ..errors import ConfigInvalid, ModelUnavailable, ThermoclineError
-from ..memory.secrets import Cleared
+from ..language.secrets import Cleared
 from ..runtime.problems import Problems
 from ..shapes.status import CacheState, ModelState, ModelStatus
 from .addresses import is_named

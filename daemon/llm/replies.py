@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ..memory.distilling.plain import printable
+from ..language.sentences import printable
 from .wire import ReplyForm
 
 T = TypeVar("T")

@@ -1,8 +1,7 @@
 """How alike two texts are, in any script and in time that grows with their length alone.
 
-Three measures, from strict to lax: the same `exact_key`; `shingle_overlap`, which heeds order;
-and `overlap`, which does not. None of them says that two texts mean the same: "likes tea" and
-"never likes tea" are very alike. That is for `contradiction` to judge.
+Neither measure says that two texts mean the same: "likes tea" and "never likes tea" overlap well.
+That is for `comparison` to judge.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from .indexing import index_text
-
-SHINGLE_WORDS: Final = 3
 
 # Combining marks do not match `\w`: those of Latin, Cyrillic, Hebrew and Arabic,
 # and the Indic and South-East Asian blocks but for their full stops.
@@ -67,32 +64,9 @@ def words(text: str) -> list[str]:
     return _WORD.findall(index_text(fold(text)))
 
 
-def shingles(text: str) -> frozenset[str]:
-    """Every three words that follow each other, and every pair of an unspaced script.
-
-    A shorter text is one shingle.
-    """
-    found: set[str] = set()
-    run: list[str] = []
-    for word in _WORD.findall(fold(text)):
-        cut = word if word.isascii() else index_text(word)
-        if cut == word:
-            run.append(word)
-        else:
-            found.update(cut.split(), _triples(run))
-            run = []
-    found.update(_triples(run))
-    return frozenset(found)
-
-
 def overlap(one: str, other: str) -> float:
     """The share of all their words that both texts have, 0 to 1 (Jaccard)."""
     return jaccard(frozenset(words(one)), frozenset(words(other)))
-
-
-def shingle_overlap(one: str, other: str) -> float:
-    """The share of all their shingles that both texts have, 0 to 1 (Jaccard)."""
-    return jaccard(shingles(one), shingles(other))
 
 
 def jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
@@ -114,10 +88,3 @@ def _fold_word(match: re.Match[str]) -> str:
     if any(char.isdigit() for char in word):
         return word
     return unicodedata.normalize("NFD", word).casefold()
-
-
-def _triples(run: list[str]) -> set[str]:
-    if not run:
-        return set()
-    last = max(1, len(run) - SHINGLE_WORDS + 1)
-    return {" ".join(run[i : i + SHINGLE_WORDS]) for i in range(last)}

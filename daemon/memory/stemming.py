@@ -34,6 +34,12 @@ def terms_of(text: str) -> list[str]:
     return [_term(word) for word in index_words(text.replace("_", " "))]
 
 
+@lru_cache(2_048)
+def word_terms(word: str) -> tuple[str, ...]:
+    """The terms of a word of a question: one, unless it has a `_`."""
+    return tuple(terms_of(word))
+
+
 @lru_cache(1_024)
 def path_terms(path: str) -> frozenset[str]:
     """The terms of a category's path."""

@@ -22,7 +22,7 @@ def prompt(tree: Tree, max_bytes: int = TreeLimits().max_size_bytes) -> str:
     """
     paths = _in_order(tree)
     names = [" " * (level(path) - 1) + path.rpartition("/")[2] for path in paths]
-    described = [_said(path, tree[path]) for path in paths]
+    described = [said_of(path, tree[path]) for path in paths]
     for most in range(DESC_CHARS, _LEAST_CHARS - 1, -_STEP):
         text = "\n".join(map(_line, names, (_cut(desc, most) for desc in described)))
         if len(text.encode()) <= max_bytes:
@@ -85,7 +85,7 @@ def _entry(node: Node, child_paths: list[str]) -> dict[str, Any]:
     }
 
 
-def _said(path: str, node: Node) -> str:
+def said_of(path: str, node: Node) -> str:
     """The description, where it is more than the name written as a title."""
     return "" if node.desc.casefold() == title(path).casefold() else node.desc
 

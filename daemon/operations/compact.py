@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from ..errors import InvalidInput
-from ..memory.compaction import Compacted, CompactionLimits, compact, needs_compaction
 from ..memory.messages import Message, conversation_tokens
 from ..shapes.compact import CompactBody, CompactedMessages
+from ..thinking.compaction import Compacted, CompactionLimits, compact, needs_compaction
 from .operation import operation
 from .scope import Scope
 

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
+from ..language.distilling import stages_of
+from ..language.secrets import clear
 from ..memory import checks
-from ..memory.distilling import Distilled, stages_of
-from ..memory.records import DEFAULT_CATEGORY, Memory
-from ..memory.secrets import clear
+from ..memory.records import DEFAULT_CATEGORY, Distilled, Memory
 from ..shapes.distill import DistilBody, DistilledText, DistilledTexts, StageSizes, StoredFact
 from ..thinking import distillation
 from ..thinking.distillation import Measure

@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
+from ..language.secrets import secrets_in
 from ..memory import checks
 from ..memory.experiences import FADED, Experience, confidence, overlap
 from ..memory.scoring import DAY
-from ..memory.secrets import secrets_in
 from ..recall.recall import Hit, Request, recall
 from ..recall.sources import EXPERIENCES
 from ..shapes.experiences import (

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput, NotFound
+from ..language.secrets import cleared, secrets_in, secrets_of
 from ..memory.own_files import EPISODES
 from ..memory.records import Memory
-from ..memory.secrets import cleared, secrets_in, secrets_of
 from ..shapes.memory import ForgetBody, Forgotten
 from ..store import (
     apply,

@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import UNSET
 
+from ..language.secrets import secrets_in
 from ..memory import hot, markdown
-from ..memory.secrets import secrets_in
 from ..shapes.common import Json
 from ..shapes.hot import HotEntryQuery, HotKey, HotRebuilt, HotRemoved, HotUpdated, HotView
 from ..store import documents, hot_rows

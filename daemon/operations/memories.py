@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from ..errors import InvalidInput
+from ..language.secrets import secrets_of
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
-from ..memory.secrets import secrets_of
 from ..shapes.common import MemoryId
 from ..shapes.memory import (
     Batch,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..language.secrets import secrets_in
 from ..memory import checks
 from ..memory.records import Pair
-from ..memory.secrets import secrets_in
 from ..shapes.pairs import Key, PairBody, PairDeleted, PairPage, PairQuery, PairStored
 from ..store import key_values
 from .operation import operation

@@ -32,11 +32,10 @@ from ..shapes.recall import (
     TreePath,
     Understood,
 )
-from ..store import tree_rows
 from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
 from ..thinking.model_or_rules import AskOptions
-from ..thinking.tree_search import Reasoning
+from ..thinking.tree_search import Reasoning, described
 from .experiences import found_view
 from .filters import filters_of
 from .operation import Stream, operation
@@ -223,7 +222,7 @@ async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasonin
     """
     if body.mode not in {"llm", "hybrid"}:
         return None
-    tree = await store.read(tree_rows.load)
+    tree = await store.read(described)
     options = AskOptions(model=True, endpoint=body.llm_endpoint)
     reasoner = scope.daemon.thinking.reasoner
     if body.mode == "llm":

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import UNSET
 
 from ..errors import InvalidInput
+from ..language.extraction import without_recalled
+from ..language.secrets import clear
+from ..language.speech import utterances
 from ..memory import checks
-from ..memory.distilling.speech import utterances
 from ..memory.metadata import extract
-from ..memory.observing import without_recalled
 from ..memory.records import OBSERVED, USER_STATED, Memory
 from ..memory.scoring import default_importance
-from ..memory.secrets import clear
 from ..shapes.observe import SkippedMessage, Talk, TurnBody
 from ..store import conversations, memories
 from ..store.conversations import Said

@@ -17,6 +17,7 @@ from ..shapes.tree import (
 )
 from ..store import documents, tree_rows
 from ..store.transaction import Transaction
+from ..thinking.tree_search import described
 from ..upkeep import rebuilding
 from .operation import operation
 from .scope import Scope
@@ -50,7 +51,7 @@ async def show_text(scope: Scope) -> str:
 async def show_prompt(scope: Scope) -> str:
     """The category tree as a model reads it, in at most `tree.max_size_bytes`."""
     async with scope.store() as store:
-        nodes = await store.read(tree_rows.load)
+        nodes = await store.read(described)
         return trees.prompt(nodes, store.rules.tree.max_size_bytes)
 
 

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..language.vocabulary import words as listed
 from ..memory.indexing import fold, is_unspaced
-from ..memory.names import ALSO_WORDS
 from ..memory.stop_words import STOP_WORDS
 from ..store.people import NAME_WORD
 from .dates.words import MONTHS, WEEKDAYS
@@ -105,7 +105,7 @@ def _match(
 def _meant(text: str, found: Sequence[re.Match[str]], at: int) -> bool:
     word = found[at]
     key = fold(word.group())
-    if not any(key in words for words in (STOP_WORDS, ALSO_WORDS, MONTHS, WEEKDAYS)):
+    if not any(key in words for words in (STOP_WORDS, listed("also_words"), MONTHS, WEEKDAYS)):
         return True
     owns = _POSSESSIVE.match(text, word.end()) is not None
     return owns or (at > 0 and word.group()[0].isupper())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -16,12 +16,11 @@ from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
 REACH: Final = 4
-_DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
+DISTANCES: Final = tuple(k for k in range(-REACH, REACH + 1) if k)
 _SURROUNDED: Final = 25
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
-_WEIGHT_AND_KEY: Final = itemgetter(1, 0)
 _THESE: Final = "SELECT value FROM json_each(?)"
 
 
@@ -46,7 +45,7 @@ class Pool(msgspec.Struct, frozen=True):
         group, position, places = entry.group, entry.position, self.places
         return [
             (distance, near)
-            for distance in _DISTANCES
+            for distance in DISTANCES
             if (near := places.get((group, position + distance), -1)) >= 0
         ]
 
@@ -76,21 +75,24 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
         least: how many of any source.
         neighbours: whether those next to the best take part though they have none of the words.
     """
-    ordered = _by_weight(postings)
+    weighed = _weighed(postings)
     extra = set(extra)
     found: dict[int, Candidate] = {}
     for source in sources:
         condition = source.passes(filters, now)
         if condition is None:
             continue
-        rows = source.rows(ordered)
-        entries = _passing(db, source, rows, condition, max(least, int(limit * source.depth)))
+        heaviest = _heaviest(source, weighed) if source.name in postings.searched else iter(())
+        most = max(least, int(limit * source.depth))
+        entries = _passing(db, source, heaviest, condition, most)
         if named := source.rows(extra - entries.keys()):
             for one in source.load(db, _THESE, named, condition):
                 entries[one.key] = one
-        if neighbours and source.beside:
+        if neighbours and source.beside and entries:
             best = [
-                entries[key] for row in rows[:_SURROUNDED] if (key := source.key(row)) in entries
+                entries[key]
+                for row in islice(_heaviest(source, weighed), _SURROUNDED)
+                if (key := source.key(row)) in entries
             ]
             if stretches := list(_stretches(best)):
                 for near in source.load(db, source.beside, stretches, condition):
@@ -100,31 +102,50 @@ def gather(  # noqa: PLR0913 - what is searched, and how wide
     return Pool(together, places_of(together))
 
 
-def _by_weight(postings: Postings) -> list[int]:
-    """What the words name, the heaviest first; of equals, the newer."""
-    weights: dict[int, float] = dict.fromkeys(postings.phrased, math.inf)
-    weights |= dict.fromkeys(postings.naming, 0.0)
-    for posting in postings.words:
-        for key in posting.keys:
-            weights[key] = weights.get(key, 0.0) + posting.weight
-        for key in posting.kin:
-            weights[key] = weights.get(key, 0.0) + posting.kin_weight
-    heaviest = sorted(weights.items(), key=_WEIGHT_AND_KEY, reverse=True)
-    return [key for key, _ in heaviest] or [*postings.newest]
+def _weighed(postings: Postings) -> list[tuple[float, Iterable[int]]]:
+    """The keys that the words name by the sum of their weights, the heaviest first.
+
+    Most keys have one word alone, and take no sums.
+    """
+    weighed = [(posting.weight, posting.keys) for posting in postings.words]
+    weighed += ((posting.kin_weight, posting.kin) for posting in postings.words if posting.kin)
+    weighed += ((math.inf, postings.phrased), (0.0, postings.naming))
+    seen: set[int] = set()
+    several: set[int] = set()
+    for _, keys in weighed:
+        several |= seen & keys
+        seen |= keys
+    if not seen:
+        # Each by itself, for they have their order.
+        return [(0.0, (key,)) for key in postings.newest]
+    sums = dict.fromkeys(several, 0.0)
+    by_weight: dict[float, list[int]] = {}
+    for weight, keys in weighed:
+        for key in keys & several:
+            sums[key] += weight
+        by_weight.setdefault(weight, []).extend(keys - several)
+    for key, total in sums.items():
+        by_weight.setdefault(total, []).append(key)
+    return sorted(by_weight.items(), reverse=True)
+
+
+def _heaviest(source: Source, weighed: Iterable[tuple[float, Iterable[int]]]) -> Iterator[int]:
+    """The rows of a source in that order; of equals, the newer first."""
+    for _, keys in weighed:
+        yield from sorted(source.rows(keys), reverse=True)
 
 
 def _passing(
-    db: sqlite3.Connection, source: Source, rows: Sequence[int], condition: Condition, limit: int
+    db: sqlite3.Connection, source: Source, rows: Iterator[int], condition: Condition, limit: int
 ) -> dict[int, Candidate]:
     """Load the first `limit` of `rows` that pass, in steps, for most often nearly all do."""
     found: dict[int, Candidate] = {}
-    at, step = 0, limit
-    while at < len(rows) and len(found) < limit:
-        part = rows[at : at + step]
+    step = limit
+    while len(found) < limit and (part := [*islice(rows, step)]):
         loaded = {one.row: one for one in source.load(db, _THESE, part, condition)}
         found.update((loaded[row].key, loaded[row]) for row in part if row in loaded)
-        at, step = at + step, step * 4
-    return dict(list(found.items())[:limit])
+        step *= 4
+    return dict(islice(found.items(), limit))
 
 
 def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:

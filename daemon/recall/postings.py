@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from ..memory.irregular import variants
-from ..memory.stemming import terms_of
+from ..memory.stemming import word_terms
 from ..store import full_text
 from .query import Phrase, Query, match_expression
 from .sources import MEMORIES, Source
@@ -64,6 +64,7 @@ class Postings(msgspec.Struct, frozen=True):
         naming: the keys whose text has the name of a person, if nothing else is asked for.
         size: how many texts there are.
         mean_length: in terms, of one.
+        searched: the names of the sources that have any.
     """
 
     words: tuple[Posting, ...]
@@ -75,15 +76,18 @@ class Postings(msgspec.Struct, frozen=True):
     naming: frozenset[int]
     size: int
     mean_length: float
+    searched: frozenset[str]
 
 
 class _Index:
     """The full-text index of a source."""
 
-    def __init__(self, db: sqlite3.Connection, source: Source, common_share: float) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, source: Source, counts: tuple[int, int], common_share: float
+    ) -> None:
         self._db = db
-        self._source = source
-        self.texts, self.terms = full_text.counts(db, source.index)
+        self.source = source
+        self.texts, self.terms = counts
         self.most = max(_ALWAYS_RARE, int(self.texts * common_share))
 
     def keys(self, expression: str, limit: int, *, latest: bool = False) -> list[int]:
@@ -91,8 +95,8 @@ class _Index:
         order = "ORDER BY rowid DESC " if latest else ""
         # As one value: hundreds of rows cost more than half of the look-up.
         found = self._db.execute(
-            f"SELECT json_group_array(key) FROM (SELECT {self._source.key_of('rowid')} AS key"
-            f" FROM {self._source.index} WHERE {self._source.index} MATCH ? {order}LIMIT ?)",
+            f"SELECT json_group_array(key) FROM (SELECT {self.source.key_of('rowid')} AS key"
+            f" FROM {self.source.index} WHERE {self.source.index} MATCH ? {order}LIMIT ?)",
             (expression, limit),
         ).fetchone()
         return _KEYS.decode(found[0])
@@ -103,8 +107,8 @@ class _Index:
         if len(found) < _SAMPLE:
             return found, len(found)
         # Keys come in their order, so that the last tells how dense they are.
-        newest = self._db.execute(f"SELECT max(row) FROM {self._source.table}").fetchone()[0]
-        dense = _SAMPLE * newest // max(1, self._source.rows(found[-1:])[0])
+        newest = self._db.execute(f"SELECT max(row) FROM {self.source.table}").fetchone()[0]
+        dense = _SAMPLE * newest // max(1, self.source.rows(found[-1:])[0])
         return found, min(self.texts, max(_SAMPLE, dense))
 
 
@@ -129,9 +133,13 @@ def look_up(
     word of more texts than `common_share` of all, or beyond the budget of all words together,
     names no candidates, but counts for those that are there.
     """
-    indexes = [_Index(db, source, common_share) for source in sources]
+    counts = full_text.counts(db)
     # What is empty takes no look-ups.
-    indexes = [index for index in indexes if index.texts]
+    indexes = [
+        _Index(db, source, counts[source.index], common_share)
+        for source in sources
+        if counts[source.index][0]
+    ]
     size = sum(index.texts for index in indexes)
     phrased: frozenset[int] = frozenset()
     if query.phrases and not demands_phrases(query):
@@ -159,7 +167,7 @@ def look_up(
         budget -= len(keys or ())
         posting = Posting(
             word=one.word,
-            term="".join(terms_of(one.word)[:1]),
+            term="".join(word_terms(one.word)[:1]),
             weight=weight if one.count else 0.0,
             keys=frozenset(keys or ()),
             kin=_kin(query, one, indexes),
@@ -184,13 +192,14 @@ def look_up(
         naming=naming,
         size=size,
         mean_length=sum(index.terms for index in indexes) / (size or 1) or 1.0,
+        searched=frozenset(index.source.name for index in indexes),
     )
 
 
 def _distinct(query: Query) -> list[str]:
     """The words of the query, of several forms of one the first."""
     words = dict.fromkeys((*query.words, *query.date_words))
-    by_term = {"".join(terms_of(word)): word for word in reversed(words)}
+    by_term = {"".join(word_terms(word)): word for word in reversed(words)}
     return [*reversed(by_term.values())]
 
 

@@ -15,9 +15,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..language.vocabulary import not_topics
 from ..memory.indexing import index_words
-from ..memory.stemming import terms_of
-from ..memory.stop_words import ALSO_LEFT_OUT, NOT_TOPICS, STOP_WORDS
+from ..memory.stemming import terms_of, word_terms
+from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import FoundDates, Span, find
 from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
@@ -82,7 +83,7 @@ class Query(msgspec.Struct, frozen=True):
     @property
     def topics(self) -> bool:
         """Whether any word says what it is about, and not only of whom or when."""
-        return not NOT_TOPICS.issuperset(self.words)
+        return not not_topics().issuperset(self.words)
 
     @property
     def empty(self) -> bool:
@@ -190,8 +191,8 @@ def _shares(words: Iterable[str], text: str) -> dict[str, float]:
     asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
     shares: dict[str, float] = {}
     for word in words:
-        share = _SMALL_TALK if word in NOT_TOPICS else 1.0
-        if asked and asked.isdisjoint(terms_of(word)):
+        share = _SMALL_TALK if word in not_topics() else 1.0
+        if asked and asked.isdisjoint(word_terms(word)):
             share *= _ASIDE
         if share < 1.0:
             shares[word] = share

@@ -52,34 +52,36 @@ def rank(
     own, on one scale for all questions, and need not fall in that order.
     """
     entries = pool.entries
-    scores = [weights.match * score for score in signals.scores]
-    for at, entry in enumerate(entries):
-        if weights.importance:
-            scores[at] += weights.importance * entry.importance
-        if weights.recency and not entry.is_turn:
-            scores[at] += weights.recency * _recency(entry, now, decay)
+    recencies = [_recency(entry, now, decay) for entry in entries]
+    scores = [
+        weights.match * score
+        + weights.importance * entry.importance
+        + (0.0 if entry.is_turn else weights.recency * recency)
+        for score, entry, recency in zip(signals.scores, entries, recencies, strict=True)
+    ]
     least = _LEAST_SHARE * max(scores, default=0.0)
     best = max((0.0, *signals.scores)) or 1.0
-
-    def key(at: int) -> tuple[float, float, int]:
-        return scores[at], entries[at].created_at, entries[at].key
-
+    order = [
+        (score, entry.created_at, entry.key, at)
+        for at, (score, entry) in enumerate(zip(scores, entries, strict=True))
+        if score >= least
+    ]
+    order.sort(reverse=True)
     ranked: list[Ranked] = []
     left = [limit] * len(SOURCES)
-    for at in sorted(range(len(entries)), key=key, reverse=True):
+    for _, _, _, at in order:
         entry = entries[at]
-        if scores[at] < least or not any(left):
-            break
         source = entry.source
         if not left[source.number]:
+            if not any(left):
+                break
             continue
         left[source.number] -= 1
         relevance = signals.relevance(at) * source.weight
         if entry.superseded:
             relevance *= _SUPERSEDED
         match = max(0.0, signals.scores[at] / best)
-        recency = _recency(entry, now, decay)
-        ranked.append(Ranked(at, relevance, match, recency, entry.importance))
+        ranked.append(Ranked(at, relevance, match, recencies[at], entry.importance))
     return ranked
 
 

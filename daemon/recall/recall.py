@@ -13,7 +13,7 @@ from ..config.settings import Tuning, Weights
 from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import path_terms, word_terms
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
@@ -222,7 +222,7 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
 
 def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
     """The terms of the query that paths have, unless they hold half of all, with their weights."""
-    asked = {"".join(terms_of(word)): query.shares.get(word, 1.0) for word in query.words}
+    asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
     counts: dict[str, int] = {}
     for path, node in nodes.items():
         for term in asked.keys() & path_terms(path):

@@ -12,7 +12,6 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from heapq import nlargest
 from itertools import chain, compress, count
 from typing import Final
 
@@ -22,7 +21,7 @@ from ..memory.scoring import DAY
 from ..memory.stemming import path_terms, terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import Span
-from .pool import Pool
+from .pool import DISTANCES, Pool
 from .postings import Posting, Postings, weight_of
 from .presets import shares_of_best
 from .query import Query, is_lone
@@ -34,6 +33,7 @@ from .question import (
     names_time,
     proper_names,
 )
+from .relevance import Evidence, relevance
 from .sources import Candidate
 
 _K1: Final = 1.2
@@ -46,6 +46,10 @@ _K_GROUP: Final = 1.2
 _LENDS: Final = {1: 0.8, 2: 0.7, 3: 0.5, 4: 0.3}
 # How much of a word a memory has by the one before it, behind it, and those beyond.
 _SHARES: Final = {-1: 0.5, 1: 0.4, -2: 0.3, 2: 0.25}
+# Both by the distance of the neighbour, from where this entry stands on the other side.
+_LENT_AT: Final = {
+    distance: (_LENDS[abs(distance)], _SHARES.get(-distance, 0.0)) for distance in DISTANCES
+}
 YEAR: Final = 365.2425 * DAY
 # A span of up to two days is a day; what was said in the days after it may still be about it.
 A_DAY: Final = 2 * DAY
@@ -96,10 +100,6 @@ WEIGHTS: Final = {
 # Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
 _OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
-# How likely an entry answers, as a logistic function of 1, its evidence over ln(1 + N), its
-# coverage of the query, and ln(1 + the number of words known).
-CALIBRATION: Final = (-6.3, 2.1, 7.6, 1.5)
-_MOST_COVERAGE: Final = 1.5
 
 
 class Signals(msgspec.Struct, frozen=True):
@@ -176,7 +176,7 @@ def measure(
     return Signals(
         columns,
         tuple(_sums(columns, len(entries))),
-        _relevance(query, work, columns),
+        relevance(query, work.evidence(), columns),
         tuple(shares_of_best(work.own)),
     )
 
@@ -190,30 +190,6 @@ def _sums(columns: Mapping[str, Sequence[float]], size: int) -> list[float]:
     return sums
 
 
-def _relevance(
-    query: Query, work: _Work, columns: Mapping[str, Sequence[float]]
-) -> Callable[[int], float]:
-    """What tells how likely an entry answers."""
-    constant, by_evidence, by_coverage, by_words = CALIBRATION
-    constant += by_words * math.log1p(work.known)
-    by_evidence /= math.log1p(work.size) or 1.0
-    # A category, a person or a day alone says something where there are no other words.
-    worths = {"category": 0.5, "reasoned": 1.0, "phrase": 0.9}
-    if not query.topics:
-        worths |= {"actor": 0.5, "day": 0.6, "date": 0.5}
-    sure = [(worth, columns[name]) for name, worth in worths.items() if name in columns]
-
-    def relevance(at: int) -> float:
-        kin, path = work.kin[at], work.path[at]
-        evidence = work.own[at] + 0.5 * work.around[at] + 0.25 * kin + 0.3 * path
-        coverage = min(_MOST_COVERAGE, (work.weight[at] + 0.5 * kin + path) / work.asked)
-        power = constant + by_evidence * evidence + by_coverage * coverage
-        found = 1 / (1 + math.exp(-max(-50.0, power)))
-        return max(found, *(worth * min(1.0, column[at]) for worth, column in sure), 0.0)
-
-    return relevance
-
-
 def _read(
     work: _Work,
     question: Question,
@@ -223,12 +199,12 @@ def _read(
 ) -> dict[str, list[float]]:
     """The signals that need the text, for the best by their words and what is around them."""
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
-    best = nlargest(_READ, range(len(pool.entries)), key=worth.__getitem__)
-    if not (question.asks_when or question.asks_name):
-        best = [at for at in best if pool.entries[at].is_turn]
-    if not best:
+    told = question.asks_when or question.asks_name
+    if not told and not any(work.turns):
         return columns
+    worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
+    best = sorted(range(len(worth)), key=worth.__getitem__, reverse=True)[:_READ]
+    best = [at for at in best if told or work.turns[at]]
     before = {at: pool.beside(at, -1) for at in best if pool.entries[at].is_turn}
     needed = {*best, *(near for near in before.values() if near >= 0)}
     texts = read(pool.entries[at].key for at in needed)
@@ -254,8 +230,8 @@ def _read(
 def _older(work: _Work, entries: Sequence[Candidate]) -> list[float]:
     """How much of a fact a newer one of its category says too, from `_ALIKE` on."""
     column = [0.0] * len(entries)
-    lone = (at for at, entry in enumerate(entries) if not entry.is_turn and work.own[at])
-    best = nlargest(_COMPARED, lone, key=work.own.__getitem__)
+    lone = [at for at, own in enumerate(work.own) if own and not work.turns[at]]
+    best = sorted(lone, key=work.own.__getitem__, reverse=True)[:_COMPARED]
     said = {at: set(work.terms[at]) - _LITTLE for at in best}
     for one in best:
         for other in best:
@@ -283,6 +259,7 @@ class _Work:
         weight: of the words that each has.
         kin, path: of the words that it has something like, or that its category has.
         terms: of each entry.
+        turns: whether each is one.
         total, asked: the weight of the words known, and with it that of the unknown.
         known: how many words are known.
     """
@@ -291,7 +268,6 @@ class _Work:
         entries = pool.entries
         size = len(entries)
         self._pool = pool
-        self._entries = entries
         self.size = postings.size
         self.terms = [entry.terms.split() for entry in entries]
         if lone := {posting.term for posting in postings.words if is_lone(posting.term)}:
@@ -299,16 +275,15 @@ class _Work:
             self.terms = [
                 [term[0] if term[0] in lone else term for term in terms] for terms in self.terms
             ]
-        self._norm = [
-            _norm(entry, len(terms) / postings.mean_length)
-            for entry, terms in zip(entries, self.terms, strict=True)
-        ]
-        self._groups = [entry.group or f"\0{entry.key}" for entry in entries]
+        self.turns = [entry.is_turn for entry in entries]
+        self._norms = _norms(self.turns, self.terms, postings.mean_length)
+        self._groups = [entry.group for entry in entries]
+        self._categories = [None if entry.is_turn else entry.category for entry in entries]
         # Of each entry that lends, once for all words: what lies around it.
-        self._near: dict[int, list[tuple[int, int]]] = {}
+        self._near: dict[int, list[tuple[int, float, float]]] = {}
         self.own, self.weight, self._roots = [0.0] * size, [0.0] * size, [0.0] * size
         self.kin, self._context = [0.0] * size, [0.0] * size
-        self._first = [0.0] * size
+        self._first, self.path = [0.0] * size, [0.0] * size
         self._group: dict[str, float] = {}
         self._category: dict[str, float] = {}
         words = [posting for posting in postings.words if posting.weight]
@@ -318,19 +293,32 @@ class _Work:
         lent = [0.0] * size
         places = self._found(words)
         for posting in words:
-            self._add(posting, places[posting.term], lent)
-        self._feedback = self._of_best() if self.known > 2 else [0.0] * size
-        for posting in postings.words:
-            for at, entry in enumerate(entries) if posting.kin else ():
-                if entry.key in posting.kin:
-                    self.kin[at] += posting.kin_weight
+            self._add(posting.weight, places[posting.term])
+            if pool.places:
+                self._lend(posting.weight, places[posting.term], lent)
         self.around = [max(0.0, best - own) for best, own in zip(lent, self.own, strict=True)]
-        self.path = [
-            sum(filed.get(term, 0.0) for term in path_terms(entry.category))
-            if filed and not entry.is_turn
-            else 0.0
-            for entry in entries
-        ]
+        self._feedback = self._of_best() if self.known > 2 else [0.0] * size
+        if any(posting.kin for posting in postings.words):
+            at_key = {entry.key: at for at, entry in enumerate(entries)}
+            for posting in postings.words:
+                for key in posting.kin.intersection(at_key):
+                    self.kin[at_key[key]] += posting.kin_weight
+        for at, category in enumerate(self._categories if filed else ()):
+            if category is not None:
+                self.path[at] = sum(filed.get(term, 0.0) for term in path_terms(category))
+
+    def evidence(self) -> Evidence:
+        """What the relevance is estimated from."""
+        return Evidence(
+            self.own,
+            self.around,
+            self.kin,
+            self.path,
+            self.weight,
+            self.asked,
+            self.known,
+            self.size,
+        )
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; what stands early is added on the way."""
@@ -357,9 +345,9 @@ class _Work:
 
         As in RM3, but against the candidates instead of all texts, so that it costs no look-up.
         """
-        made = [0.0] * len(self._entries)
-        lone = [at for at, entry in enumerate(self._entries) if not entry.is_turn and self.own[at]]
-        lone = nlargest(_REPEATED, lone, key=self.own.__getitem__)
+        made = [0.0] * len(self.terms)
+        lone = [at for at, own in enumerate(self.own) if own and not self.turns[at]]
+        lone = sorted(lone, key=self.own.__getitem__, reverse=True)[:_REPEATED]
         best = lone[:_TRUSTED]
         bags = {at: set(self.terms[at]) for at in lone}
         told = set().union(*(bags[at] for at in best)) - _LITTLE
@@ -367,96 +355,121 @@ class _Work:
         model: dict[str, float] = {}
         for at in best:
             terms = self.terms[at]
-            for term in told & bags[at]:
-                if spread[term] > 1 and len(term) > 2:
-                    worth = self.own[at] * terms.count(term) / (len(terms) + 10)
+            for term, times in Counter(terms).items():
+                if term in told and spread[term] > 1 and len(term) > 2:
+                    worth = self.own[at] * times / (len(terms) + 10)
                     worth *= weight_of(spread[term], len(lone))
                     model[term] = model.get(term, 0.0) + worth
-        chosen = nlargest(_LENT_TERMS, model, key=model.__getitem__)
+        chosen = sorted(model, key=model.__getitem__, reverse=True)[:_LENT_TERMS]
         scale = self.total / (sum(model[term] for term in chosen) or 1.0)
         for at in lone:
-            terms = self.terms[at]
-            for term in bags[at].intersection(chosen):
-                times = terms.count(term)
-                made[at] += scale * model[term] * times / (times + self._norm[at])
+            terms, bag, norm = self.terms[at], bags[at], self._norms[at]
+            for term in chosen:
+                if term in bag:
+                    times = terms.count(term)
+                    made[at] += scale * model[term] * times / (times + norm)
         return made
 
-    def _add(self, posting: Posting, places: Mapping[int, int], lent: list[float]) -> None:
-        """Add one word to every entry that has it, and to what is around them."""
-        weight, root = posting.weight, math.sqrt(posting.weight)
-        best: dict[int, float] = {}
-        shared: dict[int, float] = {}
+    def _add(self, weight: float, places: Mapping[int, int]) -> None:
+        """Add one word to every entry that has it, to its conversation and its category."""
+        root = math.sqrt(weight)
+        own, have, roots, norms = self.own, self.weight, self._roots, self._norms
+        groups, categories = self._groups, self._categories
         in_group: dict[str, int] = {}
         in_category: dict[str, int] = {}
         for at, times in places.items():
-            norm = self._norm[at]
-            score = weight * times / (times + norm)
-            self.own[at] += score
-            self.weight[at] += weight
-            self._roots[at] += root
-            group = self._groups[at]
-            in_group[group] = in_group.get(group, 0) + 1
-            entry = self._entries[at]
-            if not entry.is_turn:
-                in_category[entry.category] = in_category.get(entry.category, 0) + 1
-            if score > best.get(at, 0.0):
-                best[at] = score
-            shared[at] = shared.get(at, 0.0) + 1.0
-            if entry.position is not None:
-                self._lend(at, weight / (1 + norm), best, shared)
-        for at, score in best.items():
-            lent[at] += score
-        for at, share in shared.items():
-            self._context[at] += weight * share / (share + self._norm[at])
+            own[at] += weight * times / (times + norms[at])
+            have[at] += weight
+            roots[at] += root
+            if group := groups[at]:
+                in_group[group] = in_group.get(group, 0) + 1
+            category = categories[at]
+            if category is not None:
+                in_category[category] = in_category.get(category, 0) + 1
         for counts, sums in ((in_group, self._group), (in_category, self._category)):
             for name, times in counts.items():
                 sums[name] = sums.get(name, 0.0) + weight * times / (times + _K_GROUP)
 
-    def _lend(
-        self, at: int, score: float, best: dict[int, float], shared: dict[int, float]
-    ) -> None:
-        around = self._near.get(at)
-        if around is None:
-            around = self._near[at] = self._pool.around(at)
-        for distance, near in around:
-            lent = score * _LENDS[abs(distance)]
-            if lent > best.get(near, 0.0):
-                best[near] = lent
-            # Seen from the neighbour, this entry stands on the other side.
-            share = _SHARES.get(-distance)
-            if share:
-                shared[near] = shared.get(near, 0.0) + share
+    def _lend(self, weight: float, places: Mapping[int, int], lent: list[float]) -> None:
+        """Add one word to what is around those entries of conversations that have it."""
+        near_by, norms = self._near, self._norms
+        best: dict[int, float] = {}
+        shared: dict[int, float] = {}
+        for at, times in places.items():
+            around = near_by.get(at)
+            if around is None:
+                around = near_by[at] = [
+                    (near, *_LENT_AT[distance]) for distance, near in self._pool.around(at)
+                ]
+            if not around:
+                # Nothing lends to it either: it has nothing around it but its own words again.
+                lent[at] += weight * times / (times + norms[at])
+                self._context[at] += weight / (1 + norms[at])
+                continue
+            norm = norms[at]
+            own = weight * times / (times + norm)
+            if own > best.get(at, 0.0):
+                best[at] = own
+            shared[at] = shared.get(at, 0.0) + 1.0
+            score = weight / (1 + norm)
+            for near, lends, share in around:
+                of_it = score * lends
+                if of_it > best.get(near, 0.0):
+                    best[near] = of_it
+                if share:
+                    shared[near] = shared.get(near, 0.0) + share
+        for at, score in best.items():
+            lent[at] += score
+        for at, share in shared.items():
+            self._context[at] += weight * share / (share + norms[at])
 
     def columns(self) -> dict[str, list[float]]:
         """The signals of the words, by name."""
-        most = max(self.own, default=0.0) or 1.0
-        turns = [entry.is_turn for entry in self._entries]
-        groups = [self._group.get(name, 0.0) for name in self._groups]
+        turns, none = self.turns, [0.0] * len(self.turns)
+        talk = any(turns)
+        # What is no part of a conversation is one by itself.
+        groups = [
+            self._group.get(name, 0.0) if name else weight / (1 + _K_GROUP)
+            for name, weight in zip(self._groups, self.weight, strict=True)
+        ]
         filed = [
-            0.0 if entry.is_turn else self._category.get(entry.category, 0.0)
-            for entry in self._entries
+            0.0 if name is None else self._category.get(name, 0.0) for name in self._categories
         ]
         parts = {
             "own": self.own,
-            "turn_own": [own * turn for own, turn in zip(self.own, turns, strict=True)],
+            "turn_own": [own * turn for own, turn in zip(self.own, turns, strict=True)]
+            if talk
+            else none,
             "around": self.around,
             # A fact has nothing around it but its own words again.
-            "context": [value * turn for value, turn in zip(self._context, turns, strict=True)],
+            "context": [value * turn for value, turn in zip(self._context, turns, strict=True)]
+            if talk
+            else none,
             "kin": self.kin,
             "path": self.path,
             "first": self._first,
             "feedback": self._feedback,
         }
-        columns = {name: [value / most for value in column] for name, column in parts.items()}
+        most = max(self.own, default=0.0) or 1.0
+        columns = {
+            name: [value / most for value in column] if any(column) else none
+            for name, column in parts.items()
+        }
         for name, column in (("coverage", self._roots), ("group", groups), ("filed", filed)):
             most = max(column, default=0.0) or 1.0
             columns[name] = [value / most for value in column]
         return columns
 
 
-def _norm(entry: Candidate, length: float) -> float:
-    share = _B_TURN if entry.is_turn else _B_LONE
-    return _K1 * (1 - share + share * length)
+def _norms(
+    turns: Sequence[bool], terms: Sequence[Sequence[str]], mean_length: float
+) -> list[float]:
+    """What each text's length takes from how often a word stands in it."""
+    by_kind = [(_K1 * (1 - share), _K1 * share / mean_length) for share in (_B_LONE, _B_TURN)]
+    return [
+        by_kind[turn][0] + by_kind[turn][1] * len(words)
+        for turn, words in zip(turns, terms, strict=True)
+    ]
 
 
 def _filed(category: str, categories: Mapping[str, float]) -> float:

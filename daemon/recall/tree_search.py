@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -79,7 +80,7 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
 
 
 def _hit(path: str, node: Node, words: tuple[str, ...], now: float) -> TreeHit | None:
-    told = {*_PATH_PARTS.split(path.lower()), *node.desc.lower().split()}
+    told = _told(path, node.desc)
     matched = tuple(word for word in words if word in told)
     if not matched:
         return None
@@ -88,6 +89,11 @@ def _hit(path: str, node: Node, words: tuple[str, ...], now: float) -> TreeHit |
     recency = _recency(node, now)
     trace = (ROOT, *ancestors(path), path)
     return TreeHit(path, round(share * weight * recency, 3), matched, trace, share, weight, recency)
+
+
+@lru_cache(256)
+def _told(path: str, desc: str) -> frozenset[str]:
+    return frozenset((*_PATH_PARTS.split(path.lower()), *desc.lower().split()))
 
 
 def _recency(node: Node, now: float) -> float:

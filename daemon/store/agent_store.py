@@ -144,16 +144,16 @@ class AgentStore:
     async def tend(self) -> None:
         """What the passing of time asks for: faded memories leave warm, expired ones go.
 
-        The words of deleted texts leave the index. Limits that the configuration has changed are
-        kept from here on. Nothing is written while nothing is due. The files, whose scores fade,
-        follow hourly.
+        The index is merged, and the words of deleted texts leave it. Limits that the configuration
+        has changed are kept from here on. Nothing is written while nothing is due. The files, whose
+        scores fade, follow hourly.
         """
         rules, now = self.rules, self.now
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
             await self.write(settle_anew)
             self._kept = rules
-        while await self.read(full_text.has_old_words):
-            await self.write(full_text.forget_old_words)
+        while await self.read(full_text.is_loose):
+            await self.write(full_text.merge)
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))

@@ -12,12 +12,12 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
+from ..language.comparison import negations
+from ..language.pairing import judge_pair
 from ..memory.indexing import index_text
-from ..memory.pairing import judge_pair
 from ..memory.records import Memory
 from ..memory.similarity import exact_key
 from ..memory.stop_words import STOP_WORDS
-from ..memory.vocabulary import NEGATIONS
 from . import memory_rows
 from .memory_table import SELECT, from_row
 
@@ -25,7 +25,6 @@ from .memory_table import SELECT, from_row
 _BEGINNING: Final = 400
 # What the index takes for a part of a word, as it is told in the schema.
 _IN_WORDS: Final = frozenset({"Co", "Mn", "Mc"})
-_COMING_AND_GOING: Final = STOP_WORDS | NEGATIONS
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
 # The first would end the quoted word, and the others stand in "isn't", which may be "is not".
 _QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
@@ -108,7 +107,7 @@ def _telling(text: str) -> Iterator[str]:
     for chunk in index_text(text).split():
         word = _QUOTES.sub(" ", chunk).strip()
         small = word.strip(_MARKS).lower()
-        if any(map(str.isalnum, word)) and small not in _COMING_AND_GOING:
+        if any(map(str.isalnum, word)) and small not in STOP_WORDS and small not in negations():
             yield word
 
 

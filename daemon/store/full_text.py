@@ -19,8 +19,10 @@ from .transaction import Transaction
 # Set while an index may hold words of texts that are gone.
 _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
-# How many pages of an index one step of forgetting writes at most.
+# How many pages of an index one step of merging writes at most.
 _PAGES: Final = 64
+# So many more texts are worth it, if they are a quarter of all.
+_GROWN: Final = 500
 
 
 def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
@@ -59,15 +61,15 @@ def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
-    tx.db.execute("UPDATE term_counts SET texts = 0, terms = 0 WHERE name = ?", (table,))
+    tx.db.execute(
+        "UPDATE term_counts SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
+    )
 
 
-def counts(db: sqlite3.Connection, table: str) -> tuple[int, int]:
-    """How many texts an index has, and how many terms they have together."""
-    texts, terms = db.execute(
-        "SELECT texts, terms FROM term_counts WHERE name = ?", (table,)
-    ).fetchone()
-    return texts, terms
+def counts(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """How many texts each index has, and how many terms they have together."""
+    found = db.execute("SELECT name, texts, terms FROM term_counts")
+    return {name: (texts, terms) for name, texts, terms in found}
 
 
 def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:
@@ -88,16 +90,23 @@ def note_current(tx: Transaction) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
-def has_old_words(db: sqlite3.Connection) -> bool:
-    """Whether an index may still hold words of texts that were deleted or changed.
+def is_loose(db: sqlite3.Connection) -> bool:
+    """Whether an index should be merged.
 
-    It only marks their entries as deleted, until its parts are merged.
+    It may still hold words of texts that were deleted or changed: it only marks their entries as
+    deleted, until its parts are merged. Or it has grown by a quarter since: in many parts, each
+    look-up of a word costs three times as much.
     """
-    return db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone() is not None
+    found = db.execute(
+        "SELECT 1 FROM meta WHERE key = ? UNION ALL"
+        " SELECT 1 FROM term_counts WHERE texts - merged > max(?, texts / 4) LIMIT 1",
+        (_OLD_WORDS, _GROWN),
+    )
+    return found.fetchone() is not None
 
 
-def forget_old_words(tx: Transaction) -> None:
-    """Go one short step towards indexes without such words."""
+def merge(tx: Transaction) -> None:
+    """Go one short step towards indexes of one part each, without old words."""
     for table in FULL_TEXT:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
@@ -105,3 +114,4 @@ def forget_old_words(tx: Transaction) -> None:
         if tx.db.total_changes - before >= 2:
             return
     tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
+    tx.db.execute("UPDATE term_counts SET merged = texts")

@@ -19,7 +19,6 @@ from .memory_table import SELECT, from_row, said
 from .transaction import Transaction
 
 SHORTEST_PREFIX: Final = 4
-# Pages of the index that one step merges, which keeps the writer busy for some milliseconds.
 
 
 def find(db: sqlite3.Connection, key: str) -> Memory:

@@ -16,8 +16,8 @@ import msgspec
 from thermocline.sync import ABSENT, Fields, Row, Stamp, patched, stamps
 
 from ..errors import Conflict
+from ..language.pairing import judge_pair
 from ..memory import merging
-from ..memory.pairing import judge_pair
 from ..memory.records import CONSOLIDATED, Memory
 from . import rows
 from .memory_rows import GAVE, KIND, come_back, fetch, rewrite, there, unlink

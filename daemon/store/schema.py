@@ -289,7 +289,8 @@ _FULL_TEXT: Final = tuple(
     for name, columns in FULL_TEXT.items()
 )
 # What ranking reads of a text once the index has found it: its terms in their order, with blanks
-# between, and their number. `term_counts` has the sums, so that a mean length costs no scan.
+# between, and their number. `term_counts` has the sums, so that a mean length costs no scan, and of
+# how many texts the index was merged last.
 _TERMS: Final = (
     *(
         f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
@@ -300,10 +301,11 @@ _TERMS: Final = (
     CREATE TABLE term_counts (
         name TEXT PRIMARY KEY,
         texts INTEGER NOT NULL,
-        terms INTEGER NOT NULL
+        terms INTEGER NOT NULL,
+        merged INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID
     """,
-    *(f"INSERT INTO term_counts VALUES ('{name}', 0, 0)" for name in FULL_TEXT),
+    *(f"INSERT INTO term_counts VALUES ('{name}', 0, 0, 0)" for name in FULL_TEXT),
 )
 # Of the words in the full-text indexes and of names: another number has them built anew.
 INDEX_VERSION: Final = 1

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..memory.secrets import cleared, secrets_in
+from ..language.secrets import cleared, secrets_in
 from . import history, hot_rows, key_values, notes, rows, tree_rows
 from .kinds import kind_of
 from .transaction import Transaction

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..memory.daily_notes import NoteFact
+from ..language.notes import NoteFact
 from ..memory.tree_rebuild import TreeChange
 from ..store import tree_rows
 from ..store.agent_store import AgentStore

@@ -7,14 +7,13 @@ from typing import Final, get_args
 
 import msgspec
 
+from ..language import distilling as rules
+from ..language.cues import NEUTRAL
+from ..language.speech import role_of
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory import distilling as rules
-from ..memory.distilling import Distilled
-from ..memory.distilling.feelings import NEUTRAL
-from ..memory.distilling.speech import role_of
 from ..memory.metadata import extract
-from ..memory.records import Metadata, Outcome
+from ..memory.records import Distilled, Metadata, Outcome
 from .model_or_rules import AskOptions, Derived, ModelOrRules
 
 # Of longer texts a model only gets what the rules find worth keeping.
@@ -37,7 +36,7 @@ _SEVERAL: Final = Part(
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """How much is to be left of a text: see `memory.distilling`."""
+    """How much is to be left of a text: see `language.distilling`."""
 
     aggression: float = 0.7
     max_bytes: int = 100

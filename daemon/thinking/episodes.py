@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ModelUnavailable
+from ..language.episodes import MAX_TAGS, Episode, summarise_episode
+from ..language.secrets import clear
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list
-from ..memory.episodes import MAX_TAGS, Episode, summarise_episode
 from ..memory.own_files import EPISODES, EpisodeLine, EpisodeOutcome, stamp
-from ..memory.secrets import clear
 from ..shapes.common import Way
 from ..store import conversations, line_file
 from ..store.agent_store import AgentStore

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ..language.extraction import IMPORTANCE, Kind, Observation, Turn, extract_turns
 from ..memory.experiences import Experience, ExperienceType, identity
-from ..memory.observing import IMPORTANCE, Kind, Observation, Turn, extract_turns
 from ..store.conversations import Said
 from .rule_process import RuleProcess
 

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from ..config.settings import Rules
 from ..errors import TooLarge
-from ..memory.contradiction import judge
+from ..language.comparison import judge
+from ..language.extraction import Observation
+from ..language.secrets import clear
+from ..language.vocabulary import not_topics
 from ..memory.metadata import extract, merge
-from ..memory.observing import Observation
 from ..memory.records import Json, Memory, Metadata
-from ..memory.secrets import clear
-from ..memory.stop_words import NOT_TOPICS
 from ..recall.query import match_expression, parse
 from ..shapes.common import Way
 from ..shapes.recall import Expense
@@ -192,7 +192,7 @@ def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[s
 
 def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]:
     """The memories that share the most words with a text, even if few."""
-    telling = tuple(word for word in parse(text).words if word not in NOT_TOPICS)[:_ASKED_WORDS]
+    telling = tuple(word for word in parse(text).words if word not in not_topics())[:_ASKED_WORDS]
     if not telling:
         return {}
     rows = db.execute(

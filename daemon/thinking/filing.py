@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ..config.settings import Rules
+from ..language.vocabulary import not_topics
 from ..memory.records import DEFAULT_CATEGORY
 from ..memory.similarity import words
-from ..memory.stop_words import NOT_TOPICS
 from ..memory.tree_nodes import ROOT, Tree
 from ..recall.recall import Request, recall
 from ..store import tree_rows
@@ -105,7 +105,7 @@ def _parts(path: str) -> frozenset[str]:
 
 
 def _tells(word: str) -> bool:
-    return len(word) > 1 and word not in NOT_TOPICS
+    return len(word) > 1 and word not in not_topics()
 
 
 def _meets(part: str, asked: Collection[str]) -> float:

@@ -8,15 +8,20 @@ from typing import Final
 
 import msgspec
 
-from ..memory.distilling import Distilled
-from ..memory.distilling.distilled import ONGOING
-from ..memory.distilling.feelings import NEUTRAL
-from ..memory.distilling.signals import signals_of
+from ..language.cues import NEUTRAL, ONGOING, signals_of
+from ..language.extraction import Observation
+from ..language.secrets import without_secrets
 from ..memory.metadata import extract, merge
-from ..memory.observing import Observation
-from ..memory.records import DEFAULT_EVENT, ENTITIES, EXTRACTED, Memory, Metadata, outranks
+from ..memory.records import (
+    DEFAULT_EVENT,
+    ENTITIES,
+    EXTRACTED,
+    Distilled,
+    Memory,
+    Metadata,
+    outranks,
+)
 from ..memory.scoring import default_importance
-from ..memory.secrets import without_secrets
 from ..store import memories
 from ..store.duplicates import said_already
 from ..store.memory_rows import fetch, rewrite

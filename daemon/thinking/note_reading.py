@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
+from ..language.notes import NoteFact, read_note
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list, told_share
-from ..memory.daily_notes import NoteFact, read_note
 from ..memory.metadata import extract, merge
 from ..memory.records import DEFAULT_CATEGORY, Metadata
 from ..memory.similarity import words

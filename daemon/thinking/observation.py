@@ -9,12 +9,8 @@ from typing import Final, get_args
 
 import msgspec
 
-from ..llm.model import Part
-from ..llm.replies import one_line, short_list, told_share
-from ..memory.cues import category_of, is_health, is_injected
-from ..memory.distilling.sentences import sentences
-from ..memory.mentions import EntityType, Mention, MentionedRelation
-from ..memory.observing import (
+from ..language.cues import category_of, is_health, is_injected
+from ..language.extraction import (
     HEALTHY,
     NAMED,
     STANDS,
@@ -25,6 +21,10 @@ from ..memory.observing import (
     is_lasting,
     profile_of,
 )
+from ..language.names import EntityType, Mention, MentionedRelation
+from ..language.sentences import sentences
+from ..llm.model import Part
+from ..llm.replies import one_line, short_list, told_share
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
 from ..memory.scoring import IMPORTANCE_BY_EVENT, default_importance
 from ..store.conversations import Conversation, Heard

@@ -68,7 +68,7 @@ class RuleProcess:
 
         Args:
             chars: how long the texts in the arguments are.
-            function: at the top of a module of `daemon/memory/`, with annotations from which
+            function: at the top of a module of `daemon/language/`, with annotations from which
                 its arguments and its value can be read back from JSON.
             *args: the first of them.
             **kwargs: the others, by name.

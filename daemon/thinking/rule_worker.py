@@ -23,7 +23,7 @@ _OUT_OF_MEMORY_SCORE: Final = b"800"
 
 
 class RuleCall(msgspec.Struct, frozen=True):
-    """A function of `daemon/memory/` and its arguments; positional ones first, by position."""
+    """A function of `daemon/language/` and its arguments; positional ones first, by position."""
 
     module: str
     function: str

@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
+from ..language.pairing import comparable, find_clusters, judge_pair
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list, told_share
 from ..memory.checks import TAGS
 from ..memory.metadata import extract, merge
-from ..memory.pairing import comparable, find_clusters, judge_pair
 from ..memory.records import CONSOLIDATED, Memory, Metadata
 from ..store import memories, merging, noted
 from ..store.agent_store import AgentStore

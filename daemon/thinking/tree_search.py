@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ModelUnavailable
+from ..language.distilling import core_summary
 from ..llm.model import Part
 from ..llm.replies import one_line
+from ..memory.records import Distilled
 from ..memory.tree_nodes import ROOT, Tree
-from ..memory.tree_text import prompt
+from ..memory.tree_text import prompt, said_of
 from ..recall.tree_search import Reasoned
 from ..shapes.common import Way
 from ..shapes.recall import Expense
+from ..store import tree_rows
 from .model_or_rules import AskOptions, ModelOrRules, spent_on
 
 _MOST: Final = 5
@@ -26,6 +31,8 @@ _MOST: Final = 5
 _THRESHOLD: Final = 0.3
 _LONGEST_QUESTION: Final = 2_000
 _LONGEST_REASON: Final = 300
+# The number of memories that stand for a description.
+_CORES: Final = 3
 _LATE: Final = "the model did not answer in time; asked again, its answer may be there at once"
 
 
@@ -113,6 +120,13 @@ class Reasoner:
             task.exception()
 
 
+def described(db: sqlite3.Connection) -> Tree:
+    """The tree; a category whose description is only its name has its newest cores for one."""
+    tree = tree_rows.load(db)
+    bare = [path for path, node in tree.items() if not said_of(path, node)]
+    return tree | {path: replace(tree[path], desc=_newest(db, path)) for path in bare}
+
+
 def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
     """The choices that are of use: categories of the tree, each once, above the threshold."""
     # A name without what is above it will do where only one category has it.
@@ -130,6 +144,15 @@ def chosen(choices: Sequence[Choice], tree: Tree) -> tuple[Reasoned, ...]:
         if better is None or better.relevance < relevance:
             found[path] = Reasoned(path, min(1.0, relevance), reason)
     return tuple(sorted(found.values(), key=lambda one: -one.relevance)[:_MOST])
+
+
+def _newest(db: sqlite3.Connection, path: str) -> str:
+    rows = db.execute(
+        "SELECT text FROM memories WHERE category = ? AND merged_into IS NULL"
+        " AND superseded_by IS NULL ORDER BY created_at DESC, id LIMIT ?",
+        (path, _CORES),
+    )
+    return "; ".join(core_summary(Distilled(fact=one_line(text))) for (text,) in rows)
 
 
 def _name(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..memory.daily_notes import NoteFact
+from ..language.notes import NoteFact
 from ..memory.tree_rebuild import TreeChange
 from ..store.agent_store import AgentStore
 

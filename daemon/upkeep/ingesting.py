@@ -20,10 +20,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput, ModelUnavailable
+from ..language.notes import NoteFact, read_note
+from ..language.secrets import clear, without_secrets
 from ..memory import checks
-from ..memory.daily_notes import NoteFact, read_note
 from ..memory.records import DEFAULT_CATEGORY, EXTRACTED, NOTE, Memory
-from ..memory.secrets import clear, without_secrets
 from ..memory.similarity import exact_key
 from ..shapes.upkeep import Ingested, NoteReport, TakenIn
 from ..store import memories, noted

@@ -13,12 +13,12 @@ import msgspec
 from ..errors import NotFound
 from ..memory import tree_rebuild
 from ..memory.tree_nodes import ROOT, Node
-from ..memory.tree_proposals import OVERFULL, Member, propose
 from ..memory.tree_rebuild import Move, Placed, Rebuilt, TreeChange
 from ..shapes.tree import RebuildUndone
 from ..store import memories, memory_rows, noted, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
+from .tree_proposals import OVERFULL, Member, propose
 
 Way: TypeAlias = Literal["rule", "llm"]
 

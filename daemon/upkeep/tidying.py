@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ..memory.pairing import RelatedPair, find_pairs, keys_of
+from ..language.pairing import RelatedPair, find_pairs, keys_of
 from ..memory.records import Memory
 from ..store import merging, settling
 from ..store.agent_store import AgentStore

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from ..config.settings import Rules
-from ..memory.daily_notes import CATEGORIES
+from ..language.notes import CATEGORIES
 from ..runtime.problems import Problems
 from ..shapes.upkeep import (
     Consolidated,

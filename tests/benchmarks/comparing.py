@@ -168,32 +168,33 @@ class InProcess:
 
 def refusals(
     wire: Wire, state: Path, collections: Sequence[Collection], unanswerable: Path
-) -> dict[str, float]:
+) -> dict[str, dict[str, float]]:
     """Which share of questions without an answer stays empty, and of the others is lost.
 
     Of short questions, as the configuration has it; `found, lost` are those of the lost whose
-    answer would have been among the first five.
+    answer would have been among the first five. The file has sets of questions by name.
     """
     texts = json.loads(unanswerable.read_text(encoding="utf-8"))
-    empty: list[bool] = []
+    empty: dict[str, list[bool]] = {name: [] for name in texts}
     lost: list[tuple[bool, bool]] = []
     for one in collections:
         apart = replace(one, name=f"{one.name} unanswerable")
         with closing(InProcess(wire, state, apart, limit=5)) as ours:
-            for text in texts:
-                asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
-                empty.append(not ours.ask(asked).found)
+            for name, of_name in texts.items():
+                for text in of_name:
+                    asked = Question(text=text, right=frozenset(), kind="", origin=one.name)
+                    empty[name].append(not ours.ask(asked).found)
             short = (q for q in one.questions if q.right and len(q.text.split()) <= LONG)
             for question in short:
                 whole = ours.ask(question, Tuning(min_relevance=0.0))
                 lost.append((not ours.ask(question).found, whole.any(5)))
-    return {
-        "unanswerable": len(empty),
-        "empty": fmean(empty),
-        "answerable": len(lost),
-        "lost": fmean(gone for gone, _ in lost),
+    made = {name: {"questions": len(of), "empty": fmean(of)} for name, of in empty.items()}
+    made["answerable"] = {
+        "questions": len(lost),
+        "empty": fmean(gone for gone, _ in lost),
         "found, lost": fmean(gone for gone, found in lost if found),
     }
+    return made
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from running import Running, Wire, request, with_query
 
-from thermocline.daemon.memory.observing import Turn, extract_turns
+from thermocline.daemon.language.extraction import Turn, extract_turns
 
 _DATA = Path(__file__).with_name("data") / "kept.json"
 _HALVES = ("fit", "held out")

@@ -70,9 +70,9 @@ def _compare(options: argparse.Namespace) -> None:
                 state = Path(folder)
                 made[name] = comparing.measure(wire, state, collections, limit=options.limit)
                 if collections[0].name.startswith(facts.NAME) and "small talk" not in name:
-                    made[f"{name}, unanswerable"] = {
-                        "thermocline": comparing.refusals(wire, state, collections, _UNANSWERABLE)
-                    }
+                    made[f"{name}, unanswerable"] = comparing.refusals(
+                        wire, state, collections, _UNANSWERABLE
+                    )
         if not options.json:
             for title, rows in made.items():
                 table(title, rows)

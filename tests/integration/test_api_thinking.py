@@ -15,7 +15,7 @@ CHAT = (
     " way."
 )
 TEA = "I prefer oolong tea in the morning"
-KEPT = "Ada prefers oolong tea in the morning"
+KEPT = TEA
 
 
 def turn(text: str, role: str = "user", **fields: Any) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def test_recall_finds_by_reasoning_what_has_no_word_of_the_question(
     (path,) = found["llm"]["tree"]
     assert path["trace"] == ["root", "people", "people/ada"]
     prompt = model_server.heard[0].prompt
-    assert prompt.index("people\n ada\n") < prompt.index("what beverage")
+    assert prompt.index("people\n ada: Ada likes oolong\n") < prompt.index("what beverage")
 
 
 def test_the_same_question_is_answered_from_memory(filled: Any, model_server: ModelServer) -> None:

@@ -38,6 +38,18 @@ def test_the_measures_are_those_of_the_text_that_a_model_reads(call: Any) -> Non
     assert "Size: 25 / 2048 bytes" in call("GET", "/api/tree/text").text
 
 
+def test_a_category_described_by_its_name_alone_shows_its_newest_memories(call: Any) -> None:
+    for text in ("Ada sings", "Ada likes oolong", "Ada lives in Porto", "Ada has moved to the sea"):
+        call.store(text, category="people/ada")
+    call.store("The hull is varnished", category="boat")
+    call.ok("PUT", "/api/tree", {"path": "boat", "desc": "all about the ketch"})
+    assert prompt(call) == [
+        "boat: all about the ketch",
+        "people",
+        " ada: Ada has moved to the sea; Ada lives in Porto; Ada likes oolong",
+    ]
+
+
 def test_fifty_described_categories_stay_and_are_all_shown_to_a_model(call: Any) -> None:
     paths = [f"projects{n}/customer-{n}" for n in range(9)]
     paths += [f"projects{n % 9}/customer-{n % 9}/deployment_{n}" for n in range(31)]

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from thermocline.daemon.config.settings import Tuning
 from thermocline.daemon.errors import DiskFull, ModelUnavailable
-from thermocline.daemon.memory.daily_notes import CATEGORIES
+from thermocline.daemon.language.notes import CATEGORIES
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.recall.recall import Request, recall

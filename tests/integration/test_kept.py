@@ -199,9 +199,9 @@ def test_what_openai_and_anthropic_send_is_taken_as_it_is(call: Any) -> None:
     kept = {one["text"]: (one["actor"], one["source"]) for one in found["stored"]}
     assert kept == {
         "We decided to use Postgres for billing": ("user", "user-stated"),
-        "User's sister Anna is a nurse": ("user", "user-stated"),
+        "My sister Anna is a nurse": ("user", "user-stated"),
         "Deployed it on port 8081": ("assistant", "observed"),
-        "User prefers metric units": ("user", "user-stated"),
+        "I prefer metric units": ("user", "user-stated"),
     }
     assert "skipped" not in found
 

@@ -28,7 +28,7 @@ from thermocline.daemon.thinking.listening import Listener
 from thermocline.daemon.thinking.model_or_rules import AskOptions, ModelOrRules
 
 TEA = "I prefer oolong tea in the morning"
-KEPT = "Ada prefers oolong tea in the morning"
+KEPT = TEA
 NEVER = 3_600.0
 
 

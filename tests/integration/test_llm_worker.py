@@ -21,6 +21,7 @@ from model_server import Heard, ModelServer, Saying
 
 from thermocline.daemon.config.settings import Llm, ModelTimeouts
 from thermocline.daemon.errors import InvalidInput, ModelUnavailable
+from thermocline.daemon.language.secrets import clear
 from thermocline.daemon.llm.budget import Budget, UsageCounts
 from thermocline.daemon.llm.calls import Failover, MeteredCalls
 from thermocline.daemon.llm.child import environment
@@ -28,7 +29,6 @@ from thermocline.daemon.llm.client import ModelClient, build_model
 from thermocline.daemon.llm.model import ModelQuestion, Part
 from thermocline.daemon.llm.questions import read_prompts
 from thermocline.daemon.llm.supervisor import Patience, Supervisor
-from thermocline.daemon.memory.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 
@@ -44,7 +44,7 @@ from pathlib import Path
 from thermocline.daemon.config.settings import Llm
 from thermocline.daemon.llm.client import build_model
 from thermocline.daemon.llm.model import Part, ModelQuestion
-from thermocline.daemon.memory.secrets import clear
+from thermocline.daemon.language.secrets import clear
 from thermocline.daemon.runtime.problems import Problems
 from thermocline.daemon.store import atomic
 

@@ -17,12 +17,12 @@ import pytest
 from daemon_process import Daemon, until, wait_until
 
 from thermocline.daemon.errors import ShuttingDown
-from thermocline.daemon.memory import distilling
-from thermocline.daemon.memory.compaction import CompactionLimits, compact
-from thermocline.daemon.memory.daily_notes import read_note
-from thermocline.daemon.memory.episodes import summarise_episode
+from thermocline.daemon.language import distilling
+from thermocline.daemon.language.episodes import summarise_episode
+from thermocline.daemon.language.extraction import Turn, extract_turns
+from thermocline.daemon.language.notes import read_note
 from thermocline.daemon.memory.messages import Message
-from thermocline.daemon.memory.observing import Turn, extract_turns
+from thermocline.daemon.thinking.compaction import CompactionLimits, compact
 from thermocline.daemon.thinking.rule_process import RuleProcess
 
 SENTENCES = (

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from thermocline.daemon.memory.pairing import find_pairs
+from thermocline.daemon.language.pairing import find_pairs
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.scoring import DAY
 from thermocline.daemon.store import memories, merging

@@ -7,13 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.compaction import (
-    LIMITS,
-    WINDOW,
-    CompactionLimits,
-    compact,
-    needs_compaction,
-)
 from thermocline.daemon.memory.messages import (
     OVERHEAD,
     Message,
@@ -23,7 +16,14 @@ from thermocline.daemon.memory.messages import (
     retention_score,
     with_cut_result,
 )
-from thermocline.daemon.memory.summing import TIERS, is_summary, summary_of, summary_size
+from thermocline.daemon.thinking.compaction import (
+    LIMITS,
+    WINDOW,
+    CompactionLimits,
+    compact,
+    needs_compaction,
+)
+from thermocline.daemon.thinking.summing import TIERS, is_summary, summary_of, summary_size
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 NUMBERS = json.loads((VECTORS / "profclaw_numbers.json").read_text())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.observing import without_recalled
+from thermocline.daemon.language.extraction import without_recalled
 from thermocline.daemon.recall.context import SECTIONS, Filled, Shown, cut, shares
 from thermocline.daemon.recall.context_formats import thermocline
 

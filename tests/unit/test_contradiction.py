@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.contradiction import UNRELATED, judge
-from thermocline.daemon.memory.pairing import find_pairs
+from thermocline.daemon.language.comparison import UNRELATED, difference, judge, read, value_slot
+from thermocline.daemon.language.pairing import find_pairs
 from thermocline.daemon.memory.records import Memory
 from thermocline.daemon.memory.similarity import exact_key
-from thermocline.daemon.memory.statement import difference, read
-from thermocline.daemon.memory.values import value_slot
 
 FILE = Path(__file__).parents[1] / "data" / "statement_pairs.txt"
 PAIRS = [

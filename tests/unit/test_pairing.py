@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.contradiction import judge
-from thermocline.daemon.memory.pairing import (
+from thermocline.daemon.language.comparison import judge
+from thermocline.daemon.language.pairing import (
     comparable,
     find_clusters,
     find_pairs,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thermocline.daemon.memory.secret_patterns import is_card, is_iban
-from thermocline.daemon.memory.secrets import clear
+from thermocline.daemon.language.secret_patterns import is_card, is_iban
+from thermocline.daemon.language.secrets import clear
 
 FILE = Path(__file__).parents[1] / "data" / "secret_texts.txt"
 RUN = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"

@@ -89,6 +89,7 @@ def measured(
             naming=frozenset(),
             size=100,
             mean_length=5.0,
+            searched=frozenset({"memory", "pair"}),
         ),
         Pool(tuple(entries), places_of(entries)),
         categories or {},

@@ -12,8 +12,6 @@ from thermocline.daemon.memory.similarity import (
     fold,
     jaccard,
     overlap,
-    shingle_overlap,
-    shingles,
     words,
 )
 
@@ -83,25 +81,10 @@ def test_words_keep_their_marks_and_unspaced_scripts_come_in_pairs():
     assert words("我喜欢茶") == ["我喜", "喜欢", "欢茶"]
 
 
-def test_shingles_are_three_words_or_pairs_of_an_unspaced_script():
-    assert shingles("Drinking tea with Anna") == {"drinking tea with", "tea with anna"}
-    assert shingles("喜欢茶") == {"喜欢", "欢茶"}
-    assert shingles("two words") == {"two words"}
-    assert shingles("我们 like green tea") == {"我们", "like green tea"}
-    assert shingles("…") == frozenset()
-
-
-def test_shingles_heed_the_order_and_words_do_not():
-    one, other = "Anna owes Ben five euros", "Ben owes Anna five euros"
-    assert overlap(one, other) == 1.0
-    assert shingle_overlap(one, other) < 0.4
-
-
 @given(st.text(), st.text())
 def test_overlaps_are_symmetric_shares(one, other):
-    for measure in (overlap, shingle_overlap):
-        assert 0.0 <= measure(one, other) <= 1.0
-        assert measure(one, other) == measure(other, one)
+    assert 0.0 <= overlap(one, other) <= 1.0
+    assert overlap(one, other) == overlap(other, one)
 
 
 @given(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef")))
@@ -115,4 +98,3 @@ def test_a_text_of_the_largest_size_is_read_at_once(part):
     text = (part * 65_536)[:65_536]
     assert exact_key(text)
     assert overlap(text, text) == (1.0 if words(text) else 0.0)
-    assert shingle_overlap(text, text) == (1.0 if words(text) else 0.0)

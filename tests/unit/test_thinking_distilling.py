@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel
 
 from thermocline.daemon.errors import ModelUnavailable
+from thermocline.daemon.language.distilling import best, distilled_size
+from thermocline.daemon.language.distilling import distil as rules_distil
 from thermocline.daemon.llm.questions import read_prompts
-from thermocline.daemon.memory.distilling import best, distilled_size
-from thermocline.daemon.memory.distilling import distil as rules_distil
 from thermocline.daemon.memory.metadata import extract
 from thermocline.daemon.thinking.distillation import Measure, distil, facts
 from thermocline.daemon.thinking.keeping import event_of, memory_of

@@ -13,7 +13,7 @@ from .days import FIRST_DAY, LAST_DAY
 from .ranges import time_span
 from .reading import Reading, Today, Tokens
 from .tokens import Token, tokens
-from .words import MONTHS, NOT_A_WEEKDAY_AFTER, STARTERS, WEEKDAYS
+from .words import MONTHS, NOT_A_WEEKDAY_AFTER, STARTERS, TELLING, WEEKDAYS
 
 # The ends of "before 2022" and "since May": the first moment of the year 1, the last of 9999.
 BEGINNING: Final = -62_135_596_800.0
@@ -59,12 +59,14 @@ def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -
     time in proportion to the text, and raises for none. Full-width figures are not read: give
     the text in NFKC.
     """
+    pieces = tokens(text)
+    if not any(map(_tells, pieces)):
+        return FoundDates((), text)
     today = Today.at(dt.datetime.fromtimestamp(now, local))
     known = frozenset(fold(name) for name in names)
     spans: list[Span] = []
     rest: list[str] = []
     kept_from = at = 0
-    pieces = tokens(text)
     while at < len(pieces):
         reading = _read(pieces, at, today, known)
         if reading is None:
@@ -75,6 +77,10 @@ def find(text: str, now: float, local: dt.tzinfo, names: Collection[str] = ()) -
         rest.append(text[kept_from:start])
         kept_from, at = end, at + reading.end
     return FoundDates(tuple(spans), " ".join((*rest, text[kept_from:])))
+
+
+def _tells(piece: Token) -> bool:
+    return piece.text in TELLING or piece.kind not in {"word", "dash"}
 
 
 def _read(pieces: Tokens, at: int, today: Today, names: frozenset[str]) -> Reading | None:

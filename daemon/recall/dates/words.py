@@ -159,3 +159,6 @@ STARTERS: Final = (
     | LAST | THIS | NEXT | ROLLING | SINCE | BEFORE | AFTER | UNTIL | BETWEEN | FROM
     | PREPOSITIONS | ARTICLES | EARLY | MIDDLE | LATE
 )  # fmt: skip
+# What begins a date but says nothing by itself; a text with no more than these names no time.
+_CUES: Final = SINCE | BEFORE | AFTER | UNTIL | BETWEEN | FROM | PREPOSITIONS | ARTICLES
+TELLING: Final = STARTERS - _CUES

@@ -1,0 +1,1 @@
+"""Language without a model: what a text says that is worth keeping, and how texts compare."""

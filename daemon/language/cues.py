@@ -1,0 +1,311 @@
+"""What a sentence does and what it is about, told by its wording; and how much it says.
+
+The cues are data, see `vocabulary`. They see a sentence folded and cut to 600 characters, so that
+none can take long.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal, TypeAlias, get_args
+
+from ..memory.metadata import extract
+from ..memory.records import Outcome
+from ..memory.similarity import fold
+from .names import is_given_name, people
+from .vocabulary import categories, cue, either, not_topics, table, words
+
+Signal: TypeAlias = Literal[
+    "question", "greeting", "request", "offer", "hedge", "decision", "solution", "correction",
+    "preference", "error", "report", "commitment", "claim",
+]  # fmt: skip
+
+NEUTRAL: Final = "neutral"
+ONGOING: Final[Outcome] = "ongoing"
+WORD: Final = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_LONGEST: Final = 600
+_LONGEST_GREETING: Final = 80
+# Found otherwise than by searching for their cues.
+_SPECIAL: Final = frozenset({"greeting", "request"})
+_SEARCHED: Final = tuple(one for one in get_args(Signal) if one not in _SPECIAL)
+_QUESTION_MARK: Final = re.compile(r"[?？؟][\"')\]”’*\s]*$")
+_WORTH: Final[dict[str, float]] = {
+    "correction": 3.5, "decision": 3.0, "preference": 3.0, "solution": 3.0, "report": 2.5,
+    "commitment": 2.0, "error": 2.0, "claim": 1.5, "greeting": -8.0, "offer": -3.0,
+    "question": -2.5, "request": -1.2, "hedge": -1.0,
+}  # fmt: skip
+# Without a word of content even a decision says little: "let's do it".
+_BARE: Final = 0.5
+_FILLED: Final = 0.25
+_SHARE_OF_FURTHER: Final = 0.4
+_WORD_WORTH: Final = 0.15
+_MANY_WORDS: Final = 8
+_TOO_MANY_WORDS: Final = 45
+_NAME: Final = r"(?P<name>[^\W\d_][\w'’-]{0,40}(?: [A-ZÀ-Þ][\w'’-]{1,40}){0,2})"
+_UNSPACED_NAME: Final = r"(?P<unspaced>[\u4e00-\u9fff]{1,4}?)(?=就|吧|[,，。.!！\s]|$)"
+_CLAUSE: Final = re.compile(r"[,;:.!?。，；！、→—](?:\s+|$)|(?<=[。，；！、])|\s[-–—→]+\s")
+_NEARBY: Final = 40
+
+
+def signals_of(sentence: str) -> frozenset[Signal]:
+    """All that one sentence does; none for a plain statement."""
+    folded = fold(sentence[:_LONGEST])
+    said = _opening().sub("", folded, count=1) or folded
+    found: set[Signal] = {name for name in _SEARCHED if cue(name).search(said)}
+    # What was "not fixed" or "if it was fixed" was not done.
+    if found & {"decision", "solution", "report"}:
+        found -= _undone(said, found)
+    if _QUESTION_MARK.search(folded):
+        found.add("question")
+    if len(folded) <= _LONGEST_GREETING and _greeting().fullmatch(folded):
+        found.add("greeting")
+    if cue("request").match(said) and not cue("standing_request").search(folded):
+        found.add("request")
+    return frozenset(found)
+
+
+def worth(text: str, signals: frozenset[Signal]) -> float:
+    """How much a sentence says: below 1 hardly anything, a decision with a number 4 and more.
+
+    What it does counts most, a second thing that it does for less; then its words of content,
+    numbers, names of people and references. Questions, greetings, offers and doubts cost.
+    """
+    text = text[:_LONGEST]
+    content = _content(text)
+    values = sorted((_WORTH[signal] for signal in signals), reverse=True)
+    gains = [value for value in values if value > 0]
+    value = sum(gains[:1]) + _SHARE_OF_FURTHER * sum(gains[1:3])
+    value *= min(1.0, _BARE + _FILLED * content)
+    value += sum(value for value in values if value < 0)
+    return value + _WORD_WORTH * min(content, _MANY_WORDS) + _extras(text, content)
+
+
+def outcome_of(statements: list[str]) -> Outcome:
+    """What the statements, in their order, come to: the last clause that says it decides.
+
+    A promise makes it pending only where nothing tells of an end. Leave out questions.
+    """
+    last: Outcome | None = None
+    promised = False
+    for statement in statements:
+        folded = fold(statement[:_LONGEST])
+        conditional = cue("conditional").search(folded) is not None
+        for clause in [folded] if conditional else _clauses().split(folded):
+            if last == "negative" and cue("decided").search(clause):
+                last = None
+            last = _told(clause, conditional) or last
+        promised = promised or cue("promise").search(folded) is not None
+    return last or ("pending" if promised else ONGOING)
+
+
+def emotion_of(statements: list[str]) -> str:
+    """One of seven words, or "first → last" where the feeling changes; neutral where none is named.
+
+    "Not happy" is sad; other denied feelings do not count.
+    """
+    felt: list[str] = []
+    for statement in statements:
+        said = WORD.findall(fold(statement[:_LONGEST]))
+        for at, word in enumerate(said):
+            emotion = table("feelings").get(word, "")
+            if emotion and not cue("denied").search(" ".join(said[max(0, at - 3) : at])):
+                felt.append(emotion)
+            elif emotion == "happy":
+                felt.append("sad")
+    if not felt or felt[0] == felt[-1]:
+        return felt[0] if felt else NEUTRAL
+    return f"{felt[0]} → {felt[-1]}"
+
+
+def names_told(text: str) -> dict[str, str]:
+    """What a speaker says that they are called: `name`, `preferred_name`; or the `agent_name`."""
+    text = text[:_LONGEST]
+    found: dict[str, str] = {}
+    only = _only_called().match(text)
+    called = only["name"] if only else _name_after("called", text)
+    name = _name_after("named", text)
+    if not name and (met := _introduced("intro").search(text)):
+        name = "" if met["name"].casefold() in not_topics() else met["name"]
+    elif not name and (met := _introduced("introduced").match(text)):
+        known = is_given_name(met["name"].split()[0]) or (met["name"][0].isupper() and called)
+        name = met["name"] if known else ""
+    if name:
+        found["name"] = name
+    if not text.rstrip().endswith("?"):
+        others = {"preferred_name": called, "agent_name": _name_after("agent_named", text)}
+        found |= {key: name for key, name in others.items() if name and not name[0].islower()}
+    return found
+
+
+def is_of_self(text: str) -> bool:
+    """Whether somebody speaks of themselves."""
+    return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))
+
+
+def is_standing(text: str) -> bool:
+    """Whether a statement says how something is always to be done."""
+    return _says("standing", text)
+
+
+def is_reminder(text: str) -> bool:
+    """Whether somebody wants to be reminded."""
+    return _says("reminder", text)
+
+
+def is_health(text: str) -> bool:
+    """Whether it would harm somebody if this were forgotten."""
+    return _says("health", text)
+
+
+def is_injected(text: str) -> bool:
+    """Whether a text tells a model to do other than it was told."""
+    return cue("injected").search(fold(text)) is not None
+
+
+def is_acknowledgement(text: str) -> bool:
+    """Whether an answer only says that something was understood."""
+    folded = fold(text[:_LONGEST])
+    return cue("acknowledged").match(_opening().sub("", folded, count=1)) is not None
+
+
+def matters_of(text: str) -> tuple[str, ...]:
+    """Tags for what nobody should forget, in the words of those who ask for it."""
+    found = {
+        "name": bool(names_told(text)),
+        "reminder": is_reminder(text),
+        "health": is_health(text),
+        "work": _says("work", text),
+        "answers": _says("manner", text),
+    }
+    return tuple(name for name, so in found.items() if so)
+
+
+def category_of(text: str, *, preference: bool) -> str | None:
+    """The category of the tree that a statement is about, where its words tell."""
+    if names_told(text):
+        return "owner"
+    if is_reminder(text):
+        return "tasks"
+    health = is_health(text)
+    if is_standing(text) or (preference and not health):
+        return "preferences"
+    folded = fold(text[:_LONGEST])
+    about = (name for name, told in categories().items() if told.search(folded))
+    return "health" if health else next(about, None)
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    return re.compile(rf"\A(?:(?:{either('opening')})[, ]+)+(?=\S)")
+
+
+@cache
+def _greeting() -> re.Pattern[str]:
+    known = f"{either('greeting')}|{either('greeting', spaced=False)}"
+    return re.compile(
+        rf"(?:(?:{known})(?:[\s,.!?…~:)('-]+|$|(?=[。！？])[。！？]+)(?:[a-zà-ÿ]{{2,12}}[!.,?]*$)?)+"
+    )
+
+
+@cache
+def _clauses() -> re.Pattern[str]:
+    return re.compile(rf"{_CLAUSE.pattern}|\s(?:{either('turn')})\s")
+
+
+def _undone(said: str, found: set[Signal]) -> set[Signal]:
+    """The signals of `found` that are only denied, or a condition."""
+    return {
+        name
+        for name in found & {"decision", "solution", "report"}
+        if all(_follows("not_if", said, match.start()) for match in cue(name).finditer(said))
+    }
+
+
+def _follows(name: str, said: str, at: int) -> bool:
+    """Whether a cue stands right before a place."""
+    before = said[max(0, at - 12) : at]
+    return any(match.end() == len(before.rstrip()) for match in cue(name).finditer(before))
+
+
+def _content(text: str) -> int:
+    """How many words `text` has that could be a topic."""
+    found = WORD.findall(text)
+    if not text.isascii() and len(found) < len(text) // 4:
+        return len(text) // 3
+    stems = [re.split("['’]", word.casefold(), maxsplit=1)[0] for word in found]
+    return sum(stem not in not_topics() or stem in words("days") for stem in stems)
+
+
+def _extras(text: str, content: int) -> float:
+    found = extract(text)
+    folded = fold(text)
+    value = -0.5 if text.count(" ") > _TOO_MANY_WORDS else 0.0
+    value += 0.7 if any(map(str.isdigit, text)) else 0.0
+    value += 0.5 if people(text) else 0.0
+    value += 0.5 if cue("dated").search(folded) else 0.0
+    value += 1.0 if found.urls or found.commands or found.paths else 0.0
+    value -= 1.0 if text.endswith((":", "：")) else 0.0
+    if cue("vague").match(folded):
+        value -= 0.4 if content > 2 else 2.0
+    value += 1.5 if cue("marked").match(folded) else 0.0
+    return value - (1.5 if cue("to_another").match(folded) else 0.0)
+
+
+def _told(clause: str, conditional: bool) -> Outcome | None:
+    if pending := cue("pending").search(clause):
+        denied = cue("denied").search(clause[: pending.start()]) is not None
+        # "Not blocked any more".
+        return "positive" if denied else None if conditional else "pending"
+    if cue("ongoing").search(clause):
+        return ONGOING
+    if conditional:
+        return None
+    positive, negative = _last("positive", clause), _last("negative", clause)
+    # An error is only told where nothing else is: "fixed the error".
+    if not positive[0] and not negative[0]:
+        negative = _last("trouble", clause)
+    if not positive[0] and not negative[0]:
+        return None
+    failed = negative[0] >= positive[0]
+    start = (negative if failed else positive)[1]
+    before = clause[max(0, start - _NEARBY) : start]
+    denied = cue("denied").search(before) is not None
+    if failed:
+        return "positive" if denied else "negative"
+    return "pending" if denied or cue("coming").search(before) else "positive"
+
+
+def _last(name: str, clause: str) -> tuple[int, int]:
+    """The end and the start of the last cue; zeros where there is none."""
+    return max(
+        ((match.end(), match.start()) for match in cue(name).finditer(clause)), default=(0, 0)
+    )
+
+
+def _says(name: str, text: str) -> bool:
+    return cue(name).search(fold(text[:_LONGEST])) is not None
+
+
+@cache
+def _naming(name: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"\b(?i:{either(name)}) {_NAME}|(?:{either(name, spaced=False)}){_UNSPACED_NAME}"
+    )
+
+
+@cache
+def _introduced(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?i:{either(name)}) {_NAME}(?=[,.!;]|$| (?i:{either('and')})\b)")
+
+
+@cache
+def _only_called() -> re.Pattern[str]:
+    """Finds "just Joni is fine"."""
+    return re.compile(rf"(?i:{either('just')}) {_NAME} (?i:{either('is_fine')})\b")
+
+
+def _name_after(name: str, text: str) -> str:
+    match = _naming(name).search(text)
+    found = (match["name"] or match["unspaced"]) if match else ""
+    return "" if found.casefold() in not_topics() else found

@@ -1,0 +1,347 @@
+"""Raw text to a fact, or to several, to a summary of a few words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..memory.metadata import extract, merge
+from ..memory.records import Distilled, Metadata
+from ..memory.similarity import fold
+from .cues import NEUTRAL, ONGOING, emotion_of, is_of_self, outcome_of, signals_of, worth
+from .names import people
+from .sentences import json_bytes, printable, shortened, utf8_bytes
+from .statements import SaidSentence, statements, worth_keeping
+from .vocabulary import cue, either, not_topics, table, words
+
+MAX_BYTES: Final = 100
+SUMMARY_BYTES: Final = 30
+AGGRESSION: Final = 0.7
+MAX_TOPICS: Final = 5
+MAX_ACTIONS: Final = 3
+# The number of statements that are read of a very long text.
+_MOST_TOLD: Final = 500
+# Below these a fact says too little to give way to what belongs to it.
+_FACT_BYTES: Final = 50
+_LEAST_FACT_BYTES: Final = 40
+_CLAUSE_BYTES: Final = 24
+_NOT_FELT: Final = frozenset({"agent", "system", "tool"})
+_LONGEST: Final = 600
+_ACTION_CHARS: Final = 60
+_TOPIC_CHARS: Final = range(3, 25)
+_CODE: Final = re.compile(r"`[^`\n]*`")
+_REFERENCE: Final = re.compile(r"://|www\.|@|^[~.]{0,2}/")
+_WORD: Final = re.compile(r"[^\W_](?:[\w+#]|[.'’-](?=[^\W_]))*")
+_UNSPACED: Final = re.compile("[\u30a1-\u30ff\u4e00-\u9fff\u3005]{2,8}|[\u0e00-\u0e7f]{2,24}")
+_ANY_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff]"
+)
+
+
+class Stages(msgspec.Struct, frozen=True):
+    """A text on its way: its size, what was distilled, the summary, and their sizes in bytes.
+
+    A text that is shorter than `distilled_size` of what was distilled is its own fact: the size
+    is the text's, and nothing grows.
+    """
+
+    original_size: int
+    distilled: Distilled
+    distilled_size: int
+    core_summary: str
+    core_size: int
+
+    @property
+    def compression_ratio(self) -> float:
+        """How many times larger the text was than what was distilled, 1 or more; 0 if empty."""
+        return self.original_size / self.distilled_size if self.original_size else 0.0
+
+
+def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Distilled:
+    """The one thing that `text` is most worth remembering for.
+
+    Args:
+        text: a conversation with labelled speakers or any other text, in any language. A blank
+            one gives an empty fact.
+        aggression: 0 to 1; how much is taken off a sentence, see `sentences.plain`.
+        max_bytes: the limit of `distilled_size`, from 16 on.
+    """
+    text = printable(text)
+    said = statements(text, aggression)
+    if not said:
+        return Distilled(fact=shortened(" ".join(text.split()), max_bytes - 11))
+    ranked = sorted(said, key=lambda statement: -statement.worth)[:_MOST_TOLD]
+    told = [one for one in ranked if one.worth > 0] or ranked[:1]
+    whole = _distilled(told, said[-_MOST_TOLD:], extract(text))
+    return no_longer(fitted(whole, max_bytes), text, max_bytes)
+
+
+def facts(
+    text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES
+) -> list[Distilled]:
+    """Every statement of `text` worth keeping, in order; not what is repeated or corrected later.
+
+    A reference of the text that stands in none of them goes with the best of them; a text with
+    references alone gives one fact. `aggression` also says how much a statement must be worth.
+    """
+    text = printable(text)
+    kept = worth_keeping(statements(text, aggression), aggression)
+    everything = extract(text)
+    if not kept:
+        return [distil(text, max_bytes=max_bytes)] if everything != Metadata() else []
+    own = [extract(statement.said) for statement in kept]
+    best = max(range(len(kept)), key=lambda place: kept[place].worth)
+    own[best] = merge(own[best], without(everything, own))
+    made = (_distilled([one], [one], found) for one, found in zip(kept, own, strict=True))
+    return [no_longer(fitted(one, max_bytes), text, max_bytes) for one in made]
+
+
+def best(found: Sequence[Distilled], text: str) -> Distilled:
+    """The fact of `text` that says most; where none was found, what the text is distilled to."""
+    if not found:
+        return distil(text)
+    return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
+
+
+def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
+    """The fact in a few words, with its outcome if there is room, in at most `max_bytes` UTF-8.
+
+    Articles go first; the cut is between words wherever one fits.
+    """
+    fact = distilled.fact.removesuffix("…")
+    if utf8_bytes(fact) > max_bytes and fact.isascii():
+        first, *rest = fact.split() or [""]
+        kept = [] if first.lower() in words("articles") else [first]
+        kept += (word for word in rest if word not in words("articles"))
+        fact = " ".join(kept) or fact
+    ending = f" ({distilled.outcome})" if distilled.outcome != ONGOING else ""
+    if ending and fact and utf8_bytes(fact + ending) <= max_bytes:
+        return fact + ending
+    return shortened(fact, max_bytes, utf8_bytes, mark="")
+
+
+def stages(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Stages:
+    """All three stages of a text, with their sizes."""
+    return stages_of(text, distil(text, aggression=aggression, max_bytes=max_bytes))
+
+
+def stages_of(text: str, distilled: Distilled) -> Stages:
+    """The stages of a text that was distilled already, by rules or by a model."""
+    original = len(text.encode("utf-8", "replace"))
+    core = core_summary(distilled, min(SUMMARY_BYTES, original))
+    size = min(original, distilled_size(distilled))
+    return Stages(original, distilled, size, core, utf8_bytes(core))
+
+
+def distilled_size(distilled: Distilled) -> int:
+    """The bytes of compact JSON, in UTF-8, that hold what was distilled.
+
+    Counted is what says something: empty lists, a neutral emotion and an ongoing outcome are
+    not, since a reader would put them there anyway. Nor are the references, which are not
+    distilled but carried along.
+    """
+    held: dict[str, object] = {
+        name: value
+        for name in ("fact", "people", "topics", "actions")
+        if (value := getattr(distilled, name))
+    }
+    if distilled.emotion != NEUTRAL:
+        held["emotion"] = distilled.emotion
+    if distilled.outcome != ONGOING:
+        held["outcome"] = distilled.outcome
+    return len(msgspec.json.encode(held))
+
+
+def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
+    """`distilled` with a `distilled_size` of at most `max_bytes`.
+
+    What gives way, in this order: of clauses that contrast those that say less; actions beyond
+    2, topics and people beyond 3; actions and topics that the fact names anyway; the fact down
+    to 50 bytes; actions and topics, the last first; the first of two emotions, then the other;
+    people; the outcome. The fact gets the room that the others leave. The limit always holds
+    where it is 16 bytes or more.
+    """
+    if distilled_size(distilled) <= max_bytes:
+        return distilled
+    clauses = _contrast().split(distilled.fact)
+    fact = max(clauses, key=lambda clause: worth(clause, signals_of(clause)))
+    if json_bytes(fact) >= _CLAUSE_BYTES:
+        distilled = replace(distilled, fact=fact)
+    room = 0
+    leanest = distilled
+    for leanest, floor in _ever_leaner(distilled):
+        room = max_bytes - distilled_size(replace(leanest, fact="x")) + 1
+        if room >= min(json_bytes(distilled.fact), floor):
+            break
+    return replace(leanest, fact=shortened(distilled.fact, room))
+
+
+def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
+    """`distilled`, with the text itself as the fact where the fact is longer than the text."""
+    if utf8_bytes(distilled.fact) <= len(text.encode("utf-8", "replace")):
+        return distilled
+    return fitted(replace(distilled, fact=" ".join(printable(text).split())), max_bytes)
+
+
+def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
+    """The references that none of `taken` has."""
+    known = list(taken)
+
+    def left(name: str) -> tuple[str, ...]:
+        had = frozenset(chain.from_iterable(getattr(one, name) for one in known))
+        return tuple(value for value in getattr(everything, name) if value not in had)
+
+    return Metadata(left("urls"), left("commands"), left("paths"))
+
+
+def topics_of(
+    text: str, fact: str, *, people: Collection[str] = (), most: int = MAX_TOPICS
+) -> tuple[str, ...]:
+    """The `most` words that say best what `text` is about, in lower case, the best first.
+
+    Words in `fact`, the statement chosen from the text, count more. Names of people are
+    no topics.
+    """
+    left_out = {part.casefold() for name in people for part in name.split()}
+    counts: dict[str, float] = {}
+    shown: dict[str, str] = {}
+    for share, part in ((1.0, text), (1.5, fact)):
+        for word in _topic_words(part):
+            plural = len(word) > 4 and word.isascii() and word[-1] == "s" and word[-2] != "s"
+            key = word[:-1] if plural else word
+            if key not in left_out and word not in left_out:
+                shown.setdefault(key, word)
+                counts[key] = counts.get(key, 0.0) + share
+    return tuple(shown[key] for key in sorted(counts, key=lambda key: -counts[key])[:most])
+
+
+def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str, ...]:
+    """The first `most` things done or to be done, each once, of at most 60 characters.
+
+    What was denied was not done and is left out.
+    """
+    found: dict[str, None] = {}
+    for statement in statements:
+        for match in _action().finditer(statement[:_LONGEST]):
+            before = fold(statement[max(0, match.start() - 24) : match.start()])
+            phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
+            if not cue("undone").search(before) and " " in phrase:
+                found[phrase] = None
+    return tuple(found)[:most]
+
+
+def _distilled(
+    told: Sequence[SaidSentence], said: Sequence[SaidSentence], found: Metadata
+) -> Distilled:
+    """The first of `told`, with what the others tell, and how all that was `said` ends."""
+    fact = told[0].text
+    named = _people(told)
+    speakers = {one.speaker: None for one in told if one.speaker}
+    content = " ".join(one.text for one in told if "greeting" not in one.signals)
+    stated = [one for one in said if not one.signals & {"question", "offer"}]
+    return Distilled(
+        fact=fact,
+        emotion=emotion_of([one.said for one in stated if one.role not in _NOT_FELT]),
+        people=named,
+        topics=topics_of(content, fact, people=(*named, *speakers)),
+        actions=actions_of(one.text for one in told if "question" not in one.signals),
+        outcome=outcome_of([one.said for one in stated]),
+        urls=found.urls,
+        commands=found.commands,
+        paths=found.paths,
+    )
+
+
+def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
+    """The people that are spoken of; who speaks is one only where the fact is about them."""
+    best, *others = told
+    speakers = {one.speaker for one in told if one.speaker}
+    named = dict.fromkeys(people(best.text, speakers))
+    if best.speaker and best.speaker not in named and is_of_self(best.text):
+        named = {best.speaker: None, **named}
+    folded = {part.casefold() for name in speakers for part in (name, name.split()[0])}
+    elsewhere = chain.from_iterable(people(one.said) for one in others)
+    named.update(dict.fromkeys(name for name in elsewhere if name.casefold() not in folded))
+    return tuple(named)
+
+
+def _ever_leaner(distilled: Distilled) -> Iterator[tuple[Distilled, int]]:
+    """Ever less beside the fact, each with the bytes of the fact for which it may stay."""
+    at = replace(
+        distilled,
+        actions=distilled.actions[:2],
+        topics=distilled.topics[:3],
+        people=distilled.people[:3],
+    )
+    whole = json_bytes(distilled.fact)
+    yield at, whole
+    folded = fold(distilled.fact)
+    for field in ("actions", "topics"):
+        for value in reversed([value for value in getattr(at, field) if fold(value) in folded]):
+            at = _lacking(at, field, value)
+            yield at, whole
+    yield at, _FACT_BYTES
+    for field in ("actions", "topics"):
+        for value in reversed(getattr(at, field)):
+            at = _lacking(at, field, value)
+            yield at, _FACT_BYTES
+    for emotion in (at.emotion.rsplit(" ", 1)[-1], NEUTRAL):
+        at = replace(at, emotion=emotion)
+        yield at, _FACT_BYTES
+    for value in reversed(at.people):
+        at = _lacking(at, "people", value)
+        yield at, _LEAST_FACT_BYTES
+    yield replace(at, outcome=ONGOING), 0
+
+
+def _lacking(distilled: Distilled, field: str, value: str) -> Distilled:
+    left = tuple(one for one in getattr(distilled, field) if one != value)
+    return replace(distilled, **{field: left})
+
+
+def _topic_words(text: str) -> Iterator[str]:
+    chunks = _CODE.sub(" ", text).split()
+    for match in _WORD.finditer(" ".join(one for one in chunks if not _REFERENCE.search(one))):
+        word = match.group().lower()
+        if not word.isascii() and _ANY_UNSPACED.search(word):
+            yield from _UNSPACED.findall(_grammar().sub(" ", word))
+        else:
+            word = re.sub(either("noun_ends", spaced=False), "", word)
+            word = word.removesuffix("'s").removesuffix("’s")
+            if _is_topic(word):
+                yield word
+
+
+def _is_topic(word: str) -> bool:
+    if word in not_topics() or word in table("feelings") or "'" in word or "’" in word:
+        return False
+    letters = sum(map(str.isalpha, word))
+    short = len(word) >= 2 and (not word.isascii() or word in words("short_topics"))
+    return letters * 2 >= len(word) and (short or len(word) in _TOPIC_CHARS)
+
+
+@cache
+def _grammar() -> re.Pattern[str]:
+    return re.compile(either("grammar", spaced=False))
+
+
+@cache
+def _contrast() -> re.Pattern[str]:
+    return re.compile(rf"[,;]?\s(?:{either('contrast')})\s", re.IGNORECASE)
+
+
+@cache
+def _action() -> re.Pattern[str]:
+    """A verb of doing, or what follows "to do", up to the end of its clause."""
+    return re.compile(
+        rf"(?<![\w'’])(?:(?:{either('to_do')}) (?!be\b|have\b)|(?=(?:{either('action')})\b))"
+        rf"(?P<phrase>\w.*?)(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s"
+        rf"|\s(?:{either('explains')}|{either('turn')})\b)",
+        re.IGNORECASE,
+    )

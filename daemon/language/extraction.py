@@ -1,0 +1,378 @@
+"""What a conversation says that is worth remembering, found by rules.
+
+Six kinds, with profClaw's importances. Only what people really state is taken, and what agents
+report as done: no questions, greetings, orders or commands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from ..memory.records import OBSERVED, USER_STATED, Type
+from .cues import (
+    Signal,
+    category_of,
+    is_acknowledgement,
+    is_health,
+    is_injected,
+    is_reminder,
+    is_standing,
+    matters_of,
+    names_told,
+    signals_of,
+)
+from .distilling import topics_of
+from .names import Mention, mentions, people
+from .sentences import printable, sentences, shortened, utf8_bytes
+from .speech import Role, Utterance, role_of
+from .statements import SaidSentence, confirms, correction_of, spoken, worth_keeping
+
+Kind: TypeAlias = Literal[
+    "correction", "solution", "error_pattern", "decision", "preference", "fact"
+]
+
+IMPORTANCE: Final[dict[Kind, float]] = {
+    "decision": 0.7, "preference": 0.6, "solution": 0.85, "fact": 0.65, "error_pattern": 0.75,
+    "correction": 0.9,
+}  # fmt: skip
+_EVENTS: Final[dict[Kind, str]] = {
+    "decision": "decision", "preference": "preference_learned", "solution": "task_solution",
+    "fact": "fact_stored", "error_pattern": "error_recovery", "correction": "correction",
+}  # fmt: skip
+# What comes first decides, for a sentence may do several things; all else is a fact.
+_KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
+    ("correction", "correction"), ("solution", "solution"), ("decision", "decision"),
+    ("preference", "preference"), ("error", "error_pattern"),
+)  # fmt: skip
+_HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
+_NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
+_FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
+_WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
+_COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
+# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
+_RECALLED: Final = re.compile(
+    r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
+    r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
+    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
+    r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
+    r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# The lists that other systems put before a message.
+_RECALLED_LISTS: Final = re.compile(
+    r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
+    r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
+    re.MULTILINE,
+)
+_LEAST_BYTES: Final = 20
+# It comes with its problem: "the build fails → run `make x`".
+_LEAST_OF_SOLUTION: Final = 12
+_LEAST_OF_CORRECTION: Final = 8
+_PROBLEM_BYTES: Final = 200
+_PREFERENCE_BYTES: Final = 160
+HEALTHY: Final = 0.95
+NAMED: Final = 0.9
+STANDS: Final = 0.8
+_ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
+# What such statements are worth beyond their words; see `weighing`.
+_LASTING: Final = 3.0
+_TO_AN_AGENT: Final = 1.0
+_CORRECTING: Final = 4.0
+_OF_NAMED: Final = 0.5
+# A name within a sentence.
+_WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
+_ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
+_MOST_BYTES: Final = 1_000
+_MOST_CHARS: Final = 16_000
+_TOPICS: Final = 4
+_AGGRESSION: Final = 0.5
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One message of a conversation.
+
+    Attributes:
+        role: "user", "assistant" and the like.
+        actor: the name of who speaks; empty where only the role is known.
+        position: its place in the conversation.
+        at: when, in seconds since the epoch.
+    """
+
+    role: str
+    text: str
+    actor: str = ""
+    position: int | None = None
+    at: float | None = None
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """Something worth remembering, ready to become a memory.
+
+    Attributes:
+        subject: whom or what it is about.
+        text: a statement that stands by itself where the grammar allows: "Ada prefers tea".
+        tags: its kind, then what it is about.
+        actor, position, at: of the turn in which it was said.
+        entities: what it names.
+        category: what it is about, where its words tell.
+        profile: what it tells of the owner: `name`, `preferred_name`, a standing `preference`.
+        corrects: the earlier text of the conversation that it takes the place of.
+    """
+
+    type: Type
+    event: str
+    subject: str
+    text: str
+    tags: tuple[str, ...]
+    importance: float
+    source: str
+    entities: tuple[Mention, ...]
+    actor: str
+    position: int | None
+    at: float | None
+    category: str = ""
+    profile: dict[str, str] = {}
+    corrects: str = ""
+
+
+def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
+    """What is worth remembering of the turns, in order; repeated and corrected things once.
+
+    Of one turn the first 16,000 characters are read. A statement has at least 20 bytes:
+    20 characters of English, 7 of Chinese. `earlier` are texts that were kept of the same
+    conversation before, the oldest first: "at 4, not 3" is said of them.
+    """
+    told = [turn for turn in turns if not is_command(turn.text)]
+    said = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
+    among = any(one.role == "agent" for one in said)
+    named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
+    statements = [_raised(one, among, named) for one in _without_injected(said)]
+    stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
+    kept = worth_keeping(stated, _AGGRESSION)
+    whole = _with_problems(kept, said)
+    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
+    made = (_observation(one, told[one.place]) for one in long)
+    return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
+
+
+def is_command(text: str) -> bool:
+    """Whether a turn is an order to the chat itself, such as "/help": a path begins otherwise."""
+    return _COMMAND.match(text) is not None
+
+
+def without_recalled(text: str) -> str:
+    """`text` without what a host put into it from a memory, which nobody has said."""
+    begun: dict[str, int] = {}
+    parts: list[str] = []
+    at = 0
+    for mark in _RECALLED.finditer(text):
+        name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
+        if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
+            begun.setdefault(name.lower(), mark.start())
+        elif begun.get(name.lower(), -1) >= at:
+            parts.append(text[at : begun.pop(name.lower())])
+            at = mark.end()
+    left = "".join((*parts, text[at:]))
+    left = _RECALLED_LISTS.sub("", left) if "## " in left else left
+    return left.strip() if left != text else text
+
+
+def utterance_of(turn: Turn) -> Utterance:
+    """A turn as the rules of distillation read it."""
+    role = role_of(turn.role)
+    name = " ".join(printable(turn.actor).split()) if role in {"user", "person"} else ""
+    return Utterance(role if role != "person" else "user", name, printable(turn.text[:_MOST_CHARS]))
+
+
+def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
+    """What stands before an instruction to the model; whatever follows it in a turn goes too."""
+    injected: set[int] = set()
+    for statement in said:
+        if is_injected(statement.said):
+            injected.add(statement.place)
+        if statement.place not in injected:
+            yield statement
+
+
+def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> SaidSentence:
+    """A user who talks with an agent says what is worth keeping more often than people do.
+
+    What nobody should forget is worth keeping however it is said; and what begins with one of
+    the names within other sentences is about them.
+    """
+    if statement.role != "user":
+        return statement
+    signals = statement.signals
+    if is_lasting(statement.said):
+        lasting: Signal = "commitment" if is_reminder(statement.said) else "preference"
+        signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
+        return replace(statement, signals=signals, worth=statement.worth + _LASTING)
+    if is_health(statement.said):
+        return replace(statement, worth=statement.worth + _LASTING)
+    if (among or not statement.speaker) and not signals & _ASIDE and not confirms(statement):
+        about = _OF_NAMED * (statement.said.split(maxsplit=1)[0] in named)
+        return replace(statement, worth=statement.worth + _TO_AN_AGENT + about)
+    return statement
+
+
+def is_lasting(text: str) -> bool:
+    """Whether a text says how somebody is called, how they want things, or to be reminded."""
+    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
+
+
+def _corrected(
+    stated: Sequence[SaidSentence], earlier: Sequence[str]
+) -> tuple[list[SaidSentence], dict[str, str]]:
+    """Corrections in place of what they correct, and what each corrects of the earlier texts."""
+    corrected: dict[str, str] = {}
+    found: list[SaidSentence] = []
+    for statement in stated:
+        texts = [*earlier, *(one.text for one in found)]
+        known = None
+        if statement.role == "user" and "question" not in statement.signals:
+            known = correction_of(statement.said, texts)
+        if known is None:
+            found.append(statement)
+            continue
+        if known.place >= len(earlier):
+            del found[known.place - len(earlier)]
+        text = statement.text if known.text == statement.said else known.text
+        if known.place < len(earlier):
+            corrected[text] = earlier[known.place]
+        signals = statement.signals | {"correction"}
+        found.append(replace(statement, text=text, signals=signals, worth=_CORRECTING))
+    return found, corrected
+
+
+def _with_problems(
+    kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
+) -> list[SaidSentence]:
+    """An agent's solution with the problem that was told before it, in place of the problem."""
+    whole: list[SaidSentence] = []
+    problem: SaidSentence | None = None
+    for statement in kept:
+        kind = _kind(statement.signals)
+        if kind == "error_pattern":
+            problem = statement
+        elif kind == "solution" and statement.role == "agent":
+            told = problem.text if problem else _asked_before(statement, said)
+            if problem in whole:
+                whole.remove(problem)
+            problem = None
+            if told:
+                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+        whole.append(statement)
+    return whole
+
+
+def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
+    """What the user said last before an agent's advice."""
+    before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
+    told = [one for one in before if "greeting" not in one.signals]
+    return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
+
+
+def _is_stated(statement: SaidSentence) -> bool:
+    signals = statement.signals
+    least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
+    if "correction" in signals or is_lasting(statement.said):
+        least = _LEAST_OF_CORRECTION
+    if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
+        return False
+    if statement.role in {"system", "tool"} or _is_mere_secret(statement):
+        return False
+    if "request" in signals and not _tells_by_the_way(statement):
+        return False
+    if statement.role == "agent":
+        if is_acknowledgement(statement.said) or not signals & _FROM_AGENTS:
+            return False
+        # "Look at the error in the log" is advice.
+        return bool(signals & _FROM_AGENTS - {"error"}) or "request" not in signals_of(
+            statement.said
+        )
+    return "hedge" not in signals or _kind(signals) in {"decision", "preference", "correction"}
+
+
+def _is_mere_secret(statement: SaidSentence) -> bool:
+    """Whether it only tells a secret, which was replaced, and nothing beside it."""
+    _, removed, rest = statement.said.rpartition(" removed]")
+    if not removed or _kind(statement.signals) != "fact":
+        return False
+    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
+
+
+def _tells_by_the_way(statement: SaidSentence) -> bool:
+    """Whether a request says more than what is wanted: "add oat milk, Ada is allergic to milk"."""
+    if statement.signals & _WITHIN_REQUESTS:
+        return True
+    return "claim" in statement.signals and bool(people(statement.text))
+
+
+def _kind(signals: frozenset[Signal]) -> Kind:
+    return next((kind for signal, kind in _KINDS if signal in signals), "fact")
+
+
+def _observation(statement: SaidSentence, turn: Turn) -> Observation:
+    kind = _kind(statement.signals)
+    speaker = statement.speaker or ("User" if statement.role == "user" else "")
+    named = mentions(statement.text, statement.speaker)
+    persons = tuple(one.name for one in named if one.type == "person")
+    topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
+    done = statement.role == "agent" and kind == "fact"
+    return Observation(
+        type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
+        event="task_completed" if done else _EVENTS[kind],
+        subject=_subject(statement, persons, topics, speaker),
+        text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
+        tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
+        importance=_importance(statement, kind),
+        source=USER_STATED if statement.role == "user" else OBSERVED,
+        entities=named,
+        actor=turn.actor or _ACTORS.get(statement.role, ""),
+        position=turn.position,
+        at=turn.at,
+        category=category_of(statement.text, preference=kind == "preference") or "",
+        profile=_told_in(statement.said) if statement.role == "user" and not turn.actor else {},
+    )
+
+
+def _importance(statement: SaidSentence, kind: Kind) -> float:
+    """A kind's, but for what nobody should forget."""
+    least = HEALTHY if is_health(statement.text) else 0.0
+    if statement.role == "user":
+        named = bool(names_told(statement.said))
+        least = max(least, NAMED if named else STANDS if is_lasting(statement.said) else 0.0)
+    return max(IMPORTANCE[kind], least)
+
+
+def profile_of(turn: Turn) -> dict[str, str]:
+    """What a turn tells of the owner, see `Observation`."""
+    told: dict[str, str] = {}
+    if turn.role == "user" and not turn.actor and not is_injected(turn.text):
+        for sentence in sentences(turn.text[:_MOST_CHARS]):
+            told |= _told_in(sentence)
+    return told
+
+
+def _told_in(sentence: str) -> dict[str, str]:
+    told = names_told(sentence)
+    if is_standing(sentence) and not is_health(sentence):
+        told["preference"] = shortened(sentence, _PREFERENCE_BYTES, utf8_bytes)
+    return told
+
+
+def _subject(
+    statement: SaidSentence, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
+) -> str:
+    """Who stands at its beginning or speaks of themselves, else its topics, else the speaker."""
+    if persons and (statement.text.startswith(persons[0]) or persons[0] == speaker):
+        return persons[0]
+    if topics:
+        said = statement.text.lower()
+        return " ".join(sorted(topics[:2], key=said.find))
+    return persons[0] if persons else speaker

@@ -1,0 +1,224 @@
+"""The people, places, organizations, technologies and projects that a text names.
+
+A capital letter proves nothing: sentences begin with one, and so do products, towns and months.
+A word is taken for a person's name when it is a common given name, when it is known from
+elsewhere, or when the words around it speak of a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from .vocabulary import either, not_topics, relations, words
+
+EntityType: TypeAlias = Literal[
+    "person", "project", "technology", "place", "organization", "concept"
+]
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]{2,})*")
+_CONTRACTED: Final = re.compile(r"\w+['’](?:ve|ll|re|nt)")
+_LONGEST: Final = 3
+_NAME: Final = r"(?P<name>[A-Z][\w&.'’-]*\w(?: (?:(?:of|de|la|van|von) )?[A-Z][\w&'’-]*\w){0,3})"
+_THING: Final = r"(?P<name>[A-Za-z][\w.+#-]*[\w+#])"
+_ANY_THING: Final = re.compile(rf"(?<![\w.+#/-]){_THING}")
+_PROJECT: Final = re.compile(
+    r"\b[Pp]roject (?P<name>[A-Z][\w-]{2,})"
+    r"|\b(?:[Tt]he|our|[Mm]y|their) (?P<app>[A-Z][\w-]{2,}) (?:project|repo|repository|app)\b"
+    r"|(?<![\w/.:-])(?P<repo>[a-z][\w-]{1,38}/[A-Za-z][\w.-]{1,60})(?= repo)"
+)
+
+
+class MentionedRelation(msgspec.Struct, frozen=True):
+    """How something is related to another, by the other's name; `lives_in`."""
+
+    relation: str
+    target: str
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """Something that a statement names, and what it says of it."""
+
+    name: str
+    type: EntityType
+    relations: tuple[MentionedRelation, ...] = ()
+
+
+def people(text: str, known: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of people in `text`, as they are written there, each once, in its order.
+
+    Args:
+        text: any text; a part of a longer one will do.
+        known: names that are people's for certain, such as those of the speakers.
+    """
+    found = dict.fromkeys(_names(text, frozenset(name.casefold() for name in known)))
+    if not text.isascii():
+        found.update(dict.fromkeys(match[1] for match in _honored().finditer(text)))
+    return tuple(name for name in found if not _part_of_another(name, found))
+
+
+def is_given_name(word: str) -> bool:
+    """Whether `word` is a common given name, or begins with one before a hyphen."""
+    return word.casefold().split("-", 1)[0] in words("given_names")
+
+
+def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
+    """The entities that `text` names, each once, its subject first.
+
+    Args:
+        text: one statement.
+        speaker: who made it; what it says of "I" and "my" is theirs.
+    """
+    named = people(text, (speaker,) if speaker else ())
+    types: dict[str, EntityType] = {}
+    related: dict[str, dict[MentionedRelation, None]] = {}
+    about = _subject(text, named, speaker)
+    if about:
+        types[about] = "person"
+    for kin in _kin().finditer(text):
+        owner = kin["owner"] or speaker
+        types.setdefault(kin["name"], "concept" if kin["relation"] in {"dog", "cat"} else "person")
+        if owner:
+            types.setdefault(owner, "person")
+            related.setdefault(owner, {})[MentionedRelation(kin["relation"], kin["name"])] = None
+        about = kin["name"] if kin.start() == 0 else about
+    types.update((name, "person") for name in named if name not in types)
+    for name, kind, relation in _found(text):
+        types.setdefault(name, kind)
+        if relation and about and name != about:
+            related.setdefault(about, {})[MentionedRelation(relation, name)] = None
+    return tuple(Mention(name, kind, tuple(related.get(name, ()))) for name, kind in types.items())
+
+
+def _part_of_another(name: str, names: Collection[str]) -> bool:
+    return any(name != other and name in other.split() for other in names)
+
+
+def _names(text: str, known: frozenset[str]) -> Iterator[str]:
+    found = list(_WORD.finditer(text))
+    at = 0
+    while at < len(found):
+        length = _run(text, found, at)
+        if length and _is_person(text, found, at, length, known):
+            yield text[found[at].start() : found[at + length - 1].end()]
+        at += max(1, length)
+
+
+def _run(text: str, found: Sequence[re.Match[str]], at: int) -> int:
+    """How many words from `at` on could be one name; 0 where none begins."""
+    length = 0
+    while length < _LONGEST and at + length < len(found):
+        word = found[at + length]
+        if length and text[found[at + length - 1].end() : word.start()] not in {" ", ". "}:
+            break
+        if not _may_name(word.group()) or (length and text[word.start() - 2] == "."):
+            break
+        length += 1
+    return length
+
+
+def _may_name(word: str) -> bool:
+    if not word[0].isupper() or len(word) < 2:
+        return False
+    key = word.casefold()
+    if key in _no_names() or key in words("titles") or _CONTRACTED.fullmatch(key):
+        return False
+    return word[1:].islower() or "-" in word or "'" in word or word[1:2] in "'’"
+
+
+@cache
+def _no_names() -> frozenset[str]:
+    return words("months") | words("no_names") | (not_topics() - words("also_words"))
+
+
+def _is_person(
+    text: str, found: Sequence[re.Match[str]], at: int, length: int, known: frozenset[str]
+) -> bool:
+    start, end = found[at].start(), found[at + length - 1].end()
+    first = found[at].group().casefold()
+    if is_given_name(first) or first in known or text[start:end].casefold() in known:
+        return first not in words("also_words") or _within_sentence(text, start)
+    before = found[at - 1].group().casefold() if at else ""
+    relating = words("before_names") | words("kin")
+    if before in words("titles") or (before in relating and first not in relating):
+        return True
+    if _own().search(text, max(0, start - 20), start) or _personal().match(text, end):
+        return True
+    # A thing may be named as well: what is called so must be a person.
+    around = (word.group().casefold() for word in found[max(0, at - 7) : at + length + 3])
+    if before in words("naming") and any(w in words("kin") | words("persons") for w in around):
+        return True
+    after = found[at + length].group().casefold() if at + length < len(found) else ""
+    if text[end : end + 1] != " ":
+        return False
+    return after in words("after_names") or (
+        after in words("acts") and _within_sentence(text, start)
+    )
+
+
+def _within_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 8) : start].rstrip()
+    return bool(before) and before[-1] not in ".!?…:\n"
+
+
+def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
+    """Whom a statement is about: who stands at its beginning, else who made it of themselves."""
+    for name in named:
+        if text.startswith(name):
+            return name
+    first = re.match(r"[^\W\d_]+", text)
+    own = first is not None and first.group().lower() in words("self") | words("ours")
+    return speaker if own else ""
+
+
+def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:
+    """What the patterns find: a name, its type, and how the statement's subject relates to it."""
+    for pattern, kind, relation in _patterns():
+        for match in pattern.finditer(text):
+            name = match[match.lastgroup or "name"]
+            if (kind == "technology") == _is_technology(name):
+                yield name, kind, relation
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], EntityType, str], ...]:
+    related: list[tuple[re.Pattern[str], EntityType, str]] = []
+    for kind in ("person", "organization", "technology", "place"):
+        name = _THING if kind == "technology" else f"(?:the )?{_NAME}"
+        for relation, said in relations()[kind].items():
+            related.append((re.compile(rf"\b(?:{said}) {name}"), kind, relation))
+    return (*related, (_PROJECT, "project", ""), (_ANY_THING, "technology", ""))
+
+
+def _is_technology(name: str) -> bool:
+    key = name.casefold()
+    return key in words("technologies") and (name != key or key not in words("everyday"))
+
+
+@cache
+def _own() -> re.Pattern[str]:
+    return re.compile(rf"\b(?i:{either('own_name')}|{either('named')}|{either('called')}) $")
+
+
+@cache
+def _personal() -> re.Pattern[str]:
+    return re.compile(rf"(?i:\s+(?:{either('personal')})|['’]s (?:{either('owned')}))\b")
+
+
+@cache
+def _kin() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:[Mm]y|[Oo]ur|(?P<owner>[A-Z][\w-]*\w)['’]s?) (?P<relation>dog|cat"
+        rf"|{'|'.join(sorted(words('kin')))}) (?:is (?:called |named )?|called |named )?"
+        r"(?P<name>[A-Z][\w-]*\w)"
+    )
+
+
+@cache
+def _honored() -> re.Pattern[str]:
+    after = either("honorific", spaced=False)
+    return re.compile(f"([\u4e00-\u9fff]{{1,4}}|[\u30a0-\u30ff]{{2,8}})(?:{after})")

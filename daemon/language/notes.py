@@ -1,0 +1,240 @@
+"""The facts of a daily note, found by the marks that people put on what matters.
+
+These are EvoClaw's: ticked boxes, lines that begin in bold, and items that tell of a decision;
+and beside them sentences that decide, correct or prefer something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..memory.metadata import extract, merge
+from ..memory.records import DEFAULT_CATEGORY, Metadata
+from ..memory.similarity import exact_key
+from .cues import Signal, signals_of
+from .note_items import Item, items
+from .sentences import shortened, utf8_bytes
+from .statements import statements
+
+# Words of headings and where they lead, in EvoClaw's order: the first that is found decides.
+CATEGORIES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("gpu", "server", "media", "video", "image", "comfyui", "ltx"), "technical/gpu"
+    ),
+    **dict.fromkeys(("evoclaw", "coverage", "ci", "test"), "projects/evoclaw"),
+    **dict.fromkeys(("clawchain", "substrate", "blockchain"), "projects/clawchain"),
+    **dict.fromkeys(("memory", "tiered", "consolidat"), "projects/evoclaw/memory"),
+    **dict.fromkeys(("cron", "monitor", "alert"), "technical/cron"),
+    **dict.fromkeys(("twitter", "social", "moltbook"), "social"),
+}
+# Keywords this short only match whole words: "ci" does not match "decisions".
+_WHOLE_WORD: Final = 3
+MARKED: Final = 0.7
+DECIDED: Final = 0.75
+SAID: Final = 0.65
+_LEAST_CHARS: Final = 15
+_LEAST_BOLD_CHARS: Final = 10
+_LEAST_BULLET_CHARS: Final = 30
+_MOST_BYTES: Final = 1_000
+_DECISION: Final = re.compile(
+    r"\b(?:decided|agreed|confirmed|fixed|blocked|resolved|deployed|installed|created|published"
+    r"|completed|migrated|downloaded|decision:)(?!\w)",
+    re.IGNORECASE,
+)
+_SAID: Final[frozenset[Signal]] = frozenset({"decision", "correction", "preference"})
+_BOLD_START: Final = re.compile(r"(?:\*\*|__)(?=\S)")
+_BOLD: Final = re.compile(
+    r"(?<![\w*])\*{2,3}(?=\S)|(?<=\S)\*{2,3}(?![\w*])|(?<!\w)__(?=\S)|(?<=\S)__(?!\w)"
+)
+_STRUCK: Final = re.compile(r"~~[^~\n]{1,500}~~")
+_LINK: Final = re.compile(r"!?\[([^\]\n]{0,300})\]\([^()\s]{1,2048}\)")
+_TITLE: Final = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
+_LONGEST_TITLE: Final = 120
+
+
+class NoteFact(msgspec.Struct, frozen=True):
+    """A fact of a note.
+
+    Attributes:
+        text: what it says, without Markdown but for back quotes.
+        category: where its headings lead.
+        importance: 0.75 for a decision in a list, 0.7 for what is ticked or bold, else 0.65.
+        metadata: the references of the item and of all that is nested in it.
+        line: where it begins in the note, from 1.
+    """
+
+    text: str
+    category: str
+    importance: float
+    metadata: Metadata
+    line: int
+
+    @property
+    def key(self) -> str:
+        """16 hex digits that stay the same while the words do, wherever in a note they stand."""
+        return hashlib.blake2b(exact_key(self.text).encode(), digest_size=8).hexdigest()
+
+
+def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[NoteFact]:
+    """The facts of the note `text` in order, each once, whatever case it is written in.
+
+    Args:
+        text: Markdown, or anything.
+        categories: words of headings and the category that each leads to, the first first. A
+            keyword of up to three letters must be a word, a longer one the beginning of one.
+            The innermost heading that leads somewhere decides.
+    """
+    found: dict[str, NoteFact] = {}
+    for item in items(text.encode("utf-8", "replace").decode()):
+        for fact in _facts(item, "", categories):
+            found.setdefault(fact.text.strip().casefold(), fact)
+    return list(found.values())
+
+
+def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[NoteFact]:
+    importance = _importance(item)
+    if importance is not None and len(_with_context(context, _whole_text(item))) >= _LEAST_CHARS:
+        own, apart = _divided(item, context)
+        for part in _parts(own):
+            text = _with_context(context, _whole_text(part))
+            yield _fact(text, own, importance, _metadata(part), categories)
+        for child in apart:
+            yield from _facts(child, "", categories)
+        return
+    if item.kind == "prose":
+        yield from _said(item, categories)
+    inner = context
+    if _introduces(item):
+        inner = _with_context(context, _plain(item.text).rstrip(": "))
+    for child in item.children:
+        yield from _facts(child, inner, categories)
+
+
+def _divided(item: Item, context: str) -> tuple[Item, tuple[Item, ...]]:
+    """A fact with the details in its list, and what of the list is a fact by itself.
+
+    All stays together where the item says too little to be a fact without its list.
+    """
+    apart = tuple(child for child in item.children if _stands_alone(child))
+    own = replace(item, children=tuple(one for one in item.children if not _stands_alone(one)))
+    if not apart or len(_with_context(context, _whole_text(own))) < _LEAST_CHARS:
+        return item, ()
+    return own, apart
+
+
+def _stands_alone(item: Item) -> bool:
+    return _importance(item) is not None and len(_plain(item.text)) > _LEAST_BULLET_CHARS
+
+
+def _parts(item: Item) -> Iterator[Item]:
+    """The item, or where it is too long for one fact several, each with some of its children."""
+    own = replace(item, children=())
+    title = own if utf8_bytes(item.text) <= _LONGEST_TITLE else replace(own, text="")
+    part, size = own, utf8_bytes(item.text)
+    for child in item.children:
+        length = utf8_bytes(_whole_text(child)) + len("; ")
+        if size + length > _MOST_BYTES and part.children:
+            yield part
+            part, size = replace(title, code=""), utf8_bytes(title.text)
+        if length > _MOST_BYTES - _LONGEST_TITLE and child.children:
+            yield from _parts(child)
+            continue
+        part = replace(part, children=(*part.children, child))
+        size += length
+    if part.children or part is own:
+        yield part
+
+
+def _importance(item: Item) -> float | None:
+    """How important an item is by its marks; None where it has none, or only names others."""
+    if item.kind == "open" or (_introduces(item) and item.kind != "checked"):
+        return None
+    if item.kind == "checked":
+        return MARKED
+    if item.kind != "prose" and len(item.text) > _LEAST_BULLET_CHARS and _decides(item.text):
+        return DECIDED
+    bold = _BOLD_START.match(item.text) and len(item.text) > _LEAST_BOLD_CHARS
+    return MARKED if bold else None
+
+
+def _introduces(item: Item) -> bool:
+    """Whether an item only says what the list in it is about."""
+    if not item.children or len(item.text) > _LONGEST_TITLE:
+        return False
+    return _TITLE.fullmatch(item.text) is not None or _plain(item.text).endswith(":")
+
+
+def _decides(text: str) -> bool:
+    plain = _plain(text)
+    return _DECISION.search(plain) is not None or bool(signals_of(plain) & (_SAID | {"solution"}))
+
+
+def _said(item: Item, categories: Mapping[str, str]) -> Iterator[NoteFact]:
+    """The sentences of a paragraph that decide something."""
+    for one in statements(_plain(item.text)):
+        if (
+            len(one.said) > _LEAST_BULLET_CHARS
+            and one.signals & _SAID
+            and "question" not in one.signals
+        ):
+            yield _fact(one.said, item, SAID, extract(one.said), categories)
+
+
+def _fact(
+    text: str, item: Item, importance: float, found: Metadata, categories: Mapping[str, str]
+) -> NoteFact:
+    text = shortened(text, _MOST_BYTES, utf8_bytes)
+    return NoteFact(text, category_of(item.headings, categories), importance, found, item.line)
+
+
+def _with_context(context: str, text: str) -> str:
+    return f"{context}: {text}" if context and text else context or text
+
+
+def _whole_text(item: Item) -> str:
+    """The words of an item and of what is nested in it, in one line."""
+    own = _plain(item.text)
+    inner = "; ".join(filter(None, (_whole_text(child).rstrip(" .;") for child in item.children)))
+    if not inner:
+        return own
+    return f"{own.rstrip(' :.;')}: {inner}" if own else inner
+
+
+def _metadata(item: Item) -> Metadata:
+    """All references of an item and what is nested in it: the caps hold for each part alone."""
+    return reduce(merge, map(extract, _raw(item)), Metadata())
+
+
+def _raw(item: Item) -> Iterator[str]:
+    yield item.text
+    yield item.code
+    for child in item.children:
+        yield from _raw(child)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_BOLD.sub("", _LINK.sub(r"\1", _STRUCK.sub("", text))).split())
+
+
+def category_of(headings: tuple[str, ...], categories: Mapping[str, str] = CATEGORIES) -> str:
+    """Where headings lead, the outermost given first; `general` where none leads anywhere."""
+    for heading in reversed(headings):
+        folded = heading.casefold()
+        for keyword, category in categories.items():
+            if _heads(keyword.casefold(), folded):
+                return category
+    return DEFAULT_CATEGORY
+
+
+def _heads(keyword: str, heading: str) -> bool:
+    if not keyword.isascii():
+        return keyword in heading
+    after = r"(?![a-z0-9])" if len(keyword) <= _WHOLE_WORD else ""
+    return re.search(rf"(?<![a-z0-9]){re.escape(keyword)}{after}", heading) is not None

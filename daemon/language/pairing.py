@@ -1,0 +1,248 @@
+"""Which of many memories repeat or contradict each other, in time that grows with their number.
+
+No two memories are compared unless they share a key: their words, their words without a denial,
+what comes before a value, or whom a claim is about. Within a key only neighbours in time are
+compared. Memories that are merely alike are found by their rarest words: two sets of words can
+only overlap by a share t when they have one of their |words| − ⌈t·|words|⌉ + 1 rarest in common.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..memory.records import ENTITIES, NOTE, Json, Memory, outranks
+from ..memory.scoring import DAY
+from ..memory.similarity import exact_key, jaccard, words
+from .comparison import (
+    UNRELATED,
+    Judgement,
+    Statement,
+    claim_of,
+    judge,
+    judge_statements,
+    opposites,
+    read,
+    value_slot,
+    without_ending,
+)
+
+Key: TypeAlias = tuple[Hashable, ...]
+
+# ScalyClaw's.
+THRESHOLD: Final = 0.85
+CLUSTER: Final = 5
+# What happened twice, a day apart, happened twice.
+SAME_EPISODE: Final = DAY
+_NEIGHBOURS: Final = 8
+_HOLDERS: Final = 64
+_ROUNDING: Final = 1e-9
+_SIGN: Final = "±"
+
+
+class RelatedPair(msgspec.Struct, frozen=True):
+    """Two memories that repeat or contradict each other; the newer was stored as said later.
+
+    The other way round where the later one was inferred, and contradicts what a user stated.
+    """
+
+    older: Memory
+    newer: Memory
+    judgement: Judgement
+
+
+def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
+    """The duplicates and contradictions among `memories`, each older memory at most once.
+
+    Each duplicate is paired with the newest memory that says the same, each contradicted memory
+    with the next newer one that contradicts it; a duplicate is not paired otherwise.
+    Not paired are turns of a conversation (their place tells them apart), retired memories, and
+    pairs that differ in type, actor, subject, outcome or data. What happened (type `episodic`)
+    repeats only within a day, and is contradicted by nothing.
+
+    The order is that of `created_at` of the older memory.
+    """
+    ordered = sorted(filter(_eligible, memories), key=_age)
+    statements = [read(memory.text) for memory in ordered]
+    buckets: dict[Key, list[int]] = defaultdict(list)
+    for i, statement in enumerate(statements):
+        for key in _keys(statement):
+            buckets[key].append(i)
+    found: dict[int, RelatedPair] = {}
+    candidates = {pair for bucket in buckets.values() for pair in _neighbours(bucket)}
+    for i, j in candidates:
+        judgement = judge_statements(statements[i], statements[j])
+        if _related(ordered[i], ordered[j], judgement):
+            if judgement.relation == "contradiction" and outranks(ordered[i], ordered[j]):
+                i, j = j, i  # noqa: PLW2901 - the statement stays
+            pair = RelatedPair(ordered[i], ordered[j], judgement)
+            if _says_more(pair, found.get(i)):
+                found[i] = pair
+    return [found[i] for i in sorted(found)]
+
+
+def find_clusters(
+    memories: Sequence[Memory], threshold: float = THRESHOLD, size: int = CLUSTER
+) -> list[list[Memory]]:
+    """Groups of 2 to `size` memories of one type whose words overlap by `threshold` or more.
+
+    Greedy as ScalyClaw's: the newest memory that is in no group yet gathers those most like it.
+    They are candidates for a summary, no duplicates: contradictions are among them.
+    """
+    ordered = sorted(filter(_eligible, memories), key=_age, reverse=True)
+    sets = [frozenset(words(memory.text)) for memory in ordered]
+    alike = _alike(sets, threshold)
+    taken: set[int] = set()
+    clusters = []
+    for seed in range(len(ordered)):
+        if seed in taken:
+            continue
+        near = [i for i in alike[seed] if i not in taken and ordered[i].type == ordered[seed].type]
+        near.sort(key=lambda i: (-jaccard(sets[seed], sets[i]), i))
+        members = [seed, *near[: size - 1]]
+        if len(members) > 1:
+            taken.update(members)
+            clusters.append([ordered[i] for i in members])
+    return clusters
+
+
+def judge_pair(older: Memory, newer: Memory) -> Judgement:
+    """How `newer` relates to `older`, by the rules of `find_pairs`, whichever was said first."""
+    if not _eligible(older) or not _eligible(newer):
+        return UNRELATED
+    judgement = judge(older.text, newer.text)
+    return judgement if _related(older, newer, judgement) else UNRELATED
+
+
+def keys_of(memory: Memory) -> frozenset[int]:
+    """Numbers of which a memory shares one with every memory that it could be paired with.
+
+    They hold within one process. Memories that share none with any other can be left out before
+    `find_pairs`, which would keep all that it is given at hand.
+    """
+    if not _eligible(memory):
+        return frozenset()
+    return frozenset(map(hash, _keys(read(memory.text))))
+
+
+def comparable(older: Memory, newer: Memory) -> bool:
+    """Whether two memories could say the same of the same thing, as far as their fields tell."""
+    return (
+        _speaker(older.actor) == _speaker(newer.actor)
+        and _agree(older.subject.casefold(), newer.subject.casefold())
+        and _agree(older.outcome, newer.outcome)
+        and (_data(older) is None or _data(newer) is None or _data(older) == _data(newer))
+    )
+
+
+def _speaker(actor: str) -> str:
+    """A role names nobody."""
+    return "" if actor in {"user", "assistant"} else actor
+
+
+def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
+    """Whether `pair` goes before what is known of the same older memory."""
+    repeats = pair.judgement.relation == "duplicate"
+    if known is None or repeats != (known.judgement.relation == "duplicate"):
+        return known is None or repeats
+    later = _age(pair.newer) > _age(known.newer)
+    return later if repeats else not later
+
+
+def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
+    """Whether a judgement of two texts also holds for their memories."""
+    if judgement.relation == "unrelated" or not comparable(older, newer):
+        return False
+    if judgement.relation == "contradiction":
+        return older.type != "episodic"
+    apart = newer.created_at - older.created_at
+    return older.type == newer.type and (older.type != "episodic" or apart <= SAME_EPISODE)
+
+
+def _neighbours(bucket: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Each with the next few, and with the newest."""
+    newest = len(bucket) - 1
+    for place, older in enumerate(bucket[:-1]):
+        for later in range(place + 1, min(place + _NEIGHBOURS, newest) + 1):
+            yield older, bucket[later]
+        if place + _NEIGHBOURS < newest:
+            yield older, bucket[newest]
+
+
+def _keys(statement: Statement) -> Iterator[Key]:
+    """What another statement must share one of, to be its duplicate or its contradiction."""
+    yield ("words", *(sorted(statement.words) or (exact_key(statement.text),)))
+    if statement.asks or statement.open:
+        return
+    yield ("core", *statement.core)
+    yield ("opposite", *_without_opposites(statement))
+    slot = value_slot(statement.words)
+    if slot is not None:
+        yield ("slot", *statement.words[:slot])
+    claim = claim_of(statement)
+    if claim is not None:
+        yield ("claim", claim.attribute, *claim.subject)
+    if not statement.text.isascii():
+        yield ("ending", without_ending(statement.text))
+        yield ("beginning", *statement.words[:1])
+
+
+def _without_opposites(statement: Statement) -> Iterable[str]:
+    """The words with one sign for all that has an opposite."""
+    spaced, unspaced = _opposites()
+    signed = [_SIGN if word in spaced else word for word in statement.words]
+    if statement.text.isascii():
+        return signed
+    return unspaced.sub(_SIGN, " ".join(signed)).split()
+
+
+@cache
+def _opposites() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Words that have an opposite, and those of scripts whose characters are read one by one."""
+    every = opposites()
+    apart = sorted(" ".join(word) for word in every if word[0] > "\u3000" and len(word) < 3)
+    return every, re.compile("|".join(apart))
+
+
+def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
+    """For each set, the others that overlap it by `threshold`: of many, the nearest in order."""
+    frequency = Counter(word for each in sets for word in each)
+    holders: dict[str, list[int]] = defaultdict(list)
+    alike: list[list[int]] = [[] for _ in sets]
+    for i, each in enumerate(sets):
+        shared_at_least = math.ceil(threshold * len(each) - _ROUNDING)
+        rarest = sorted(each, key=lambda word: (frequency[word], word))
+        near: set[int] = set()
+        for word in rarest[: len(each) - shared_at_least + 1]:
+            near.update(holders[word][-_HOLDERS:])
+            holders[word].append(i)
+        for j in near:
+            if jaccard(each, sets[j]) >= threshold:
+                alike[i].append(j)
+                alike[j].append(i)
+    return alike
+
+
+def _eligible(memory: Memory) -> bool:
+    return memory.merged_into is None and memory.position is None
+
+
+def _data(memory: Memory) -> Json:
+    """The data without what merely follows from the text."""
+    if not isinstance(memory.data, dict):
+        return memory.data
+    return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None
+
+
+def _age(memory: Memory) -> tuple[float, float, str]:
+    return memory.created_at, memory.updated_at, memory.id
+
+
+def _agree(one: str, other: str) -> bool:
+    return not one or not other or one == other

@@ -1,0 +1,174 @@
+"""What secrets look like: told by a name, a header, a flag or a URL before them, or by their shape.
+
+What is found by a name is only a candidate; `secrets` judges whether the value is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .vocabulary import either
+
+IN_URL: Final = re.compile(
+    r"(?P<before>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s/:@\"'`<>]{0,128}:)"
+    r"(?P<value>[^\s/@\"'`<>]{1,256})(?=@[^\s@])"
+)
+# A token in the place of a user: https://ghp_…@github.com.
+USER_IN_URL: Final = re.compile(
+    r"(?P<before>(?<![A-Za-z0-9])https?://)(?P<value>(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{20,256})"
+    r"(?=@[A-Za-z0-9])"
+)
+# Signatures and keys in the query of a URL, beyond those whose names say what they are.
+QUERY: Final = re.compile(
+    r"(?P<before>[?&;](?:sig|signature|appid|app_id|key|apikey|auth|x-amz-signature"
+    r"|x-amz-security-token|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/-]{16,4096})",
+    re.IGNORECASE,
+)
+HEADER: Final = re.compile(
+    r"(?P<before>(?:\bauthorization[\"']?\s?[:=]\s?[\"']?)?\b(?:bearer|basic|token|apikey)\s{1,3}"
+    r"|\bauthorization[\"']?\s?[:=]\s?[\"']?|\b(?:api|access|secret|global|license|auth|account"
+    r"|master|signing|service role)[ _-]?key:?\s|\b(?:password|passphrase|auth ?token|authkey"
+    # Whatever the key is for; a hash has no letters of both cases.
+    r"|(?:client|api|app) secret):?\s|\bkey(?::\s|[\s=])(?=(?-i:\S{0,64}[a-z]))"
+    r"(?=(?-i:\S{0,64}[A-Z]))(?=[A-Za-z0-9]{24,}(?![\w./:-])))(?P<value>[A-Za-z0-9._~+/=-]{12,4096})",
+    re.IGNORECASE,
+)
+COOKIE: Final = re.compile(
+    r"(?P<before>\b(?:set-)?cookie:\s?)(?P<value>[^\s=;\"']{1,64}=[^\n\"']{16,4096})", re.IGNORECASE
+)
+_NAMES: Final = (
+    r"(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|(?<![A-Za-z])psk|pre-?shared[_-]?key"
+    r"|(?:client|app|shared|webhook|consumer)?[_-]?secret(?:[_-]?(?:access[_-]?)?key)?(?:_base)?"
+    r"|(?:api|access|auth|account|(?<![A-Za-z])app|application|network|private|signing|encryption"
+    r"|master|license)[_ -]?key|token"
+)
+_SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
+VALUE: Final = (
+    r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
+)
+IN_XML: Final = re.compile(
+    r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
+    r"(?P<value>[^\s<>]{4,256})(?=</)",
+    re.IGNORECASE,
+)
+FLAG: Final = re.compile(
+    r"(?P<before>(?<!\S)--?(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|token|secret"
+    r"|api-?key)[ =]"
+    r"|\bsshpass -p ?|\bdocker login [^\n]{0,80}-p ?|\bmysql(?:dump|admin)?\s[^\n]{0,80}?(?<=\s)-p"
+    rf"|\bcurl (?:-[^\s]{{1,12}} ){{0,4}}-u ?[^\s:]{{1,64}}:)(?:{VALUE})",
+    re.IGNORECASE,
+)
+# Stands for a value, or names where it is.
+PLACEHOLDER: Final = re.compile(
+    r"[<\[{(*$%@#_.…•]|![a-z]+\W*$|[xX]{3,}|[/~]|\.{1,2}/|[A-Z]:\\|[A-Za-z]+\[|(?:none|null|nil"
+    r"|true|false|yes|no|str|string"
+    r"|int|bool|bytes|object|any|optional|required|missing|invalid|expired|unknown|empty|unset|set"
+    r"|changed|hidden|redacted|removed|cleared|wrong|incorrect|correct|weak|strong|valid|secure"
+    r"|not|the|a|an|my|your|our|in|on|at|for|to|from|with|and|or|of|is|was|must|should|can|may|will"
+    r"|use|see|stored|saved|kept|needed|protected|encrypted|reset|default|changeme|undefined|wpa[0-9]?"
+    r"|authentication|based|count|limit|basic|bearer|still|now|too|very|old|new)\W*$"
+    r"|(?:https?|file|ssh|git)://|[a-z]\w*\(|(?:my|your|the|new|old|user|api|auth|access|db)?[_-]?"
+    r"(?:password|token|secret|api_?key|key)s?\W*$|(?!\S{0,40}[0-9]\S{0,40}[0-9]\S{0,40}[0-9])"
+    r"[A-Za-z_]\w{0,30}(?:\.[A-Za-z_]\w{0,30})+(?:\(|\[|\W*$)"
+    r"|.*(?:environ|getenv|process\.env|secrets?\.|vault|\$\{|\{\{|\(\))",
+    re.IGNORECASE,
+)
+
+# No secret begins or ends within a longer word.
+_BEGIN: Final = r"(?<![A-Za-z0-9_+/-])"
+SHAPES: Final = re.compile(
+    _BEGIN + "(?:"
+    r"(?P<api_key>sk-(?:proj-|svcacct-|admin-|or-v1-|ant-[a-z0-9]{2,12}-|live-|test-)?"
+    r"(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{20,255}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,255}"
+    r"|whsec_[A-Za-z0-9+/=]{24,99}|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,512}"
+    r"|GOCSPX-[A-Za-z0-9_-]{20,64}|(?:gsk|hf|npm|r8)_[A-Za-z0-9]{30,99}|(?:xai|nvapi|pplx|tvly)-"
+    r"[A-Za-z0-9_-]{30,99}|pypi-[A-Za-z0-9_-]{50,512}|dop_v1_[a-f0-9]{64}|shp(?:at|ss"
+    r"|ca)_[a-f0-9]{32}"
+    r"|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}|lin_api_[A-Za-z0-9]{32,64}"
+    r"|dckr_pat_[A-Za-z0-9_-]{20,64}|hvs\.[A-Za-z0-9_-]{24,255}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
+    r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{50,60}|NRAK-[A-Z0-9]{27}|SK[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2}"
+    r"|tskey-[a-z]{3,10}-[A-Za-z0-9-]{20,99}|xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}|pul-[0-9a-f]{40}"
+    r"|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9]{40,44}|EAAA[A-Za-z0-9_-]{60}"
+    r"|pat[A-Za-z0-9]{14}\.[a-f0-9]{64}|[A-Za-z0-9_-]{11}:APA91b[A-Za-z0-9_-]{100,300})"
+    r"|(?P<github_token>gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}"
+    r"|gl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{20,64})"
+    r"|(?P<aws_key>(?:AKIA|ASIA)[A-Z0-9]{16})"
+    r"|(?P<slack_token>xox[abeoprs]-[A-Za-z0-9-]{10,255}|xapp-[0-9]-[A-Za-z0-9-]{10,255})"
+    r"|(?P<jwt>eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,1024})"
+    # Whoever it is from: a short name, and then letters of both cases and digits at random.
+    r"|(?P<prefixed>[a-z][a-z0-9]{1,9}_(?:[a-z]{2,8}_)?(?=[a-z0-9]{0,99}[A-Z])"
+    r"(?=[A-Z0-9]{0,99}[a-z])(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{30,255}(?:_[0-9a-f]{6,10})?)"
+    r")(?![A-Za-z0-9_])"
+    r"|(?<=hooks\.slack\.com/services/)(?P<webhook>T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/[A-Za-z0-9]{16,40})"
+    r"|(?<=api\.telegram\.org/bot)(?P<telegram>[0-9]{8,10}:[A-Za-z0-9_-]{35})"
+    r"|(?<=discord\.com/api/webhooks/)(?P<discord>[0-9]{16,20}/[A-Za-z0-9_-]{60,80})"
+)
+PRIVATE_KEY: Final = re.compile(
+    r"-----BEGIN (?P<what>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
+    # Not possessive, which Python 3.11.2 gets wrong: what follows may be absent, so that the search
+    # never goes back.
+    r"(?:(?!-----(?:BEGIN|END))[^\n]*\n?)*(?:-----END [A-Z0-9 ]{0,60}-----)?"
+)
+CARD: Final = re.compile(
+    r"(?<![\w.+/=-])(?:[0-9]{13,19}|[0-9]{4}(?:(?P<gap>[ -])[0-9]{4})(?:(?P=gap)[0-9]{4}){2}"
+    r"|3[0-9]{3}[ -][0-9]{6}[ -][0-9]{5})(?![\w/=-]|\.[0-9])"
+)
+_CARD_ISSUERS: Final = re.compile(
+    r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}"
+    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:6011|65[0-9]{2}|64[4-9][0-9]|35[2-8][0-9])[0-9]{12}"
+)
+IBAN: Final = re.compile(
+    r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)"
+    r"(?![A-Za-z0-9])"
+)
+
+
+def assigned() -> re.Pattern[str]:
+    """What is told by its name: "password = …", "the password for the guest network is …"."""
+    names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
+    of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
+    return re.compile(
+        rf"(?P<before>(?P<name>{names})(?:[_-]?(?:[0-9]{{1,3}}|prod|dev|test|value))?[\"'`]?\]?"
+        rf"(?P<how>{of}(?:{_SEPARATOR}|[ ](?:{either('secret_is')})"
+        rf"(?: (?:{either('secret_now')}))?:?[ ])|[ ](?:changed )?to[ ]|[ ](?=[\"'`])))(?:{VALUE})",
+        re.IGNORECASE,
+    )
+
+
+def assigned_unspaced() -> re.Pattern[str]:
+    """The same in scripts without blanks, where the text goes on right after the value."""
+    name, says = either("secret_name", spaced=False), either("secret_is", spaced=False)
+    return re.compile(
+        rf"(?P<before>(?:{name})\s?(?:{says})\s?)(?P<value>(?=[!-~]{{0,64}}[0-9])[!-~]{{4,256}})"
+    )
+
+
+def phrase() -> re.Pattern[str]:
+    """What has several words, or digits alone: only its name gives it away."""
+    says = rf"(?:(?i: (?:{either('secret_is')}))|\s?[:=])"
+    return re.compile(
+        rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){says}\s*)"
+        r"(?P<words>(?:[a-z]{3,8}\s){11,23}[a-z]{3,8}\b)"
+        rf"|(?P<before_code>\b(?i:(?:recovery|backup|rescue) codes?){says}?\s+)"
+        r"(?P<code>(?=[a-z-]{0,24}[0-9])[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{4,12}){1,7})"
+        rf"|(?P<before_pin>\bPIN(?:(?i: code)|{says})\s?)(?P<pin>[0-9]{{4,8}})(?![\w.-])"
+    )
+
+
+def is_card(written: str) -> bool:
+    """Whether digits, with or without gaps, are a card number of a known issuer (Luhn)."""
+    digits = re.sub(r"\D", "", written)
+    if not _CARD_ISSUERS.fullmatch(digits) or len(set(digits)) < 2:
+        return False
+    doubled = [sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2]]
+    return (sum(doubled) + sum(int(digit) for digit in digits[-1::-2])) % 10 == 0
+
+
+def is_iban(written: str) -> bool:
+    """Whether letters and digits are an account number by its check digits (ISO 7064)."""
+    plain = written.replace(" ", "")
+    digits = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
+    # The reference of an invoice begins with "RF", and has the same check digits.
+    return not plain.startswith("RF") and int(digits) % 97 == 1

@@ -1,0 +1,229 @@
+"""A text as its sentences, and a sentence cut down to what is meant or to a number of bytes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from .vocabulary import either, not_topics, words
+
+MARK: Final = "…"
+Measure = Callable[[str], int]
+
+_FENCE: Final = re.compile(r"\s{0,3}(?:```|~~~)")
+# Rules, headings and rows of tables.
+_NO_PROSE: Final = re.compile(r"[\s|:=*_-]{3,}$|\s{0,3}#{1,6}\s|\s*\|.*\|\s*$")
+_MARK: Final = re.compile(r"\s*+(?:>\s?)*+(?:(?:[-*+•‣–]|\d{1,3}[.)])\s++)?+(?:\[[ xX]\]\s++)?+")
+_BOLD: Final = re.compile(r"(?<![\w*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\w*])")
+_END: Final = re.compile(
+    r"(?<![.!?…])[.!?…]{1,8}[\"')\]”’»*]{0,4}(?=\s)|[。！？।॥۔؟][」』”’）)]{0,3}|[!?]{1,8}(?=[^\W\d_])"
+)
+_LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
+# A line at least this long that ends in the middle of a sentence was wrapped by an editor.
+_WRAPPED: Final = 40
+_LEAD_INS: Final = 3
+_CLOSING: Final = " .!。！;,"
+# A clause that fills less of the room than this says too little alone.
+_WORTH_KEEPING: Final = 0.6
+_LOOSE: Final = " ,;:-–—("
+_JOINERS: Final = "\u200d\ufe0e\ufe0f"
+
+
+def printable(text: str) -> str:
+    """`text` as valid Unicode without control characters but for line ends and tabs."""
+    if text.isprintable():
+        return text
+    valid = text.encode("utf-8", "replace").decode()
+    return "".join(char for char in valid if char in "\n\t\r" or unicodedata.category(char) != "Cc")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of `text` in order, each on one line, none blank.
+
+    Headings, rules, rows of tables and the contents of code fences are left out; bullets, quotes
+    and check boxes lose their marks, and bold words their asterisks.
+    """
+    return [sentence for block in _blocks(text) for sentence in _split(block)]
+
+
+def plain(sentence: str, aggression: float = 0.7) -> str:
+    """`sentence` without its lead-in, words that only fill it, and its full stop.
+
+    `aggression` is 0 to 1: lead-ins go from 0.2 on, fillers from 0.5 on.
+    """
+    lead_in, filler = _surrounding()
+    text = sentence
+    for _ in range(_LEAD_INS if aggression >= 0.2 else 0):
+        lead = lead_in.match(text)
+        if lead is None or len(text) - lead.end() < 8:
+            break
+        text = text[lead.end() :]
+    if aggression >= 0.5:
+        text = filler.sub("", text)
+    text = text.strip().rstrip(_CLOSING) or sentence
+    begins = re.match(r"[^\W\d_]+", text)
+    if not sentence.startswith(text) and begins and begins.group() in not_topics():
+        return text[0].upper() + text[1:]
+    return text
+
+
+def json_bytes(text: str) -> int:
+    """The bytes that `text` takes within a JSON text in UTF-8, without the quotes."""
+    return len(msgspec.json.encode(text)) - 2
+
+
+def utf8_bytes(text: str) -> int:
+    """The bytes that `text` takes in UTF-8."""
+    return len(text.encode())
+
+
+def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = MARK) -> str:
+    """`text` in at most `room` bytes, as `measure` counts them.
+
+    It ends with a clause if that leaves enough of it, else with a word and `mark`; only a word
+    that is too long by itself is cut, and no character ever is.
+    """
+    if measure(text) <= room:
+        return text
+    for match in reversed(list(_clause_ends().finditer(text))):
+        clause = text[: match.start()].rstrip()
+        if measure(clause) > room:
+            continue
+        whole = _tidy(clause)
+        if measure(whole) >= room * _WORTH_KEEPING and not _ends_open(whole):
+            return whole
+        break
+    return _to_word(text, room, measure, mark)
+
+
+@cache
+def _surrounding() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What stands before what is meant, and what only fills a sentence."""
+    return (
+        re.compile(rf"(?:{either('lead_in')})\s+", re.IGNORECASE),
+        re.compile(rf"\b(?:{either('filler')}) (?=[a-z])"),
+    )
+
+
+@cache
+def _clause_ends() -> re.Pattern[str]:
+    return re.compile(rf"[,;:](?=\s)|\s[-–—]\s|—|[，、；：]|\s(?=(?:{either('explains')})\s)")
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """What belongs together: a paragraph, an item of a list, a line that ends by itself."""
+    block, fenced = "", False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        if fenced or _NO_PROSE.match(line):
+            line = ""  # noqa: PLW2901 - it only ends what came before
+        if block and _continues(block, line):
+            block = f"{block} {line.strip()}"
+            continue
+        if block:
+            yield block
+        block = " ".join(_BOLD.sub("", line[_mark_end(line) :]).split())
+    if block:
+        yield block
+
+
+def _mark_end(line: str) -> int:
+    mark = _MARK.match(line)
+    return mark.end() if mark else 0
+
+
+def _continues(block: str, line: str) -> bool:
+    """Whether an editor broke the line within a sentence."""
+    stripped = line.strip()
+    if not stripped or _mark_end(line) > len(line) - len(line.lstrip()):
+        return False
+    return block[-1] in ",;" or (len(block) >= _WRAPPED and stripped[0].islower())
+
+
+def _split(block: str) -> Iterator[str]:
+    start = 0
+    for end in _END.finditer(block):
+        if _goes_on(block, start, end):
+            continue
+        if sentence := block[start : end.end()].strip():
+            yield sentence
+        start = end.end()
+    if sentence := block[start:].strip():
+        yield sentence
+
+
+def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
+    """Whether a mark belongs to a URL, or a full stop to an abbreviation, initial or number."""
+    mark = end.group()
+    following = block[end.end() : end.end() + 20].lstrip()
+    if mark[0] in "!?":
+        return "://" in block[max(start, end.start() - 200) : end.start()].rsplit(" ", 1)[-1]
+    if mark[0] == "…" or len(mark) > 1:
+        return mark[0] in ".…" and following[:1].islower()
+    token = _LAST_TOKEN.search(block, max(start, end.start() - 12), end.start())
+    return mark == "." and token is not None and _is_abbreviated(token, start, following)
+
+
+def _is_abbreviated(token: re.Match[str], start: int, following: str) -> bool:
+    word = token.group()
+    if word.isdigit():
+        # "1. First", "am 20. Juni".
+        month = following.split(" ", 1)[0].strip(",.;").casefold()
+        return token.start() == start or month in words("ordinal_months")
+    if word.casefold() == "no":
+        return following[:1].isdigit()
+    initial = len(word) == 1 and word.isupper() and word != "I"
+    # "Ms." is a title, "ms." ends a sentence.
+    return initial or word == "Ms" or word.casefold() in words("abbreviations")
+
+
+def _to_word(text: str, room: int, measure: Measure, mark: str) -> str:
+    inner = room - measure(mark)
+    if inner < measure(mark):
+        return _to_character(text, room, measure)
+    whole = _to_character(text, inner, measure)
+    end = len(whole) if text[len(whole) : len(whole) + 1].isspace() else whole.rfind(" ")
+    kept = _tidy(whole[: max(end, 0)])
+    return (kept or whole) + mark
+
+
+def _tidy(text: str) -> str:
+    """The beginning of a text without what leads on to its rest, or a quotation left open."""
+    if text.count("`") % 2 and not text.startswith("`"):
+        before = text[: text.rindex("`")]
+        # Where little stands before the quotation, its beginning says more.
+        text = before if len(before) * 2 > len(text) else text.replace("`", "")
+    text = text.rstrip(_LOOSE)
+    while _ends_open(text) and " " in text:
+        text = text[: text.rfind(" ")].rstrip(_LOOSE)
+    return text
+
+
+def _to_character(text: str, room: int, measure: Measure) -> str:
+    """The longest beginning of `text` that fits, whole characters only, accents included."""
+    low, high = 0, min(len(text), max(room, 0))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if measure(text[:middle]) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    while 0 < low < len(text) and (_joins(text[low]) or text[low - 1] == "\u200d"):
+        low -= 1
+    return text[:low].rstrip()
+
+
+def _joins(character: str) -> bool:
+    """Whether a character belongs to the one before it."""
+    return unicodedata.combining(character) > 0 or character in _JOINERS
+
+
+def _ends_open(text: str) -> bool:
+    return text.rsplit(" ", 1)[-1].casefold() in words("leading")

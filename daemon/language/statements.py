@@ -1,0 +1,260 @@
+"""The statements of a text or a conversation: who makes each, what it does, how much it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..memory.similarity import exact_key, fold, words
+from .comparison import judge, negations
+from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
+from .sentences import plain, printable, sentences
+from .speech import Role, Utterance, utterances
+from .vocabulary import cue, either, not_topics
+
+# What a statement must be worth to be kept: a plain sentence with a few words of content at no
+# aggression, one that also states, reports or names something at the usual one.
+_LEAST_WORTH: Final = 0.6
+_WORTH_PER_AGGRESSION: Final = 1.5
+_ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5}
+_CONFIRMED_WORTH: Final = 2.0
+# Somebody by name, as a person named in it: see `cues.worth`.
+_SELF_WORTH: Final = 0.5
+_ANSWER_WORDS: Final = 5
+# A longer confirmation is a statement by itself.
+_CONFIRMING_WORDS: Final = 7
+_ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
+# Statements with so many words of content in common say the same; shorter ones may not.
+_TELLING_WORDS: Final = 4
+_NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+# "The 3rd" of April.
+_ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+
+
+class SaidSentence(msgspec.Struct, frozen=True):
+    """A sentence that was said.
+
+    Attributes:
+        text: what it says by itself: without its lead-in and full stop.
+        said: the sentence as it stands in the text.
+        role, speaker: who said it, see `speech.Utterance`.
+        signals: what it does.
+        worth: how much it says, see `cues.worth`.
+        place: which utterance it is from, the first being 0.
+        answers: whether it begins with a question that it answers.
+    """
+
+    text: str
+    said: str
+    role: Role
+    speaker: str
+    signals: frozenset[Signal]
+    worth: float
+    place: int = 0
+    answers: bool = False
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """What a correction makes of what it corrects.
+
+    Attributes:
+        place: of the text that it corrects.
+        text: that text with the right value, or the correction where it says all by itself.
+    """
+
+    place: int
+    text: str
+
+
+def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
+    """The statements of a text or of a conversation, in order.
+
+    A short answer is joined with the question before it, which says what it is about; what
+    another speaker finds to work becomes a solution.
+
+    Args:
+        text: any text.
+        aggression: 0 to 1, how much is taken off a sentence, see `sentences.plain`.
+    """
+    return spoken(utterances(printable(text)), aggression)
+
+
+def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
+    """`statements` of what was told apart already; its texts must be `printable`."""
+    found: list[SaidSentence] = []
+    for place, utterance in enumerate(said):
+        for sentence in sentences(utterance.text):
+            statement = _statement(sentence, utterance, aggression, place)
+            if found and _answers(found[-1], statement):
+                statement = _joined(found.pop(), statement)
+            elif found and _goes_on(found[-1], statement):
+                statement = _continued(found.pop(), statement)
+            elif (confirmed := _confirmed_by(statement, found)) is not None:
+                known = found[confirmed]
+                signals = known.signals | {"solution"}
+                value = known.worth + _CONFIRMED_WORTH
+                found[confirmed] = replace(known, signals=signals, worth=value)
+            found.append(statement)
+    return found
+
+
+def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list[SaidSentence]:
+    """Those that say enough to be kept, in order; not what is repeated or corrected later."""
+    least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
+    seen: set[object] = set()
+    kept: list[SaidSentence] = []
+    for statement in said:
+        if statement.worth < least or (gist := _gist(statement.text)) in seen:
+            continue
+        seen.add(gist)
+        if "correction" in statement.signals:
+            kept = [other for other in kept if not _corrects(statement, other)]
+        kept.append(statement)
+    return kept
+
+
+def confirms(statement: SaidSentence) -> bool:
+    """Whether it says that what came before works."""
+    if cue("confirms").match(fold(statement.said)):
+        return True
+    # An agent that is glad has tried nothing.
+    if statement.role == "agent" or statement.signals & {"question", "request"}:
+        return False
+    short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
+    return short and outcome_of([statement.said]) == "positive"
+
+
+def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest of the `earlier` texts that `said` corrects; None where it is none of them.
+
+    A correction may say the value alone: "sorry, at 4, not 3".
+    """
+    found = _instead().match(said) or re.match(either("replaced", spaced=False), said)
+    if found is None:
+        return None
+    new, old = _value(found["new"]), _value(found["old"])
+    about = _about(found["new"].replace(new, " ")) if new != found["new"].strip() else None
+    denied = _about(found["old"])
+    for place in range(len(earlier) - 1, -1, -1):
+        text = earlier[place]
+        if new and old and (span := _standing(old, text)) is not None:
+            if not about or about & frozenset(words(text)):
+                return Correction(place, text[: span[0]] + new + text[span[1] :])
+        elif not (new and old) and denied and denied <= frozenset(words(text)):
+            return Correction(place, said)
+    return None
+
+
+def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
+    signals = signals_of(sentence)
+    if utterance.role == "agent":
+        # What an agent wants done is advice.
+        signals -= {"request"}
+    text = plain(sentence, aggression)
+    value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0
+    value += worth(text, signals) - _ROLE_COST.get(utterance.role, 0.0)
+    return SaidSentence(text, sentence, utterance.role, utterance.speaker, signals, value, place)
+
+
+def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
+    return (one.role, one.speaker) == (other.role, other.speaker)
+
+
+def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
+    """Whether a statement means little without the question that came right before it."""
+    if "question" not in asked.signals or answer.signals & {"question", "solution"}:
+        return False
+    if asked.signals & {"request", "offer"}:
+        return False
+    if _same_speaker(asked, answer) or answer.role == "tool":
+        return False
+    short = len(WORD.findall(answer.text)) <= _ANSWER_WORDS and len(answer.text) < 40
+    if "greeting" in answer.signals:
+        return short and cue("short_answer").match(fold(answer.text)) is not None
+    return short and not answer.signals & {"decision", "report", "preference"}
+
+
+def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
+    text = f"{asked.text} {answer.text}"
+    value = 0.5 + worth(text, frozenset({"claim"})) - _ROLE_COST.get(answer.role, 0.0)
+    signals = (answer.signals - {"greeting"}) | {"claim"}
+    said = f"{asked.said} {answer.said}"
+    return replace(answer, text=text, said=said, signals=signals, worth=value, answers=True)
+
+
+def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
+    """Whether a statement says of an answer before it what "it" or "they" do."""
+    if not before.answers or statement.place != before.place or statement.signals & _ASIDE:
+        return False
+    return cue("pronoun").match(fold(statement.said)) is not None
+
+
+def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
+    text = f"{before.text}, {statement.text}"
+    signals = before.signals | statement.signals
+    value = worth(text, signals) - _ROLE_COST.get(before.role, 0.0)
+    said = f"{before.said} {statement.said}"
+    return replace(before, text=text, said=said, signals=signals, worth=value)
+
+
+def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
+    """The place of what another speaker said last, where the statement finds that it works."""
+    if not before or _same_speaker(before[-1], statement) or not confirms(statement):
+        return None
+    last = before[-1].place
+    for place in range(len(before) - 1, -1, -1):
+        if before[place].place != last:
+            break
+        if not before[place].signals & _ASIDE:
+            return place
+    return None
+
+
+def _gist(text: str) -> object:
+    """What two statements share that say the same: words of content, numbers, a denial."""
+    said = frozenset(words(text))
+    told = said - not_topics()
+    denials = said & negations()
+    return (told, bool(denials)) if len(told) >= _TELLING_WORDS else exact_key(text)
+
+
+def _corrects(newer: SaidSentence, older: SaidSentence) -> bool:
+    instead = _instead().match(newer.text)
+    text = instead["new"] if instead else newer.text
+    return judge(older.text, text).relation == "contradiction"
+
+
+@cache
+def _instead() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<new>.{{1,300}}?)[,;]? (?:{either('instead')}) (?P<old>[^,;。]{{1,60}})[.!。]?$",
+        re.IGNORECASE,
+    )
+
+
+def _value(part: str) -> str:
+    """The one number of a part, or all of it where the script has no blanks."""
+    if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
+        return part.strip()
+    numbers = _NUMBER.findall(part)
+    return _ORDINAL.sub("", str(numbers[0])) if len(numbers) == 1 else ""
+
+
+def _about(part: str) -> frozenset[str]:
+    """What a part of a correction says beyond its value."""
+    said = frozenset(words(part)) - not_topics()
+    return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
+
+
+def _standing(value: str, text: str) -> tuple[int, int] | None:
+    """Where a value stands in a text by itself, the last time."""
+    if value.isascii():
+        spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
+        return spans[-1] if spans else None
+    at = text.rfind(value)
+    return (at, at + len(value)) if at >= 0 else None

@@ -1,0 +1,153 @@
+"""The words and phrases of every language, from the files in `lexicon/`.
+
+Rules ask for them by name and get those of all languages at once. The files are read with the
+first of them that is asked for, and each expression is compiled with its first use.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..memory.stop_words import STOP_WORDS
+
+FOLDER = Path(__file__).with_name("lexicon")
+_REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file.
+
+    Attributes:
+        spaced: whether blanks part the words.
+        words: sets of words by their name, each in one text.
+        speakers: how those who speak in a conversation are labelled, by their role.
+        feelings: words of feeling by the emotion.
+        cues: regular expressions for folded text. `{name}` stands for those of that name, and a
+            line end for nothing.
+        relations: what stands before a name, by the type of what is named and the relation.
+        about: cues for the category of a statement, by category.
+    """
+
+    spaced: bool = True
+    words: dict[str, str] = {}
+    speakers: dict[str, str] = {}
+    feelings: dict[str, str] = {}
+    cues: dict[str, list[str]] = {}
+    relations: dict[str, dict[str, str]] = {}
+    about: dict[str, list[str]] = {}
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """All files, in the order of their names."""
+    return tuple(read(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.toml")))
+
+
+def read(text: str) -> Language:
+    """A language from the text of its file.
+
+    Raises:
+        msgspec.ValidationError: the file holds something else.
+    """
+    return msgspec.convert(tomllib.loads(text), Language)
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """The words of a set; none where no language has it."""
+    return frozenset(word for one in languages() for word in one.words.get(name, "").split())
+
+
+@cache
+def not_topics() -> frozenset[str]:
+    """Words that no text is about."""
+    return STOP_WORDS | words("no_topics")
+
+
+@cache
+def pairs(name: str) -> frozenset[frozenset[str]]:
+    """The pairs of a set of words such as "open/closed"."""
+    return frozenset(frozenset(pair.split("/")) for pair in words(name))
+
+
+@cache
+def table(name: str) -> Mapping[str, str]:
+    """The words of `speakers` or `feelings`, each with what it stands for."""
+    return {
+        word: key
+        for one in languages()
+        for key, listed in getattr(one, name).items()
+        for word in listed.split()
+    }
+
+
+@cache
+def relations() -> Mapping[str, Mapping[str, str]]:
+    """For each type of what is named, the relations and the expressions that stand before it."""
+    found: dict[str, dict[str, str]] = {}
+    for language in languages():
+        for kind, listed in language.relations.items():
+            for relation, expression in listed.items():
+                known = found.setdefault(kind, {}).get(relation)
+                whole = _whole(language, expression)
+                found[kind][relation] = f"{known}|{whole}" if known else whole
+    return found
+
+
+@cache
+def each(name: str, *, spaced: bool = True) -> tuple[str, ...]:
+    """The cues of a name of all languages that part words with blanks, or of all others."""
+    chosen = (language for language in languages() if language.spaced == spaced)
+    return tuple(_whole(one, cue) for one in chosen for cue in one.cues.get(name, ()))
+
+
+@cache
+def either(name: str, *, spaced: bool = True) -> str:
+    """`each` as one expression, to be put in brackets."""
+    return "|".join(each(name, spaced=spaced))
+
+
+@cache
+def cue(name: str) -> re.Pattern[str]:
+    """An expression that finds any cue of a name in folded text.
+
+    Raises:
+        KeyError: no language has a cue of that name.
+    """
+    return _expression(name, either(name), either(name, spaced=False))
+
+
+@cache
+def categories() -> Mapping[str, re.Pattern[str]]:
+    """For each category of `about` what tells that a statement belongs there."""
+    names = dict.fromkeys(name for language in languages() for name in language.about)
+    return {
+        name: _expression(name, *("|".join(_about(name, spaced=s)) for s in (True, False)))
+        for name in names
+    }
+
+
+def _about(name: str, *, spaced: bool) -> list[str]:
+    chosen = (language for language in languages() if language.spaced == spaced)
+    return [_whole(one, told) for one in chosen for told in one.about.get(name, ())]
+
+
+def _expression(name: str, spaced: str, unspaced: str) -> re.Pattern[str]:
+    parts = [rf"(?<!\w)(?:{spaced})(?!\w)" if spaced else "", unspaced]
+    if not any(parts):
+        raise KeyError(name)
+    return re.compile("|".join(filter(None, parts)))
+
+
+def _whole(language: Language, expression: str) -> str:
+    def named(reference: re.Match[str]) -> str:
+        return f"(?:{'|'.join(_whole(language, one) for one in language.cues[reference[1]])})"
+
+    return _REFERENCE.sub(named, expression.replace("\n", ""))

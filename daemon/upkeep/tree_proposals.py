@@ -1,0 +1,174 @@
+"""What is worth changing in the category tree, by rules: split the overfull, merge the idle.
+
+Both are done sparingly, since a tree that changes its shape every month is no map: only what
+many memories of a category have in common becomes a category of its own, and only where the
+tree keeps room for new ones; only what is small, cold and long unused goes into its parent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ..language.vocabulary import not_topics
+from ..memory.scoring import DAY
+from ..memory.similarity import fold, words
+from ..memory.tree import IDLE_DAYS
+from ..memory.tree_nodes import ROOT, Node, Tree, TreeLimits, children, level, parent, title
+from ..memory.tree_rebuild import MOST_OPERATIONS, Placed, TreeChange, apply, fits
+
+# A category with fewer memories needs no parts.
+OVERFULL: Final = 40
+# The least number and share of memories of a part, and the largest share.
+_PART_AT_LEAST: Final = 8
+_LEAST_SHARE: Final = 0.1
+_MOST_SHARE: Final = 0.7
+_PARTS: Final = 4
+# The share of each limit that splitting leaves free, for the categories that people make.
+_ROOM: Final = 0.8
+_FEW: Final = 3
+# A subject or a tag was given on purpose; a word only happens to be there.
+_GIVEN: Final = 3
+_WORD_LETTERS: Final = 4
+_NAME: Final = re.compile(r"[^\w-]+")
+_NAME_CHARS: Final = 40
+
+
+class Member(msgspec.Struct, frozen=True):
+    """What is looked at of a memory in an overfull category."""
+
+    id: str
+    text: str
+    subject: str = ""
+    tags: tuple[str, ...] = ()
+    archived: bool = False
+
+
+def propose(
+    tree: Tree,
+    members: Mapping[str, Sequence[Member]],
+    limits: TreeLimits,
+    now: float,
+    idle_days: float = IDLE_DAYS,
+) -> list[TreeChange]:
+    """The operations that would do the tree good, each of which `apply` can do, in this order.
+
+    Args:
+        tree: the tree as it is.
+        members: by category the memories filed just there, or the latest of very many, of those
+            categories that have `OVERFULL` or more; `root` may be among them.
+        limits: what the tree must be within.
+        now: the time.
+        idle_days: how long a category was not used that is idle.
+    """
+    wanted = [*_merges(tree, now, idle_days), *_splits(tree, members, limits)]
+    placed = {
+        member.id: Placed(category, member.archived)
+        for category, found in members.items()
+        for member in found
+    }
+    kept: list[TreeChange] = []
+    for operation in wanted:
+        after = apply(tree, [*kept, operation], limits, now, placed)
+        grown = operation.type == "move" and fits(after.tree, _with_room(limits)) is not None
+        if not after.refused and not grown:
+            kept.append(operation)
+        if len(kept) == MOST_OPERATIONS:
+            break
+    return kept
+
+
+def _with_room(limits: TreeLimits) -> TreeLimits:
+    return msgspec.structs.replace(
+        limits,
+        max_nodes=int(limits.max_nodes * _ROOM),
+        max_size_bytes=int(limits.max_size_bytes * _ROOM),
+    )
+
+
+def _merges(tree: Tree, now: float, idle_days: float) -> Iterator[TreeChange]:
+    """Small leaves below the top level that were not used for long, the longest unused first."""
+    inner = children(tree)
+    idle = [path for path in tree if path not in inner and _is_idle(tree[path], now, idle_days)]
+    for path in sorted(idle, key=lambda path: (tree[path].last_access, path)):
+        above = parent(path)
+        if above != ROOT:
+            reason = f"{tree[path].cold_count} archived, and unused for {idle_days:g} days"
+            yield TreeChange(type="merge", path=path, new_path=above, reason=reason)
+
+
+def _is_idle(node: Node, now: float, idle_days: float) -> bool:
+    if node.warm_count or not 0 < node.cold_count <= _FEW:
+        return False
+    return now - node.last_access > idle_days * DAY
+
+
+def _splits(
+    tree: Tree, members: Mapping[str, Sequence[Member]], limits: TreeLimits
+) -> Iterator[TreeChange]:
+    """What many memories of an overfull category share, the largest category first."""
+    overfull = [path for path in members if len(members[path]) >= OVERFULL]
+    for path in sorted(overfull, key=lambda path: (-_filed(tree, path, members), path)):
+        above = 0 if path == ROOT else level(path)
+        if (above and path not in tree) or above >= limits.max_depth:
+            continue
+        for topic, ids in _parts(path, members[path]):
+            new = topic if path == ROOT else f"{path}/{topic}"
+            yield TreeChange(
+                type="move",
+                path=path,
+                new_path=new,
+                summary=title(new),
+                reason=f"{len(ids)} of {len(members[path])} have it in common",
+                ids=ids,
+            )
+
+
+def _filed(tree: Tree, path: str, members: Mapping[str, Sequence[Member]]) -> int:
+    """How many memories a category has; of very many, only some are among its members."""
+    if path not in tree:
+        return len(members[path])
+    return tree[path].warm_count + tree[path].cold_count
+
+
+def _parts(path: str, members: Sequence[Member]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names of parts that a category could have, and whose they are; no memory has two."""
+    left = {member.id: _topics(path, member) for member in members}
+    least = max(_PART_AT_LEAST, _LEAST_SHARE * len(members))
+    most = _MOST_SHARE * len(members)
+    for _ in range(_PARTS):
+        number: Counter[str] = Counter()
+        worth: Counter[str] = Counter()
+        for topics in left.values():
+            number.update(topics.keys())
+            worth.update(topics)
+        fitting = [topic for topic, held in number.items() if least <= held <= most]
+        if not fitting:
+            return
+        best = min(fitting, key=lambda topic: (-worth[topic], topic))
+        ids = tuple(key for key, topics in left.items() if best in topics)
+        yield best, ids
+        for key in ids:
+            del left[key]
+
+
+def _topics(path: str, member: Member) -> dict[str, int]:
+    """What a memory is about, as names of categories, and how much each counts."""
+    found = {
+        word: 1
+        for word in words(member.text)
+        if len(word) >= _WORD_LETTERS and word.isalpha() and word not in not_topics()
+    }
+    found |= {fold(given): _GIVEN for given in (member.subject, *member.tags) if given.strip()}
+    known = set(path.split("/"))
+    named = {_name(topic): worth for topic, worth in found.items()}
+    return {name: worth for name, worth in named.items() if name and name not in known}
+
+
+def _name(topic: str) -> str:
+    name = _NAME.sub("_", topic).strip("_-")
+    return name if len(name) <= _NAME_CHARS and not name.isdigit() else ""

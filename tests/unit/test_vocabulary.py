@@ -1,0 +1,76 @@
+"""The files of the languages: whole, without names that no rule reads, and all that one needs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from thermocline.daemon.language import vocabulary
+
+FOLDER = Path(vocabulary.__file__).parent
+FILES = sorted((FOLDER / "lexicon").glob("*.toml"))
+SPANISH_IN_SMALL = """
+[words]
+negations = "nixu"
+[cues]
+preference = ['gustazu']
+health = ['alergiku']
+"""
+
+
+def rules() -> str:
+    """What the language's rules, and those who ask it for words, are written in."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_name_in_a_file_is_one_that_a_rule_reads(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    language = vocabulary.read(text)
+    within = set(re.findall(r"\{([a-z_]+)\}", text))
+    read = set(re.findall(r"[\"'](\w+)[\"']", rules())) | {"place_ends"}
+    assert {*language.words, *language.cues} - within - read == set()
+
+
+def test_every_expression_compiles_and_every_cue_that_is_asked_for_is_there() -> None:
+    known = {name for language in vocabulary.languages() for name in language.cues}
+    assert {"decision", "question", "health", "positive"} <= known
+    for name in known - {"place", "employer", "replaced"}:
+        assert vocabulary.cue(name).search("") is None or name == "grammar", name
+    for name in ("place", "employer", "replaced"):
+        for expression in vocabulary.each(name, spaced=False):
+            assert re.compile(expression).groups
+    assert vocabulary.categories()
+    with pytest.raises(KeyError):
+        vocabulary.cue("nothing of that name")
+
+
+@pytest.mark.parametrize("text", ["[word]\na = 'b'", "spaced = 1", "[cues]\na = 'b'"])
+def test_a_file_with_something_else_in_it_is_refused(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        vocabulary.read(text)
+
+
+def test_a_language_is_added_without_code(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER / "lexicon", tmp_path / "lexicon")
+    (tmp_path / "lexicon" / "xx.toml").write_text(SPANISH_IN_SMALL, encoding="utf-8")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from thermocline.daemon.language import vocabulary, cues, comparison\n"
+        "vocabulary.FOLDER = Path(sys.argv[1])\n"
+        "print(*cues.signals_of('Zu gustazu tea'), cues.is_health('Zu alergiku nuxi'),"
+        " comparison.judge('Zu tea gusta', 'Zu nixu tea gusta').relation)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "lexicon")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["preference", "True", "contradiction"]
