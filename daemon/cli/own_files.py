@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from ..client import Client
 from .arguments import say, text_in, text_of
 from .list import tell_rest
@@ -44,7 +46,8 @@ def run_reflect(args: argparse.Namespace, client: Client) -> None:
     _needs(args, "type", "context")
     lesson = text_of(args.text)
     made = client.reflect(type=args.type, context=args.context, lesson=lesson, action=args.what)
-    _tell(args, client, f"added: {made.text}")
+    said = f"{made.context}: {made.lesson}" + (f" → {made.action}" if made.action else "")
+    _tell(args, client, f"added: {said}", made.warning)
 
 
 def add_episode(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +79,7 @@ def run_episode(args: argparse.Namespace, client: Client) -> None:
     fields = {"outcome": args.outcome, "tags": args.tag, "user": args.user}
     given = {name: value for name, value in fields.items() if value is not None}
     made = client.add_episode(summary=text_of(args.text), **given)
-    _tell(args, client, f"added: {made.text}")
+    _tell(args, client, f"added: {made.summary}", made.warning)
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +182,11 @@ def _show_page(
     tell_rest(count, total, args.offset)
 
 
-def _tell(args: argparse.Namespace, client: Client, told: str) -> None:
+def _tell(
+    args: argparse.Namespace, client: Client, told: str, warning: str | UnsetType = UNSET
+) -> None:
+    if warning:
+        say(visible(warning))
     if args.json:
         show_answer(client.answered)
     else:

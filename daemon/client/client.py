@@ -243,18 +243,18 @@ class Client(Caller):
         """What the agent has learned, newest first; options are of `ReflectionQuery`."""
         return self.ask(shapes.own_files.ReflectionPage, "GET", "/api/reflections", which)
 
-    def reflect(self, **reflection: Json) -> shapes.own_files.Reflection:
+    def reflect(self, **reflection: Json) -> shapes.own_files.ReflectionStored:
         """Add a reflection: the fields of `ReflectionBody`."""
         path = "/api/reflections"
-        return self.ask(shapes.own_files.Reflection, "POST", path, body=reflection)
+        return self.ask(shapes.own_files.ReflectionStored, "POST", path, body=reflection)
 
     def episodes(self, **which: Json) -> shapes.own_files.EpisodePage:
         """What conversations came to, newest first; options are of `EpisodeQuery`."""
         return self.ask(shapes.own_files.EpisodePage, "GET", "/api/episodes", which)
 
-    def add_episode(self, **episode: Json) -> shapes.own_files.EpisodeLine:
+    def add_episode(self, **episode: Json) -> shapes.own_files.EpisodeStored:
         """Add an episode: the fields of `EpisodeBody`."""
-        return self.ask(shapes.own_files.EpisodeLine, "POST", "/api/episodes", body=episode)
+        return self.ask(shapes.own_files.EpisodeStored, "POST", "/api/episodes", body=episode)
 
     def skills(self, limit: int = 100, offset: int = 0) -> shapes.own_files.SkillPage:
         """The skills, without their texts."""

@@ -8,6 +8,7 @@ the index of the skills, to which an entry is added, and the file of a skill tha
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import stat
@@ -231,6 +232,11 @@ def _locked(workspace: Path, do: Callable[[], T]) -> T:
         with line_file.locked(workspace / FOLDER):
             return do()
     except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EEXIST}:
+            raise Conflict(
+                f"cannot write into {workspace / FOLDER}: it is not a folder, or a link",
+                hint="move it away",
+            ) from error
         raise translate_os(error, workspace / FOLDER) from error
 
 

@@ -179,9 +179,14 @@ def _remove_unfinished(top: Path, paths: Sequence[str]) -> None:
 def _place_locked(
     top: Path, files: Sequence[WaitingNote]
 ) -> tuple[list[tuple[WaitingNote, Stand]], list[Skipped]]:
-    make_folder(top)
-    with line_file.locked(top):
-        return place(top, files)
+    try:
+        make_folder(top)
+        with line_file.locked(top):
+            return place(top, files)
+    except OSError as error:
+        if error.errno not in _IN_THE_WAY:
+            raise
+        return [], [Skipped(file.path, f"{top} is not a folder, or a link") for file in files]
 
 
 def look(top: Path, known: Mapping[str, Stand], left: Mapping[str, Left], never: Identity) -> Look:

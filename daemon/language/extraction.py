@@ -168,15 +168,19 @@ def is_command(text: str) -> bool:
 def without_recalled(text: str) -> str:
     """`text` without what a host put into it from a memory, which nobody has said."""
     begun: dict[str, int] = {}
-    parts: list[str] = []
-    at = 0
+    spans: list[tuple[int, int]] = []
     for mark in _RECALLED.finditer(text):
         name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
         if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
             begun.setdefault(name.lower(), mark.start())
-        elif begun.get(name.lower(), -1) >= at:
-            parts.append(text[at : begun.pop(name.lower())])
-            at = mark.end()
+        elif (start := begun.pop(name.lower(), None)) is not None:
+            spans.append((start, mark.end()))
+    # One within another goes with it.
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        parts.append(text[at:start])
+        at = max(at, end)
     left = "".join((*parts, text[at:]))
     left = _RECALLED_LISTS.sub("", left) if "## " in left else left
     return left.strip() if left != text else text

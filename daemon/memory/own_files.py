@@ -23,7 +23,7 @@ KNOWLEDGE: Final = "memory/knowledge.md"
 REFLECTIONS: Final = "memory/reflections.jsonl"
 EPISODES: Final = "memory/episodes.jsonl"
 SKILLS: Final = SKILL_INDEX
-_SKILL: Final = "memory/skills/{}.md"
+SKILL_FOLDER: Final = "memory/skills"
 _PLACEHOLDER: Final = "_No entries yet"
 # Where entries stand, by what one of them is called.
 PATHS: Final = {"reflection": REFLECTIONS, "episode": EPISODES, "skill": SKILLS}
@@ -97,7 +97,7 @@ class Fold(msgspec.Struct, frozen=True):
 
 def skill_path(skill_id: str) -> str:
     """The path of a skill's file, from the workspace on."""
-    return _SKILL.format(skill_id)
+    return f"{SKILL_FOLDER}/{skill_id}.md"
 
 
 def is_skill_id(skill_id: str) -> bool:

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from ..errors import InvalidInput, NotFound
 from ..language.secrets import cleared, secrets_in, secrets_of
-from ..memory.own_files import EPISODES
+from ..memory.own_files import EPISODES, REFLECTIONS
 from ..memory.records import Memory
 from ..shapes.memory import ForgetBody, Forgotten
 from ..store import (
@@ -39,6 +39,8 @@ from .views import memory_view
 # What one transaction forgets, so that other writers get their turn in between.
 _TOGETHER: Final = 200
 _SHOWN: Final = 10
+# The files to which the daemon adds what is said to it.
+_LOGS: Final = (EPISODES, REFLECTIONS)
 
 
 async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
@@ -57,20 +59,23 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
         if body.secrets:
             found = [key for key in found if secrets_of(memories.find(db, key))]
         shown = [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
-        held = secret_rows.holding(db, EPISODES) if everywhere else []
+        held = secret_rows.holding(db, _LOGS) if everywhere else []
         # What a memory that is forgotten said before goes with it.
         return found, shown, [one for one in held if one.id not in found]
 
     async with scope.store() as store:
         found, newest, held = await store.read(read)
         elsewhere = [_place(one) for one in held]
-        file = (store.place.workspace or store.place.folder) / EPISODES
-        if everywhere and await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
-            elsewhere.append(f"file {EPISODES}")
+        for log in _LOGS if everywhere else ():
+            file = (store.place.workspace or store.place.folder) / log
+            if await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
+                elsewhere.append(f"file {log}")
         if not body.dry_run:
             await _forget_all(store, found)
             for one in held:
                 await store.write(partial(secret_rows.remove, held=one))
+            if store.exists:
+                await scope.daemon.own_files.bring(store)
         scoring = store.rules.scoring
     shown = [memory_view(memory, scope.now, scoring) for memory in newest]
     return Forgotten(len(found), not body.dry_run, shown, elsewhere if everywhere else UNSET)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from ..errors import InvalidInput, NotFound
 from ..files.own_files import long_warning
 from ..memory import checks, own_files
 from ..memory.own_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
+from ..memory.secrets import secrets_in
 from ..shapes.own_files import (
     EpisodeBody,
     EpisodePage,
     EpisodeQuery,
+    EpisodeStored,
     KnowledgeQuery,
     KnowledgeView,
     ReflectionBody,
     ReflectionPage,
     ReflectionQuery,
+    ReflectionStored,
     SkillBody,
     SkillId,
     SkillPage,
@@ -33,6 +37,7 @@ from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
 from .operation import operation
 from .scope import Scope
+from .views import secret_warning
 
 _SAID_CHARS: Final = 4_000
 _USER_CHARS: Final = 200
@@ -46,7 +51,7 @@ async def reflections(scope: Scope, query: ReflectionQuery) -> ReflectionPage:
     return ReflectionPage([one.item for one in found if isinstance(one.item, Reflection)], total)
 
 
-async def reflect(scope: Scope, body: ReflectionBody) -> Reflection:
+async def reflect(scope: Scope, body: ReflectionBody) -> ReflectionStored:
     """Add a reflection to `memory/reflections.jsonl`."""
     made = Reflection(
         ts=own_files.stamp(scope.now),
@@ -57,7 +62,7 @@ async def reflect(scope: Scope, body: ReflectionBody) -> Reflection:
     )
     async with scope.store(create=True) as store:
         await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
-    return made
+    return ReflectionStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
 
 
 async def episodes(scope: Scope, query: EpisodeQuery) -> EpisodePage:
@@ -66,7 +71,7 @@ async def episodes(scope: Scope, query: EpisodeQuery) -> EpisodePage:
     return EpisodePage([one.item for one in found if isinstance(one.item, EpisodeLine)], total)
 
 
-async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeLine:
+async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeStored:
     """Add an episode to `memory/episodes.jsonl`."""
     made = EpisodeLine(
         ts=own_files.stamp(scope.now),
@@ -78,7 +83,7 @@ async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeLine:
     )
     async with scope.store(create=True) as store:
         await scope.daemon.own_files.add_line(store, EPISODES, made)
-    return made
+    return EpisodeStored(**asdict(made), warning=secret_warning(secrets_in(asdict(made))))
 
 
 async def skills(scope: Scope, query: SkillQuery) -> SkillPage:

@@ -11,6 +11,7 @@ import datetime as dt
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -34,6 +35,7 @@ _PAIRS: Final = 5
 _EXPERIENCES: Final = 3
 _ENTITIES: Final = 5
 _RELATIONS: Final = 5
+_CHUNKS: Final = 4
 # A section without room for this is left out.
 _LEAST_TOKENS: Final = 12
 # What a section takes beside its items.
@@ -266,6 +268,16 @@ def _entities(reading: BlockReading) -> Iterable[Shown]:
         yield Shown(text, mentions, one.last_seen)
 
 
+def _chunks(reading: BlockReading) -> Iterable[Shown]:
+    """Parts of watched files, but for those that the block shows as they are."""
+    shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
+    hits = reading.hits("chunk", _MEMORIES)
+    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
+    for hit in islice(others, _CHUNKS):
+        chunk = hit.item
+        yield Shown(chunk.text, chunk.id, quoted=True, head=chunk.heading, relevance=hit.relevance)
+
+
 # In the order of the block.
 SECTIONS: Final = (
     Section("hot-state", _hot, 5),
@@ -279,6 +291,7 @@ SECTIONS: Final = (
     Section("facts", _pairs, 1),
     Section("experiences", _experiences, 2),
     Section("entities", _entities, 1),
+    Section("files", _chunks, 3),
 )
 
 
@@ -352,7 +365,8 @@ def _fill(name: str, items: Sequence[Shown], room: int, cost: Callable[[Shown], 
 
 def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
     """The beginning of an item within some tokens: at a line of a file, else at a word."""
-    pieces = item.text.split("\n" if item.rest else " ")
+    # A token is four characters at most: what is behind these never fits.
+    pieces = item.text[: 4 * room].split("\n" if item.rest else " ")
     low, high = 0, len(pieces)
     while low < high:
         middle = (low + high + 1) // 2

@@ -250,7 +250,8 @@ def _own(name: str, plural: str) -> Source:
         passes=_passes_unfiltered,
         show=own_entries.shown_by(plural),
         count=partial(own_entries.count, name=plural),
-        depth=0.25,
+        # Few of them are shown beside the memories.
+        depth=0.05,
     )
 
 

@@ -33,6 +33,17 @@ class ReflectionBody(Struct, kw_only=True, forbid_unknown_fields=True):
     action: Said | None = None
 
 
+class ReflectionStored(Struct, kw_only=True):
+    """The reflection as it stands in the file, and a warning if it holds a secret."""
+
+    ts: str
+    type: str
+    context: str
+    lesson: str
+    action: str | None
+    warning: str | UnsetType = UNSET
+
+
 class ReflectionPage(Struct):
     """A page of reflections, the newest first, and how many there are."""
 
@@ -55,6 +66,18 @@ class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
     tags: tuple[str, ...] = ()
     outcome: EpisodeOutcome = "informational"
     user: Annotated[str, Meta(max_length=200)] = "user"
+
+
+class EpisodeStored(Struct, kw_only=True):
+    """The episode as it stands in the file, and a warning if it holds a secret."""
+
+    ts: str
+    user: str
+    agent: str
+    summary: str
+    tags: tuple[str, ...]
+    outcome: str
+    warning: str | UnsetType = UNSET
 
 
 class EpisodePage(Struct):

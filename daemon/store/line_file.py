@@ -17,6 +17,7 @@ from .atomic import make_folder
 from .database import translate_os
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A line that was added a moment ago stands at the end, or nearly.
 _LOOKED_AT: Final = 65_536
@@ -61,10 +62,13 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises:
         Conflict: somebody has held it for 10 seconds.
-        OSError: the disk refuses.
+        OSError: the disk refuses, or the folder or the lock is a link.
     """
-    path = folder / LOCK
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    top = os.open(folder, _FOLDER)
+    try:
+        handle = os.open(LOCK, _LOCK_FLAGS, 0o600, dir_fd=top)
+    finally:
+        os.close(top)
     try:
         deadline = time.monotonic() + _PATIENCE
         while True:

@@ -25,6 +25,7 @@ _ITEMS: Final[dict[str, Any]] = {
     "episodes": EpisodeLine,
     "skills": Skill,
 }
+_INDEXED: Final = 2_000
 # SQL of the text of an entry.
 TEXT: Final = {
     "reflections": (
@@ -203,5 +204,6 @@ def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
 
 def _indexed(item: Item) -> str:
     if isinstance(item, Skill):
-        return index_text(f"{item.id} {item.description}\n{item.text}")
+        # The rest of its file is found as that of any watched file.
+        return index_text(f"{item.id} {item.description}\n{item.text[:_INDEXED]}")
     return index_text(item.text)

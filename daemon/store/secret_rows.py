@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -25,18 +26,20 @@ class Held(msgspec.Struct, frozen=True):
     id: str
 
 
-def holding(db: sqlite3.Connection, written: str) -> list[Held]:
-    """Where secrets are, apart from the memories; `written` is the note that the daemon writes."""
+def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
+    """Where secrets are, apart from the memories; `written` are the notes the daemon writes."""
     found: list[Held] = []
     for kind in (key_values.KIND, *_REPLACED):
         for key, data in rows.live_rows(db, kind):
             if secrets_in(_told(key, msgspec.json.decode(data))):
                 found.append(Held(kind.name, kind.name, key))  # type: ignore[arg-type]
-    note = rows.load(db, notes.KIND, written)
-    if note is not None and secrets_in(note.data["text"].splitlines()):
-        found.append(Held("note", notes.KIND.name, written))
+    for path in written:
+        note = rows.load(db, notes.KIND, path)
+        if note is not None and secrets_in(note.data["text"].splitlines()):
+            found.append(Held("note", notes.KIND.name, path))
     seen: set[tuple[str, str]] = set()
-    for version in history.read(db, "kind <> ? OR id = ?", notes.KIND.name, written):
+    ours = f"kind <> ? OR id IN ({', '.join('?' * len(written))})"
+    for version in history.read(db, ours, notes.KIND.name, *written):
         key = (version.kind, version.id)
         data = version.row.data
         if key not in seen and data and secrets_in(_told(version.id, data)):

@@ -32,6 +32,9 @@ NOUNS = (
     *("replicate", "context"),
 )
 
+# What is measured beside so many memories.
+_SIZED = {"startup", "recall", "distil", "memory", "idle", "wear", "context"}
+
 
 def main() -> None:
     """Measure what was asked for; each row is shown as soon as it is known."""
@@ -66,9 +69,7 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)
-    for size in (
-        sizes if only & {"startup", "recall", "distil", "memory", "idle", "wear", "context"} else ()
-    ):
+    for size in sizes if only & _SIZED else ():
         for row in _sized(folder / str(size), only, size, idle_seconds):
             yield row.of(size)
 

@@ -335,6 +335,9 @@ def test_forty_recalls_of_a_reader_change_nothing(
         assert found.body["results"][0]["id"] == stored["id"]
         assert ask(READER, "notes", "GET", "/api/hot").status == 200
         assert ask(READER, "notes", "GET", "/api/hot/markdown").status == 200
+        block = ask(READER, "notes", "GET", "/api/context?query=Cleo+cocoa").body
+        assert "Cleo prefers cocoa" in block["text"]
+    assert not [*open_daemon.state.parent.rglob("knowledge.md")]
     # Uses are written in order: when the writer's own is counted, the reader's would be.
     assert ask(WRITER, "notes", "POST", "/api/recall", {"query": "Cleo cocoa"}).status == 200
 

@@ -95,6 +95,8 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
     updated = call.ok("PUT", "/api/hot/project", {"name": "sprinkle", "status": f"uses {TOKEN}"})
     assert "github token" in updated["warnings"][0]
     call.ok("PUT", "/api/tree", {"path": "ops", "desc": f"deploy with {TOKEN}"})
+    lesson = {"type": "insight", "context": "ops", "lesson": f"deploy with {TOKEN}"}
+    assert "github token" in call.ok("POST", "/api/reflections", lesson)["warning"]
     episodes = daemon.folder("forgetful") / "memory" / "episodes.jsonl"
     episodes.parent.mkdir(exist_ok=True)
     kept = {"summary": f"rotated {TOKEN}", "tags": ["ops"]}
@@ -105,9 +107,13 @@ def test_old_secrets_are_forgotten_wherever_they_are(make_daemon: Any, calls_of:
         *("pair router.password", "hot project", "category ops"),
         *("history memory", "file memory"),
     }
+    files = {one for one in found["elsewhere"] if one.startswith("file")}
+    assert files == {"file memory/episodes.jsonl", "file memory/reflections.jsonl"}
     assert TOKEN in episodes.read_text()
     call.ok("POST", "/api/memory/forget", {"secrets": True})
     assert episodes.read_text().endswith("\nno JSON\n")
+    (reflection,) = call.ok("GET", "/api/reflections")["results"]
+    assert reflection["lesson"] == "deploy with [github token removed]"
     assert call("GET", "/api/kv/router.password").status == 404
     state = call.ok("GET", "/api/hot")["state"]
     assert "[github token removed]" in json.dumps(state)

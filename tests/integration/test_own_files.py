@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,42 @@ def test_no_link_is_followed_out_of_the_folder(call: Any, folder: Path, tmp_path
     os.mkfifo(folder / "reflections.jsonl")
     assert call.ok("GET", "/api/reflections")["total"] == 0
     assert call("POST", "/api/reflections", LESSON).refusal()[1] == "conflict"
+
+
+def test_nothing_is_written_through_a_folder_that_is_a_link(
+    call: Any, folder: Path, tmp_path: Path
+) -> None:
+    call.store("anything")
+    folder.symlink_to(tmp_path, target_is_directory=True)
+    for path, body in (
+        ("reflections", LESSON),
+        ("episodes", {"summary": "x"}),
+        ("skills", {"id": "x", "description": "y"}),
+    ):
+        assert call("POST", f"/api/{path}", body).refusal()[1] == "conflict"
+    call.ok("GET", "/api/context")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_agent_that_takes_the_lock_loses_no_line(call: Any, folder: Path) -> None:
+    call.ok("POST", "/api/reflections", LESSON)
+    path = folder / "reflections.jsonl"
+
+    def rewrite(number: int) -> None:
+        with (folder / ".lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            line = json.dumps({**LESSON, "lesson": f"mine {number}"})
+            path.write_text(f"{path.read_text()}{line}\n")
+
+    with ThreadPoolExecutor(2) as threads:
+        mine = threads.map(rewrite, range(30))
+        for number in range(30):
+            call.ok("POST", "/api/reflections", {**LESSON, "lesson": f"theirs {number}"})
+        assert len([*mine]) == 30
+    found = {one["lesson"] for one in call.ok("GET", "/api/reflections?limit=100")["results"]}
+    assert found == {LESSON["lesson"]} | {
+        f"{who} {n}" for who in ("mine", "theirs") for n in range(30)
+    }
 
 
 def test_who_holds_the_lock_is_waited_for(call: Any, folder: Path) -> None:

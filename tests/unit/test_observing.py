@@ -507,3 +507,9 @@ def test_facts_are_filed_by_what_they_are_about(text, category):
 )
 def test_only_what_a_host_recalled_is_taken_out(text, left):
     assert without_recalled(text) == left
+
+
+def test_what_is_recalled_within_what_is_recalled_goes_with_it() -> None:
+    inner = "<memories>\n- tea\n</memories>\n[MEMORY]\nx\n[/MEMORY]"
+    block = f"<thermocline-context>\nI like\n{inner}\ncoffee\n</thermocline-context>"
+    assert without_recalled(f"before\n{block}\nafter") == "before\n\nafter"
