@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 
 from ..errors import InvalidInput, NotFound
 from ..files.own_files import long_warning
+from ..language.secrets import secrets_in
 from ..memory import checks, own_files
 from ..memory.own_files import EPISODES, KNOWLEDGE, REFLECTIONS, EpisodeLine, Reflection, Skill
-from ..memory.secrets import secrets_in
 from ..shapes.own_files import (
     EpisodeBody,
     EpisodePage,
