@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import UNSET, UnsetType
 
@@ -38,9 +38,7 @@ from ..thinking.experiences import observed
 from .operation import operation
 from .scope import Scope
 from .talk import reported
-from .views import secret_warning
-
-T = TypeVar("T")
+from .views import either, secret_warning
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
@@ -57,8 +55,8 @@ async def index(scope: Scope, query: ExperienceQuery) -> ExperiencePage:
         experiences.page,
         now=scope.now,
         types=query.type,
-        user=_either(query.user, query.userId, "user", None),
-        least=_either(query.min_weight, query.minWeight, "min_weight", 0.0),
+        user=either(query.user, query.userId, "user", None),
+        least=either(query.min_weight, query.minWeight, "min_weight", 0.0),
         limit=limit,
         offset=query.offset,
     )
@@ -81,7 +79,7 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
         type=body.type,
         intent=_said(body.intent, "intent", _INTENT_CHARS),
         solution=checks.check_data(body.solution, field="solution"),
-        success_score=_either(body.success_score, body.successScore, "success_score", 1.0),
+        success_score=either(body.success_score, body.successScore, "success_score", 1.0),
         tags=checks.check_tags(body.tags),
         conversation=_name(body.conversation, body.conversationId, "conversation"),
         user=_name(body.user, body.userId, "user"),
@@ -137,7 +135,7 @@ async def remove(scope: Scope, id: str) -> ExperienceDeleted:  # noqa: A002 - th
 
 async def prune(scope: Scope, body: PruneBody) -> Pruned:
     """Take what has faded out of recall; the history keeps it."""
-    least = _either(body.min_weight, body.minWeight, "min_weight", FADED)
+    least = either(body.min_weight, body.minWeight, "min_weight", FADED)
     async with scope.store() as store:
         if body.dry_run:
             faded = await store.read(lambda db: experiences.fading(db, scope.now, least))
@@ -182,7 +180,7 @@ async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
 async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
     """List what users prefer."""
     limit = scope.page_limit(query.limit)
-    user = _either(query.user, query.userId, "user", None)
+    user = either(query.user, query.userId, "user", None)
     async with scope.store() as store:
         found, total = await store.read(
             lambda db: experiences.preferences(db, user, limit, query.offset)
@@ -240,16 +238,8 @@ def _preference(one: Experience, now: float) -> PreferenceView:
     )
 
 
-def _either(ours: object, theirs: object, field: str, default: T) -> T:
-    """A field that has two names, which are not given together."""
-    given = [one for one in (ours, theirs) if one is not UNSET and one is not None]
-    if len(given) > 1:
-        raise InvalidInput(f"give '{field}' once", field=field)
-    return given[0] if given else default  # type: ignore[return-value]
-
-
 def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
-    return checks.check_short(_either(ours, theirs, field, ""), field, _NAME_CHARS)
+    return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
 
 
 def _said(text: str, field: str, most: int) -> str:

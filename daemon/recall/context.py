@@ -23,7 +23,9 @@ from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..memory.records import Memory
 from ..store import entities, hot_rows, own_entries, selecting, tree_rows
 from ..store.own_entries import OwnEntry
+from ..store.selecting import Filters
 from .recall import Answer, Hit, Request, recall
+from .sources import EXPERIENCES, MEMORIES
 
 # Those that say something for the agent itself; what anybody else says is quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
@@ -78,13 +80,14 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """For whom and for what a context block is made."""
+    """For whom and for what a context block is made, and what alone may be in it."""
 
     agent: str
     query: str
     now: float
     local: dt.tzinfo
     rules: Rules
+    filters: Filters = Filters()
 
 
 class BlockReading:
@@ -102,6 +105,7 @@ class BlockReading:
         tuning = self.asked.rules.recall
         request = Request(
             text=self.asked.query,
+            filters=self.asked.filters,
             limit=_MEMORIES,
             min_relevance=tuning.min_relevance,
             weights=tuning.weights,
@@ -122,9 +126,12 @@ class BlockReading:
         """Those that answer, with their relevance; without a query hot ones, then the newest."""
         if self.answer is not None:
             return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
-        now, rules = self.asked.now, self.asked.rules
-        found = {one.id: one for one in hot_rows.promoted(self.db, now, rules)[:_MEMORIES]}
-        newest = selecting.newest(self.db, selecting.Filters(), limit=_MEMORIES, now=now)
+        now, rules, filters = self.asked.now, self.asked.rules, self.asked.filters
+        if MEMORIES.passes(filters, now) is None:
+            return ()
+        hot_ones = hot_rows.promoted(self.db, now, rules) if filters == Filters() else ()
+        found = {one.id: one for one in hot_ones[:_MEMORIES]}
+        newest = selecting.newest(self.db, filters, limit=_MEMORIES, now=now)
         found |= {one.id: one for one in newest if one.superseded_by is None}
         return [(one, None) for one in found.values()][:_MEMORIES]
 
@@ -139,12 +146,14 @@ class Section(msgspec.Struct, frozen=True):
         name: as the block shows it.
         read: gives its items, the best first.
         importance: of the budget, relative to the others.
+        source: of recall, whose ids its items have; only such sections are read under filters.
         is_last: whether it is cut only when nothing else can be.
     """
 
     name: str
     read: Read
     importance: float
+    source: str = ""
     is_last: bool = False
 
 
@@ -287,12 +296,14 @@ SECTIONS: Final = (
     Section("episodes", _episodes, 2),
     Section("skills", _skills, 3),
     # Not "memories": that is an element of hosts, which observing takes out by itself.
-    Section("remembered", _memories, 5),
+    Section("remembered", _memories, 5, MEMORIES.name),
     Section("facts", _pairs, 1),
-    Section("experiences", _experiences, 2),
+    Section("experiences", _experiences, 2, EXPERIENCES.name),
     Section("entities", _entities, 1),
     Section("files", _chunks, 3),
 )
+# The source of recall whose ids the items of a section have.
+SOURCE_OF: Final = {one.name: one.source for one in SECTIONS if one.source}
 
 
 def read_block(
@@ -307,7 +318,8 @@ def read_block(
         The sections, and the ids of the memories that are shown because the query found them.
     """
     reading = BlockReading(db, asked)
-    read = {one.name: [*one.read(reading)] for one in SECTIONS}
+    sections = [one for one in SECTIONS if one.source or asked.filters == Filters()]
+    read = {one.name: [*one.read(reading)] for one in sections}
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
     filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]

@@ -236,11 +236,10 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
 
 def _sources(request: Request, query: Query) -> list[Source]:
     """What is searched: only memories have a category."""
-    if request.mode == "tree" or query.empty:
-        return [MEMORIES]
+    only_memories = request.mode == "tree" or query.empty
     return [
         one
-        for one in SOURCES
+        for one in ((MEMORIES,) if only_memories else SOURCES)
         if one.passes(request.filters, request.now) is not None
         and (request.sources is None or one.name in request.sources)
     ]

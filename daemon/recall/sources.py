@@ -6,6 +6,7 @@ that source in the last bits.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -21,6 +22,8 @@ from ..store.selecting import Filters
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 _BITS: Final = 4
+# How many characters of the hash of a text tell its versions apart.
+_HASH: Final = 16
 # How many characters of the terms of a text are looked at.
 _READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
@@ -77,6 +80,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         passes: the condition for filters at a time; None where they let nothing of it pass.
         show: the things in some rows, by row; those that stand beside others have an `id`.
         count: how many there are.
+        id: SQL of its id.
+        said: SQL of all that it says, of which `versions` are made; "": its text.
         weight: what an equal match is worth, in parts of a memory's.
         depth: how many candidates are ranked, in parts of the memories'.
     """
@@ -90,6 +95,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     passes: Callable[[Filters, float], Condition | None]
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
+    id: str = "id"
+    said: str = ""
     weight: float = 1.0
     depth: float = 1.0
 
@@ -154,7 +161,10 @@ def _columns(table: str, index: str, **given: str) -> str:
     )
 
 
-def _passes_as_memory(filters: Filters, now: float) -> Condition:
+def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
+    # Who names files alone means no memory.
+    if filters.paths and filters.category is None:
+        return None
     return selecting.where(filters, now)
 
 
@@ -201,6 +211,7 @@ PAIRS: Final = Source(
     index=key_values.INDEX,
     columns=_columns("pairs", key_values.INDEX),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
+    id="key",
     passes=_passes_unfiltered,
     show=key_values.at_rows,
     count=_pairs,
@@ -231,6 +242,10 @@ EXPERIENCES: Final = Source(
         importance="success_score",
     ),
     text="intent",
+    said=(
+        "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
+        " WHERE kind = 'experience' AND rows.id = experiences.id)"
+    ),
     passes=_passes_unfaded,
     show=experiences.at_rows,
     count=experiences.count,
@@ -247,6 +262,7 @@ def _own(name: str, plural: str) -> Source:
         index=index,
         columns=_columns(plural, index, updated_at="created_at"),
         text=own_entries.TEXT[plural],
+        said="data",
         passes=_passes_unfiltered,
         show=own_entries.shown_by(plural),
         count=partial(own_entries.count, name=plural),
@@ -261,3 +277,14 @@ SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
 SOURCES: Final = (MEMORIES, PAIRS, *OWN, EXPERIENCES)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
+
+
+def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
+    """The hashes of what things of a source say now, by id; what is gone is left out."""
+    source = SOURCES[_NUMBERS[name]]
+    found = db.execute(
+        f"SELECT {source.id}, {source.said or source.text} FROM {source.table}"
+        f" WHERE {source.id} IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode([*ids]).decode(),),
+    )
+    return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in found}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         pairs,
         recall,
         restore,
+        sessions,
         stats,
         status,
         sync,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
     "experiences", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
-    "observe", "own_files", "pairs", "recall", "restore", "stats", "status", "sync",
+    "observe", "own_files", "pairs", "recall", "restore", "sessions", "stats", "status", "sync",
     "tree", "upkeep", "validate",
 ]  # fmt: skip
 

@@ -39,6 +39,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     `max_tokens` counts four characters of text as one. `min_relevance` drops every hit below it, in
     place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false
     leaves no trace of the question.
+    `session` narrows the question to what that session sees, and records what the answer shows.
     `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 
@@ -55,6 +56,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     now: Time | None = None
     explain: bool = False
     reinforce: bool = True
+    session: str | None = None
 
 
 class RecallBody(RecallQuery, kw_only=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ from . import (
     metrics,
     notes,
     own_entries,
+    sessions,
     tree_rows,
     uses,
 )
@@ -28,6 +29,8 @@ KINDS: Final = {
         key_values.KIND,
         notes.KIND,
         experiences.KIND,
+        sessions.KIND,
+        sessions.ANSWERS,
         uses.KIND,
         metrics.KIND,
     )
