@@ -273,6 +273,41 @@ class Client(Caller):
         """The knowledge; `fold` proposes what could go while it is too long."""
         return self.ask(shapes.own_files.KnowledgeView, "GET", "/api/knowledge", {"fold": fold})
 
+    # Sessions
+
+    def sessions(self, **which: Json) -> shapes.sessions.SessionPage:
+        """The sessions, newest first; options are of `SessionQuery`."""
+        return self.ask(shapes.sessions.SessionPage, "GET", "/api/sessions", which)
+
+    def start_session(self, **fields: Json) -> shapes.sessions.SessionView:
+        """Open a session: the fields of `SessionBody`."""
+        return self.ask(shapes.sessions.SessionView, "POST", "/api/sessions", body=fields)
+
+    def session(self, session_id: str) -> shapes.sessions.SessionView:
+        """A session."""
+        path = place("/api/sessions", session_id)
+        return self.ask(shapes.sessions.SessionView, "GET", path)
+
+    def archive_session(self, session_id: str) -> shapes.sessions.SessionView:
+        """Close a session."""
+        path = place("/api/sessions", session_id) + "/archive"
+        return self.ask(shapes.sessions.SessionView, "POST", path)
+
+    def reopen_session(self, session_id: str) -> shapes.sessions.SessionView:
+        """Open a session again."""
+        path = place("/api/sessions", session_id) + "/reopen"
+        return self.ask(shapes.sessions.SessionView, "POST", path)
+
+    def session_used(self, session_id: str, **which: Json) -> shapes.sessions.UsedPage:
+        """What went into the answers of a session; options are of `UsedQuery`."""
+        path = place("/api/sessions", session_id) + "/used"
+        return self.ask(shapes.sessions.UsedPage, "GET", path, which)
+
+    def replay_session(self, session_id: str, **which: Json) -> shapes.sessions.Replayed:
+        """What has changed since the answers of a session; options are of `UsedQuery`."""
+        path = place("/api/sessions", session_id) + "/replay"
+        return self.ask(shapes.sessions.Replayed, "GET", path, which)
+
     # Experiences
 
     def experiences(self, **which: Json) -> shapes.experiences.ExperiencePage:

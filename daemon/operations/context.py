@@ -89,7 +89,7 @@ def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
         for item in one.items
         if SOURCE_OF.get(one.name) and body.session is not None
     ]
-    return _Made(made, used, lines, sessions.versions_of(db, shown))
+    return _Made(made, used, lines, sessions.versions_of(db, shown, asked.now))
 
 
 def _section(one: Filled, now: float) -> ContextSection:

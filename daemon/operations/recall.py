@@ -65,7 +65,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
             answer = recall(db, request, tuning)
             shown = sessions.in_answer(answer) if session is not None else []
-            return answer, sessions.versions_of(db, shown)
+            return answer, sessions.versions_of(db, shown, scope.now)
 
         answer, used = await scope.daemon.own_files.read(store, read)
         if body.reinforce and scope.leaves_traces:

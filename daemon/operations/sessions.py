@@ -98,7 +98,7 @@ async def used(scope: Scope, id: str, query: UsedQuery) -> UsedPage:  # noqa: A0
                 at=one.at,
                 via=one.via,
                 query=one.query,
-                used=[UsedItem(**asdict(item)) for item in one.used],
+                used=[UsedItem(item.source, item.id, item.hash) for item in one.used],
             )
             for one in found
         ],
@@ -161,13 +161,14 @@ def seen(session: Session | None, filters: Filters) -> Filters:
     return replace(filters, category=wanted or session.category or None, paths=session.paths)
 
 
-def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]]) -> list[Used]:
+def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: float) -> list[Used]:
     """What an answer shows, each thing a source and an id, with the hashes of what it says."""
     by_source: dict[str, list[str]] = {}
     for source, key in shown:
         by_source.setdefault(source, []).append(key)
+    fates = sessions.fates(db, by_source.get(MEMORIES.name, ()), now)
     return [
-        Used(source, key, said)
+        Used(source, key, said, fates.get(key) if source == MEMORIES.name else None)
         for source, keys in by_source.items()
         for key, said in versions(db, source, keys).items()
     ]
@@ -225,7 +226,7 @@ def _replayed(
     fates = sessions.fates(db, wanted.get(MEMORIES.name, ()), now)
     told: list[ReplayedAnswer] = []
     for one in answers:
-        items = [_item(item, one.at, current[item.source], fates) for item in one.used]
+        items = [_item(item, current[item.source], fates) for item in one.used]
         changed = sum(item.change != "same" for item in items)
         told.append(
             ReplayedAnswer(
@@ -236,13 +237,13 @@ def _replayed(
 
 
 def _item(
-    item: Used, at: float, current: Mapping[str, str], fates: Mapping[str, sessions.Fate]
+    item: Used, current: Mapping[str, str], fates: Mapping[str, sessions.Fate]
 ) -> ReplayedItem:
-    now, fate = current.get(item.id), fates.get(item.id)
+    now = current.get(item.id)
     change: Change = "same" if now == item.hash else "gone" if now is None else "changed"
-    # What was superseded when it was shown is still the same.
-    if change == "same" and item.source == MEMORIES.name and fate is not None and fate.since > at:
-        change = fate.change
+    if change == "same" and item.source == MEMORIES.name:
+        fate = fates.get(item.id)
+        change = fate if fate is not None and fate != item.fate else "same"
     return ReplayedItem(item.source, item.id, item.hash, change, UNSET if now is None else now)
 
 

@@ -436,7 +436,7 @@ def _why(
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
     if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
-        return "nothing is stored yet"
+        return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
     if request.mode == "tree":

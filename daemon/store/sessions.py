@@ -19,6 +19,8 @@ from .kind import Kind
 from .transaction import Transaction
 
 Status: TypeAlias = Literal["active", "archived"]
+# What becomes of a memory without a change of its text.
+Fate: TypeAlias = Literal["merged", "superseded", "expired"]
 Via: TypeAlias = Literal["recall", "context", "files"]
 # How many answers of a session are kept, the last ones.
 _ANSWERS: Final = 1_000
@@ -46,11 +48,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Something that went into an answer, and the hash of what it said then."""
+    """Something that went into an answer, the hash of what it said then, and its fate by then."""
 
     source: str
     id: str
     hash: str
+    fate: Fate | None = None
 
 
 class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,13 +64,6 @@ class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
     via: Via
     query: str
     used: tuple[Used, ...]
-
-
-class Fate(msgspec.Struct, frozen=True):
-    """What became of a memory without a change of its text, and since when."""
-
-    change: Literal["merged", "superseded", "expired"]
-    since: float
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -123,7 +119,7 @@ def record(tx: Transaction, key: str, via: Via, query: str, used: Sequence[Used]
     """Note what went into an answer; only the last 1,000 answers of a session are kept."""
     # Times in their order, also among those of other devices.
     answer = f"{key}/{int(tx.now * 1000):014d}-{secrets.token_hex(2)}"
-    items = [msgspec.structs.asdict(one) for one in used]
+    items = msgspec.to_builtins(used)
     rows.write(tx, ANSWERS, answer, {"at": tx.now, "via": via, "query": query, "used": items})
     old = tx.db.execute(
         f"SELECT id {_OF_SESSION} ORDER BY id DESC LIMIT -1 OFFSET {_ANSWERS}", _bounds(key)
@@ -151,17 +147,15 @@ def answer(db: sqlite3.Connection, key: str, name: str) -> AnswerUsed | None:
 
 
 def fates(db: sqlite3.Connection, ids: Iterable[str], now: float) -> dict[str, Fate]:
-    """What became of memories that still say the same: those that were replaced, or expired."""
+    """What became of memories, those of which anything did."""
     found = db.execute(
         "SELECT id, CASE WHEN merged_into IS NOT NULL THEN 'merged'"
-        " WHEN superseded_by IS NOT NULL THEN 'superseded' ELSE 'expired' END,"
-        " CASE WHEN merged_into IS NULL AND superseded_by IS NULL THEN expires_at"
-        " ELSE updated_at END FROM memories"
+        " WHEN superseded_by IS NOT NULL THEN 'superseded' ELSE 'expired' END FROM memories"
         " WHERE id IN (SELECT value FROM json_each(?)) AND (merged_into IS NOT NULL"
         " OR superseded_by IS NOT NULL OR expires_at <= ?)",
         (msgspec.json.encode([*ids]).decode(), now),
     )
-    return {key: Fate(change, since) for key, change, since in found}
+    return dict(found.fetchall())
 
 
 def counted(db: sqlite3.Connection, key: str) -> Counted:
