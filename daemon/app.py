@@ -28,6 +28,7 @@ from .api.serving import Start, serve
 from .config import load
 from .config.live import LiveSettings
 from .errors import ConfigInvalid, NotFound, ReplicaAway, ThermoclineError
+from .files.indexes import Indexes
 from .files.own_files import OwnFiles
 from .files.workspaces import Workspaces
 from .importers.takeover import TakeOver
@@ -56,6 +57,7 @@ from .store.agents import Agents
 from .store.device import DeviceId
 from .store.lock import StateLock
 from .store.place import Surroundings
+from .store.transaction import Event
 from .thinking.advising import Advice
 from .thinking.parts import build_thinking
 from .upkeep.cron import LocalZone
@@ -148,7 +150,13 @@ async def run(start: Start, live: LiveSettings) -> None:
 
 async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     start, live, problems = base.start, base.live, base.problems
-    agents = _agents(base, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
+
+    def publish(agent: str, event: Event) -> None:
+        base.bus.publish(agent, event)
+        indexes.heard(agent, event)
+
+    # They need one another, and are not called before all are there.
+    agents = _agents(base, publish, lambda agent, kinds: replicas.changed(agent, kinds))  # noqa: PLW0108
     agents.finish_forgetting()
     replicas = _replicas(base, agents)
     model = _model(base)
@@ -163,6 +171,14 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         schedules=lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
         advisor=Advice(thinking.model),
     )
+    indexes = Indexes(
+        agents,
+        lambda: live.settings.index,
+        {name: agent.paths for name, agent in live.settings.agents.items()},
+        state_dir=start.state_dir,
+        publish=base.bus.publish,
+        problems=problems,
+    )
     services = Services(
         agents=agents,
         model=model,
@@ -175,6 +191,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
             lambda: live.settings.sync.workspace and live.settings.replicates,
             problems,
         ),
+        indexes=indexes,
         own_files=OwnFiles(problems),
         upkeep=upkeep,
         settings=live.current,
@@ -194,19 +211,24 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
     tasks: dict[str, Endless] = {
         "scheduler": scheduler.run,
         "replicas": replicas.run,
+        "index": indexes.run,
         "configuration": lambda: live.run(signals.reload, problems),
         "conversations": thinking.listener.run,
     }
     await serve(start, live.current, services, edge, signals, tasks)
 
 
-def _agents(base: _Base, outgoing: Callable[[str, frozenset[str]], None]) -> Agents:
+def _agents(
+    base: _Base,
+    publish: Callable[[str, Event], None],
+    outgoing: Callable[[str, frozenset[str]], None],
+) -> Agents:
     live, settings = base.live, base.live.settings
     around = Surroundings(
         threads=base.readers,
         problems=base.problems,
         now=time.time,
-        publish=base.bus.publish,
+        publish=publish,
         outgoing=outgoing,
         rules=live.current,
         importer=TakeOver(),
@@ -216,7 +238,11 @@ def _agents(base: _Base, outgoing: Callable[[str, frozenset[str]], None]) -> Age
     )
     return Agents(
         base.start.state_dir,
-        workspaces={name: Path(agent.workspace) for name, agent in settings.agents.items()},
+        workspaces={
+            name: Path(agent.workspace)
+            for name, agent in settings.agents.items()
+            if agent.workspace is not None
+        },
         cache_kb=settings.store.cache_kb,
         around=around,
         settings=lambda: live.settings.store,

@@ -13,7 +13,7 @@ from ..errors import ConfigInvalid
 from .arguments import WrongUsage
 from .terminal import number_of, show_json, visible
 
-_COLUMN = 24
+_COLUMN = 44
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

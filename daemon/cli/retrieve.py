@@ -7,11 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from .. import shapes
 from ..client import Client
 from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
 from .explaining import show_explained, show_reasoned, show_understood
+from .index import show_chunks
 from .local_models import with_local_model
 from .memories import headline, record, short
 from .options import FILTERS, add_options, given
@@ -64,10 +67,12 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         say(visible(f"by keywords, without a model: {recall.llm.why}"))
     if args.json:
         extra = ("search_method", "relevance", "parts")
-        show_json([record(found, *extra) for found in recall.results])
+        chunks = [msgspec.structs.asdict(chunk) for chunk in recall.chunks]
+        show_json([*(record(found, *extra) for found in recall.results), *chunks])
     else:
         _show(recall, explain=args.explain)
-    if not (recall.results or recall.key_values or recall.entries or recall.experiences):
+    found = (recall.results, recall.key_values, recall.entries, recall.chunks, recall.experiences)
+    if not any(found):
         say(recall.why or "nothing found")
 
 
@@ -93,6 +98,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
         show_rows([row])
         show_explained(found)
     _show_pairs(recall.key_values, explain=explain)
+    show_chunks(recall.chunks)
     show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
     show_rows((f"{one.relevance:.2f}", one.type, one.intent) for one in recall.experiences)
     if explain and recall.understood:

@@ -14,7 +14,7 @@ from .sync import phase_of
 from .terminal import ago, moment, number_of, show_answer, show_rows, size, span, visible
 
 _HEAD: Final = (
-    "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "disk", "sync",
+    "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
     "upkeep", "",
 )  # fmt: skip
 
@@ -92,6 +92,7 @@ def _show_agents(agents: Mapping[str, shapes.status.AgentStatus]) -> None:
                 _share(agent.hot_bytes, agent.hot_max_bytes),
                 f"{agent.tree_nodes}",
                 f"{agent.kv:,}",
+                f"{agent.index.watched_files:,}" + " (behind)" * agent.index.dirty,
                 size(agent.database_bytes),
                 phase_of(agent.sync, now),
                 _upkeep(agent.upkeep, now),

@@ -24,6 +24,7 @@ VERBS: Final = {
     "hot": "show or change the hot state, which is always in the agent's context",
     "tree": "show or change the tree of categories",
     "cold": "search the archive",
+    "index": "watch Markdown and text files, and search them",
     "kv": "get, set, delete or list key-value pairs",
     "knowledge": "show the agent's knowledge, and what of it to fold",
     "reflect": "list what the agent has learned, or add to it",

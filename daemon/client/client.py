@@ -426,6 +426,40 @@ class Client(Caller):
         wanted = {"prefix": prefix, "limit": limit, "offset": offset}
         return self.ask(shapes.pairs.PairPage, "GET", "/api/kv", wanted)
 
+    # Watched files
+
+    def files_search(self, query: str, **options: Json) -> shapes.files.FilesFound:
+        """The parts of watched files that answer, best first; options are of `FileSearch`."""
+        body = {"query": query, **options}
+        return self.ask(shapes.files.FilesFound, "POST", "/api/files/search", body=body)
+
+    def files_get(self, path: str, **options: Json) -> shapes.files.FileLines:
+        """Lines of a watched file; options are of `LinesQuery`."""
+        body = {"path": path, **options}
+        return self.ask(shapes.files.FileLines, "POST", "/api/files/get", body=body)
+
+    def files_sync(self) -> shapes.files.FilesSynced:
+        """Look at every watched file now."""
+        return self.ask(shapes.files.FilesSynced, "POST", "/api/files/sync")
+
+    def files_list(self, prefix: str = "", **options: Json) -> shapes.files.FilePage:
+        """A page of the watched files; options are of `FilesQuery`."""
+        wanted = {"prefix": prefix, **options}
+        return self.ask(shapes.files.FilePage, "GET", "/api/files/list", wanted)
+
+    def files_stats(self) -> shapes.files.FilesStats:
+        """How much is indexed, and what is watched."""
+        return self.ask(shapes.files.FilesStats, "GET", "/api/files/stats")
+
+    def files_add(self, path: str) -> shapes.files.PathAdded:
+        """Watch a folder or file of the daemon's machine."""
+        return self.ask(shapes.files.PathAdded, "POST", "/api/files/paths", body={"path": path})
+
+    def files_remove(self, path: str) -> shapes.files.PathRemoved:
+        """Stop watching a path that was added."""
+        wanted = {"path": path}
+        return self.ask(shapes.files.PathRemoved, "DELETE", "/api/files/paths", wanted)
+
     # The daemon
 
     def consolidate(self, mode: str = "quick", **options: Json) -> shapes.upkeep.Consolidated:

@@ -11,7 +11,7 @@ import difflib
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, inspect
+from msgspec import NODEFAULT, UNSET, inspect
 
 from .faults import Fault, Pairs, dotted, either, expected, found
 from .settings import EVERY_AGENT, ROLES, Grant, Settings
@@ -117,7 +117,8 @@ class _Checker:
         values: dict[str, Json] = {}
         if whole and isinstance(value, Pairs):
             given = {name for name, _ in value}
-            for name in (name for name in fields if name not in given):
+            values |= {name: one for name, one in _defaults(struct).items() if name not in given}
+            for name in (name for name in fields if name not in given | values.keys()):
                 self.fault((*path, name), f"missing; expected {allowed(fields[name])}")
         for name, inner in self.pairs(value, path):
             if name not in fields:
@@ -165,6 +166,12 @@ class _Checker:
                 continue
             seen.add(name)
             yield name, inner
+
+
+def _defaults(struct: Any) -> dict[str, Any]:
+    """The defaults of a struct's keys, of those that have one."""
+    found = msgspec.structs.fields(struct)
+    return {one.name: one.default for one in found if one.default is not NODEFAULT}
 
 
 def _fields(struct: Any) -> dict[str, Any]:

@@ -52,6 +52,10 @@ ShortText: TypeAlias = Annotated[str, _text(rf"^{_SHOWN}{{1,64}}\Z", "1 to 64 ch
 CategoryPath: TypeAlias = Annotated[
     str, _text(rf"^{_SEGMENT}(?:/{_SEGMENT}){{0,15}}\Z", "a category such as projects/boat")
 ]
+Globs: TypeAlias = Annotated[
+    tuple[Annotated[str, _text(rf"^{_SHOWN}{{1,500}}\Z", "a pattern")], ...],
+    Meta(max_length=200, description='a list of patterns such as ["**/*.md"]'),
+]
 Cron: TypeAlias = Annotated[
     str,
     _text(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from . import profclaw
 from .faults import Fault, Pairs, dotted, found
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
         return Fault(name, "", str(error))
     if not isinstance(document, Pairs):
         return Fault(name, "", f"expected an object, got {found(document)}")
-    return Layer(name, document)
+    return Layer(name, profclaw.translated(document))
 
 
 def assignment(text: str) -> Layer | Fault:

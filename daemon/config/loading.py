@@ -135,9 +135,14 @@ def _paths(values: Values, home: str) -> Iterator[Finding]:
     Agents may share a workspace, as EvoClaw's do: each has files of its own name there.
     """
     socket = values["socket"]
-    places = [("socket.path", socket, "path")] if socket["path"] is not None else []
+    places: list[tuple[str, Json, Json]] = []
+    places += [("socket.path", socket, "path")] if socket["path"] is not None else []
     for agent, entry in values["agents"].items():
-        places.append((dotted(("agents", agent, "workspace")), entry, "workspace"))
+        if entry["workspace"] is not None:
+            places.append((dotted(("agents", agent, "workspace")), entry, "workspace"))
+        entry["paths"] = list(entry["paths"])
+        key = dotted(("agents", agent, "paths"))
+        places += [(key, entry["paths"], number) for number in range(len(entry["paths"]))]
     for key, holder, name in places:
         if holder[name].startswith("~") and not home.startswith("/"):
             yield (key,), "begins with ~ but $HOME is not set; give an absolute path"
@@ -171,6 +176,10 @@ def _contradictions(values: Values) -> Iterator[Finding]:
     weights = values["recall"]["weights"]
     if not any(weights.values()):
         yield tuple(f"recall.weights.{name}" for name in weights), "all weights are 0; raise one"
+    chunk, overlap = values["index"]["chunk_chars"], values["index"]["overlap_chars"]
+    if 2 * overlap > chunk:
+        why = f"an overlap of {overlap} characters is over half of a chunk of {chunk}"
+        yield ("index.overlap_chars", "index.chunk_chars"), why
     text, body = values["limits"]["max_text_bytes"], values["socket"]["max_body_bytes"]
     if text > body:
         why = f"a text of {text} bytes cannot arrive in a body of {body}"

@@ -27,6 +27,7 @@ from .kinds import (
     Cron,
     FileMode,
     FilePath,
+    Globs,
     HostNames,
     Json,
     KeyPath,
@@ -274,9 +275,35 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's own settings: the folder of its notes, absolute once loaded."""
+    """One agent's own settings: its workspace, and paths that it may index; absolute once loaded.
 
-    workspace: FilePath
+    Attributes:
+        workspace: the folder with its notes; None: the one in the state folder.
+        paths: folders and files that are indexed beside the workspace.
+    """
+
+    workspace: FilePath | None = None
+    paths: tuple[FilePath, ...] = ()
+
+
+class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which files are indexed, how they are cut, and when that happens."""
+
+    watch: bool = True
+    on_search: bool = True
+    on_session_start: bool = True
+    debounce_ms: Annotated[int, Meta(ge=0, le=60_000)] = 1_000
+    interval_minutes: Annotated[float, Meta(ge=0, le=44_640)] = 60.0
+    chunk_chars: Annotated[int, Meta(ge=200, le=100_000)] = 1_500
+    overlap_chars: Annotated[int, Meta(ge=0, le=50_000)] = 200
+    split_on_headings: bool = True
+    max_results: Annotated[int, Meta(ge=1, le=100)] = 6
+    min_score: Share = 0.1
+    search_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 2_000
+    include: Globs = ("**/*.md", "**/*.mdx", "**/*.txt")
+    exclude: Globs = ("node_modules/**", "dist/**", ".git/**")
+    gitignore: bool = False
+    max_file_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -314,6 +341,7 @@ class Settings(Rules, frozen=True, kw_only=True):
     upkeep: UpkeepTimes = UpkeepTimes()
     consolidation: Consolidation = Consolidation()
     observe: Observe = Observe()
+    index: IndexSettings = IndexSettings()
     llm: Llm = Llm()
     socket: Socket = Socket()
     limits: CallLimits = CallLimits()

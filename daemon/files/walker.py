@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator
@@ -45,7 +46,11 @@ Wanted: TypeAlias = Callable[[str, os.stat_result], bool]
 
 
 def walk(
-    top: Path, prefix: str, never: Identity, wanted: Wanted | None = None
+    top: Path,
+    prefix: str,
+    never: Identity,
+    wanted: Wanted | None = None,
+    enters: Wanted | None = None,
 ) -> Generator[Found, None, None]:
     """Every regular file below a folder, sorted, and a `Skipped` for each other thing there.
 
@@ -56,6 +61,7 @@ def walk(
         prefix: what its paths begin with, such as `memory`.
         never: device and inode of a folder that is passed over.
         wanted: asked of each file before it is opened, by its path and how it stands.
+        enters: asked of each folder before its content, the top included.
     """
     try:
         handle = os.open(top, _FOLDER)
@@ -64,14 +70,37 @@ def walk(
     except OSError as error:
         yield Skipped(prefix, "a link" if top.is_symlink() else _reason(error))
         return
-    walking = _Walk(never, wanted)
+    walking = _Walk(never, wanted, enters)
     # No folder stays open when the caller stops early.
-    with _closed(handle), closing(walking.below(handle, prefix, 0)) as below:
+    with _closed(handle), closing(walking.entered(handle, prefix, 0)) as below:
         for count, found in enumerate(below):
             if count == _FILES:
                 yield Skipped(prefix, f"the rest of it: it has over {count:,} files")
                 return
             yield found
+
+
+def open_below(top: Path, below: str) -> int:
+    """Open a regular file below a folder, by handles, for reading.
+
+    Raises:
+        OSError: it is not there, cannot be read, or something on the way is a link; `EINVAL`: it
+            is no file.
+    """
+    *between, name = below.split("/")
+    folder = os.open(top, _FOLDER)
+    try:
+        for part in between:
+            inner = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        handle = os.open(name, _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "neither a file nor a folder")
+    return handle
 
 
 def identity(folder: Path) -> Identity:
@@ -94,9 +123,17 @@ def is_plain(path: str) -> bool:
 
 
 class _Walk:
-    def __init__(self, never: Identity, wanted: Wanted | None) -> None:
+    def __init__(self, never: Identity, wanted: Wanted | None, enters: Wanted | None) -> None:
         self._never = never
         self._wanted = wanted
+        self._enters = enters
+
+    def entered(self, folder: int, path: str, depth: int) -> Generator[Found, None, None]:
+        found = os.fstat(folder)
+        if (found.st_dev, found.st_ino) == self._never:
+            yield Skipped(path, "the folder of the memories themselves")
+        elif self._enters is None or self._enters(path, found):
+            yield from self.below(folder, path, depth)
 
     def below(self, folder: int, prefix: str, depth: int) -> Generator[Found, None, None]:
         try:
@@ -106,7 +143,7 @@ class _Walk:
             return
         for name in names:
             path = f"{prefix}/{name}"
-            if not is_plain(path):
+            if not is_plain(path.removeprefix("/")):
                 shown = path.encode(errors="backslashreplace").decode()
                 yield Skipped(shown, "its name is too long or not valid UTF-8")
                 continue
@@ -133,11 +170,7 @@ class _Walk:
             yield Skipped(path, f"it is over {_DEPTH} folders deep")
             return
         with _closed(os.open(name, _FOLDER, dir_fd=parent)) as handle:
-            found = os.fstat(handle)
-            if (found.st_dev, found.st_ino) == self._never:
-                yield Skipped(path, "the folder of the memories themselves")
-            else:
-                yield from self.below(handle, path, depth + 1)
+            yield from self.entered(handle, path, depth + 1)
 
 
 def _file(parent: int, name: str, path: str) -> Generator[Found, None, None]:

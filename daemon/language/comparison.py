@@ -135,8 +135,7 @@ def read(text: str) -> Statement:
     folded = fold(text)
     said = tuple(_words(_PREFACE.sub("", folded) if _PREFACE.match(folded) else folded))
     denials = tuple(word for word in said if word in negations())
-    always = words("with_negation") if denials else words("always")
-    left_out = words("helping") | always | negations()
+    left_out = _left_out(bool(denials))
     capital = (one.strip(_OPENING + _CLOSING) for one in text.split()[1:])
     return Statement(
         text=folded,
@@ -206,6 +205,12 @@ def without_ending(text: str) -> str:
 def opposites() -> frozenset[str]:
     """All words that have an opposite."""
     return frozenset[str]().union(*pairs("opposite_verbs"), *pairs("opposite_states"))
+
+
+@cache
+def _left_out(denies: bool) -> frozenset[str]:
+    """What takes no part in a comparison with a statement that denies, or one that does not."""
+    return words("helping") | negations() | words("with_negation" if denies else "always")
 
 
 def _leaves_open(said: tuple[str, ...]) -> bool:
@@ -326,11 +331,11 @@ def _value_changed(parts: Difference, older: Statement, newer: Statement) -> boo
     A number changes wherever the rest stays; a word only where the noun can have no other beside
     it, as "the sky is blue" and "the sky is clear" agree well.
     """
-    connecting = words("links") | words("connecting")
     if len(parts.before) < 2:
         return False
-    if not all(connecting.isdisjoint(value[1:]) for value in (parts.older, parts.newer)):
-        return False
+    for name in ("links", "connecting"):
+        if not words(name).isdisjoint(parts.older[1:] + parts.newer[1:]):
+            return False
     if _is_number(parts.older) and _is_number(parts.newer):
         return _number_changed(parts)
     return _word_changed(parts, older, newer)

@@ -138,6 +138,16 @@ def names_told(text: str) -> dict[str, str]:
     return found
 
 
+def introduced_as(text: str, reply: str) -> str:
+    """The name of "I'm Marek" where the reply takes it up: "Hi Marek!"; "" for anything else."""
+    met = _introduced("introduced").match(text[:_LONGEST])
+    first = met["name"].split()[0] if met else ""
+    if met is None or not first[0].isupper() or first.casefold() in not_topics() | words("days"):
+        return ""
+    taken_up = re.search(rf"(?:^|[,!] |\w ){re.escape(first)}[,.!?]", reply)
+    return str(met["name"]) if taken_up else ""
+
+
 def is_of_self(text: str) -> bool:
     """Whether somebody speaks of themselves."""
     return not words("self").isdisjoint(re.findall(r"[^\W\d_]+", text.lower()))

@@ -17,6 +17,7 @@ from ..memory.records import OBSERVED, USER_STATED, Type
 from .cues import (
     Signal,
     category_of,
+    introduced_as,
     is_acknowledgement,
     is_health,
     is_injected,
@@ -25,12 +26,21 @@ from .cues import (
     matters_of,
     names_told,
     signals_of,
+    worth,
 )
 from .distilling import topics_of
 from .names import Mention, mentions, people
 from .sentences import printable, sentences, shortened, utf8_bytes
 from .speech import Role, Utterance, role_of
-from .statements import SaidSentence, confirms, correction_of, spoken, worth_keeping
+from .statements import (
+    SaidSentence,
+    confirms,
+    correction_of,
+    denies,
+    redated,
+    spoken,
+    worth_keeping,
+)
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -69,10 +79,30 @@ _RECALLED_LISTS: Final = re.compile(
     r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
     re.MULTILINE,
 )
+# What only leads over to what is said.
+_LEAD_IN: Final = re.compile(
+    r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
+    re.IGNORECASE,
+)
+_PARTS: Final = re.compile(r"[,;]| and | und | y ")
+_SAYS_MORE: Final = 1.0
+# What a user passes on of others: cited lines, elements such as <document>, and quotations.
+_CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
+_ELEMENT: Final = re.compile(
+    r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
+)
+_NESTED: Final = 3
+_QUOTED: Final = re.compile(r"""["“„«「](?P<text>[^"“”„«»「」\n]{20,1000})["”“»」]""")
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
+# The line of a code fence that says what went wrong.
+_PASTED_ERROR: Final = re.compile(
+    r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
+    r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
+    re.MULTILINE,
+)
 _PROBLEM_BYTES: Final = 200
 _PREFERENCE_BYTES: Final = 160
 HEALTHY: Final = 0.95
@@ -83,6 +113,8 @@ _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
+# With a date, so that any other would correct it.
+_ANY: Final = ("May 1",)
 _OF_NAMED: Final = 0.5
 # A name within a sentence.
 _WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
@@ -148,15 +180,26 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     conversation before, the oldest first: "at 4, not 3" is said of them.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
-    said = spoken(tuple(map(utterance_of, told)), _AGGRESSION)
+    said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
     among = any(one.role == "agent" for one in said)
     named = {name for one in said if one.role == "user" for name in _WITHIN.findall(one.said)}
-    statements = [_raised(one, among, named) for one in _without_injected(said)]
-    stated, corrected = _corrected([one for one in statements if _is_stated(one)], earlier)
+    met = _met(said)
+    statements = [_raised(one, among, named, met) for one in _without_injected(said)]
+    denied = {one.place for one in said if one.role == "user" and denies(one.said)}
+    meant = [
+        one
+        for one in statements
+        if one.said in met or _is_stated(one) or (one.place in denied and redated(one.said, _ANY))
+    ]
+    stated, corrected = _corrected(meant, earlier, denied)
     kept = worth_keeping(stated, _AGGRESSION)
-    whole = _with_problems(kept, said)
-    long = (o for o in whole if utf8_bytes(o.text) >= _LEAST_BYTES or is_lasting(o.said))
-    made = (_observation(one, told[one.place]) for one in long)
+    whole = _with_problems(kept, said, told)
+    long = (
+        one
+        for one in whole
+        if utf8_bytes(one.text) >= _LEAST_BYTES or _matters(one.said) or one.said in met
+    )
+    made = (_observation(one, told[one.place], met.get(one.said, "")) for one in long)
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
 
@@ -186,6 +229,23 @@ def without_recalled(text: str) -> str:
     return left.strip() if left != text else text
 
 
+def without_cited(turn: Turn) -> Turn:
+    """A user's turn without what somebody else has written, as far as it says what to do."""
+    if turn.role != "user":
+        return turn
+    text = turn.text[:_MOST_CHARS]
+    for _ in range(_NESTED if "</" in text else 0):
+        text = _ELEMENT.sub(" ", text)
+    return replace(turn, text=_QUOTED.sub(_shortened, _CITED.sub("", text)))
+
+
+def _shortened(quoted: re.Match[str]) -> str:
+    """A quotation, but for its text if that names somebody or says how something should be."""
+    told = sentences(quoted["text"])
+    asks = any(is_lasting(one) or "preference" in signals_of(one) for one in told)
+    return "“…”" if asks else quoted.group()
+
+
 def utterance_of(turn: Turn) -> Utterance:
     """A turn as the rules of distillation read it."""
     role = role_of(turn.role)
@@ -203,7 +263,20 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
             yield statement
 
 
-def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> SaidSentence:
+def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
+    """The sentences in which a user gives a name that the agent takes up, each with the name."""
+    replies: dict[int, str] = {}
+    for one in said:
+        if one.role == "agent":
+            replies[one.place] = f"{replies.get(one.place, '')} {one.said}".strip()
+    asked = ((one, replies.get(one.place + 1, "")) for one in said if one.role == "user")
+    found = {one.said: introduced_as(one.said, reply) for one, reply in asked if reply}
+    return {sentence: name for sentence, name in found.items() if name}
+
+
+def _raised(
+    statement: SaidSentence, among: bool, named: Collection[str], met: Collection[str]
+) -> SaidSentence:
     """A user who talks with an agent says what is worth keeping more often than people do.
 
     What nobody should forget is worth keeping however it is said; and what begins with one of
@@ -212,7 +285,7 @@ def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> Sai
     if statement.role != "user":
         return statement
     signals = statement.signals
-    if is_lasting(statement.said):
+    if is_lasting(statement.said) or statement.said in met:
         lasting: Signal = "commitment" if is_reminder(statement.said) else "preference"
         signals = (signals - {"request", "hedge", "greeting"}) | {lasting}
         return replace(statement, signals=signals, worth=statement.worth + _LASTING)
@@ -224,13 +297,18 @@ def _raised(statement: SaidSentence, among: bool, named: Collection[str]) -> Sai
     return statement
 
 
+def _matters(text: str) -> bool:
+    """Whether few words are enough."""
+    return is_lasting(text) or is_health(text)
+
+
 def is_lasting(text: str) -> bool:
     """Whether a text says how somebody is called, how they want things, or to be reminded."""
     return bool(names_told(text)) or is_standing(text) or is_reminder(text)
 
 
 def _corrected(
-    stated: Sequence[SaidSentence], earlier: Sequence[str]
+    stated: Sequence[SaidSentence], earlier: Sequence[str], denied: Collection[int]
 ) -> tuple[list[SaidSentence], dict[str, str]]:
     """Corrections in place of what they correct, and what each corrects of the earlier texts."""
     corrected: dict[str, str] = {}
@@ -240,8 +318,11 @@ def _corrected(
         known = None
         if statement.role == "user" and "question" not in statement.signals:
             known = correction_of(statement.said, texts)
+            if known is None and statement.place in denied:
+                known = redated(statement.said, texts)
         if known is None:
-            found.append(statement)
+            if not redated(statement.said, _ANY):
+                found.append(statement)
             continue
         if known.place >= len(earlier):
             del found[known.place - len(earlier)]
@@ -254,7 +335,7 @@ def _corrected(
 
 
 def _with_problems(
-    kept: Iterable[SaidSentence], said: Sequence[SaidSentence]
+    kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
 ) -> list[SaidSentence]:
     """An agent's solution with the problem that was told before it, in place of the problem."""
     whole: list[SaidSentence] = []
@@ -265,11 +346,12 @@ def _with_problems(
             problem = statement
         elif kind == "solution" and statement.role == "agent":
             told = problem.text if problem else _asked_before(statement, said)
-            if problem in whole:
-                whole.remove(problem)
+            pasted = _PASTED_ERROR.search(turns[max(0, statement.place - 1)].text)
             problem = None
             if told:
-                statement = replace(statement, text=f"{told} → {statement.text}")  # noqa: PLW2901
+                whole = [one for one in whole if one.text != told]
+                shown = f"{pasted['error'].strip()}: {told}" if pasted else told
+                statement = replace(statement, text=f"{shown} → {statement.text}")  # noqa: PLW2901
         whole.append(statement)
     return whole
 
@@ -284,7 +366,7 @@ def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
 def _is_stated(statement: SaidSentence) -> bool:
     signals = statement.signals
     least = _LEAST_OF_SOLUTION if "solution" in signals else _LEAST_BYTES
-    if "correction" in signals or is_lasting(statement.said):
+    if "correction" in signals or _matters(statement.said):
         least = _LEAST_OF_CORRECTION
     if signals & _NOT_STATED or utf8_bytes(statement.text) < least:
         return False
@@ -304,10 +386,10 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
     """Whether it only tells a secret, which was replaced, and nothing beside it."""
-    _, removed, rest = statement.said.rpartition(" removed]")
-    if not removed or _kind(statement.signals) != "fact":
+    if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
-    return not signals_of(rest.strip(" ,;.").removeprefix("and ")) & {"claim", "report"}
+    beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
+    return not any(worth(part, signals_of(part)) >= _SAYS_MORE for part in beside)
 
 
 def _tells_by_the_way(statement: SaidSentence) -> bool:
@@ -321,27 +403,34 @@ def _kind(signals: frozenset[Signal]) -> Kind:
     return next((kind for signal, kind in _KINDS if signal in signals), "fact")
 
 
-def _observation(statement: SaidSentence, turn: Turn) -> Observation:
+def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
+    """A statement as an observation; `name`: which the user gives in it, by the agent's reply."""
     kind = _kind(statement.signals)
     speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
     persons = tuple(one.name for one in named if one.type == "person")
     topics = topics_of(statement.text, statement.text, people=persons, most=_TOPICS)
     done = statement.role == "agent" and kind == "fact"
+    profile = _told_in(statement.said) if statement.role == "user" and not turn.actor else {}
+    if name and not turn.actor:
+        profile.setdefault("name", name)
+    matters = dict.fromkeys((kind, *matters_of(statement.said), *(["name"] * bool(name)), *topics))
     return Observation(
         type="episodic" if done else "procedural" if kind in _HOW_TO else "semantic",
         event="task_completed" if done else _EVENTS[kind],
         subject=_subject(statement, persons, topics, speaker),
-        text=shortened(statement.text, _MOST_BYTES, utf8_bytes),
-        tags=tuple(dict.fromkeys((kind, *matters_of(statement.said), *topics))),
-        importance=_importance(statement, kind),
+        text=shortened(_LEAD_IN.sub("", statement.text), _MOST_BYTES, utf8_bytes),
+        tags=tuple(matters),
+        importance=max(_importance(statement, kind), NAMED if name else 0.0),
         source=USER_STATED if statement.role == "user" else OBSERVED,
         entities=named,
         actor=turn.actor or _ACTORS.get(statement.role, ""),
         position=turn.position,
         at=turn.at,
-        category=category_of(statement.text, preference=kind == "preference") or "",
-        profile=_told_in(statement.said) if statement.role == "user" and not turn.actor else {},
+        category="owner"
+        if name
+        else category_of(statement.text, preference=kind == "preference") or "",
+        profile=profile,
     )
 
 
@@ -358,7 +447,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
     """What a turn tells of the owner, see `Observation`."""
     told: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not is_injected(turn.text):
-        for sentence in sentences(turn.text[:_MOST_CHARS]):
+        for sentence in sentences(without_cited(turn).text[:_MOST_CHARS]):
             told |= _told_in(sentence)
     return told
 
@@ -366,7 +455,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
 def _told_in(sentence: str) -> dict[str, str]:
     told = names_told(sentence)
     if is_standing(sentence) and not is_health(sentence):
-        told["preference"] = shortened(sentence, _PREFERENCE_BYTES, utf8_bytes)
+        told["preference"] = shortened(_LEAD_IN.sub("", sentence), _PREFERENCE_BYTES, utf8_bytes)
     return told
 
 

@@ -143,14 +143,15 @@ def _is_person(
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
         return first not in words("also_words") or _within_sentence(text, start)
     before = found[at - 1].group().casefold() if at else ""
-    relating = words("before_names") | words("kin")
-    if before in words("titles") or (before in relating and first not in relating):
+    if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
     if _own().search(text, max(0, start - 20), start) or _personal().match(text, end):
         return True
     # A thing may be named as well: what is called so must be a person.
     around = (word.group().casefold() for word in found[max(0, at - 7) : at + length + 3])
-    if before in words("naming") and any(w in words("kin") | words("persons") for w in around):
+    if before in words("naming") and any(
+        w in words("kin") or w in words("persons") for w in around
+    ):
         return True
     after = found[at + length].group().casefold() if at + length < len(found) else ""
     if text[end : end + 1] != " ":
@@ -158,6 +159,11 @@ def _is_person(
     return after in words("after_names") or (
         after in words("acts") and _within_sentence(text, start)
     )
+
+
+def _relates(word: str) -> bool:
+    """Whether a name may follow a word: "my sister Ada", "met Bo"."""
+    return word in words("before_names") or word in words("kin")
 
 
 def _within_sentence(text: str, start: int) -> bool:

@@ -47,6 +47,12 @@ _SEPARATOR: Final = r"[ \t]{0,4}(?::=|=>|->|→|=(?!=)|[:：])[ \t]{0,4}"
 VALUE: Final = (
     r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{3,1024})(?P=quote)|(?P<bare>[^\s\"'`,;<>|]{4,1024})"
 )
+# "Passwort Wattwurm!88": without a sign between them only its mixed signs give it away.
+SPOKEN: Final = re.compile(
+    r"(?P<before>\b(?i:password|passwort|kennwort|passphrase|contraseña|mot de passe|wachtwoord"
+    r"|senha)[ ])(?!(?i:base64|sha|md5|utf|iso|pbkdf2|argon2)|removed\])(?P<value>(?=\S{0,64}[0-9])"
+    r"(?=\S{0,64}[a-z])(?=\S{0,64}[A-Z!@#$%^&*?+=~])[^\s\"'`,;<>]{6,128}(?<![.!?:)]))"
+)
 IN_XML: Final = re.compile(
     r"(?P<before><[\w:.-]{0,30}(?:passw(?:or)?d|passphrase|secret|token|api-?key)>)"
     r"(?P<value>[^\s<>]{4,256})(?=</)",

@@ -16,6 +16,7 @@ from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
+from .vocabulary import words as language_words
 
 # What a statement must be worth to be kept: a plain sentence with a few words of content at no
 # aggression, one that also states, reports or names something at the usual one.
@@ -32,6 +33,11 @@ _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
 # Statements with so many words of content in common say the same; shorter ones may not.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
+# "June 19th", "19. Juni", "19 de junio", where the word is a month.
+_DATE: Final = re.compile(
+    r"\b[^\W\d_]{3,10} \d{1,2}(?:st|nd|rd|th)?\b(?![.:]\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\.? (?:de |of )?[^\W\d_]{3,10}\b"
+)
 # "The 3rd" of April.
 _ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
@@ -144,10 +150,50 @@ def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
         text = earlier[place]
         if new and old and (span := _standing(old, text)) is not None:
             if not about or about & frozenset(words(text)):
-                return Correction(place, text[: span[0]] + new + text[span[1] :])
+                return Correction(place, _dated(text[: span[0]] + new + text[span[1] :], found))
         elif not (new and old) and denied and denied <= frozenset(words(text)):
             return Correction(place, said)
     return None
+
+
+def redated(said: str, earlier: Sequence[str]) -> Correction | None:
+    """The newest of the `earlier` texts with one date, if `said` is a date and nothing else."""
+    dates = _DATE.findall(said)
+    if len(dates) != 1 or not _months() & frozenset(words(said)) or _about(_DATE.sub(" ", said)):
+        return None
+    new = _DATE.search(said)
+    for place in range(len(earlier) - 1, -1, -1):
+        found = [one for one in _DATE.finditer(earlier[place]) if _is_date(one.group())]
+        if new is not None and _is_date(new.group()) and len(found) == 1:
+            start, end = found[0].span()
+            return Correction(place, earlier[place][:start] + new.group() + earlier[place][end:])
+    return None
+
+
+def denies(said: str) -> bool:
+    """Whether a sentence takes back what was said before it."""
+    return cue("denies").match(fold(said)) is not None
+
+
+def _is_date(text: str) -> bool:
+    return not _months().isdisjoint(words(text))
+
+
+def _dated(text: str, found: re.Match[str]) -> str:
+    """`text` with the month and the weekday of what is new, in place of those that are denied."""
+    for dates in (_months(), language_words("days") - _months()):
+        new, old = (
+            [word for word in WORD.findall(found[part]) if word.lower() in dates]
+            for part in ("new", "old")
+        )
+        if len(new) == len(old) == 1:
+            text = re.sub(rf"\b{re.escape(old[0])}\b", new[0], text)
+    return text
+
+
+@cache
+def _months() -> frozenset[str]:
+    return language_words("months") - {"am", "pm"}
 
 
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
@@ -204,10 +250,14 @@ def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
     """The place of what another speaker said last, where the statement finds that it works."""
-    if not before or _same_speaker(before[-1], statement) or not confirms(statement):
+    # "Yes! That fixed it."
+    told = [n for n, one in enumerate(before) if one.place != statement.place]
+    if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
         return None
-    last = before[-1].place
-    for place in range(len(before) - 1, -1, -1):
+    if any(not one.signals & _ASIDE for one in before[told[-1] + 1 :]):
+        return None
+    last = before[told[-1]].place
+    for place in range(told[-1], -1, -1):
         if before[place].place != last:
             break
         if not before[place].signals & _ASIDE:
@@ -247,7 +297,7 @@ def _value(part: str) -> str:
 
 def _about(part: str) -> frozenset[str]:
     """What a part of a correction says beyond its value."""
-    said = frozenset(words(part)) - not_topics()
+    said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
     return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
 
 

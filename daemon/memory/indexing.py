@@ -38,10 +38,8 @@ def index_text(text: str) -> str:
 def index_words(text: str) -> list[str]:
     """The words of `text`, cut as the index cuts them, so that each is found again."""
     cut = index_text(text)
-    if cut.isascii():
-        words = _ASCII_WORD.findall(cut.lower())
-    else:
-        words = "".join(_lower(char) if _in_word(char) else " " for char in cut).split()
+    ascii_only = cut.isascii()
+    words = _ASCII_WORD.findall(cut.lower()) if ascii_only else cut.translate(_LETTERS).split()
     return [word for word in words if word.strip("_")]
 
 
@@ -56,6 +54,18 @@ def _lower(char: str) -> str:
 
 def _in_word(char: str) -> bool:
     return char == "_" or char.isalnum() or unicodedata.category(char) in _IN_WORDS
+
+
+class _Letters(dict[int, str]):
+    """Each character in lower case, or a blank if it is of no word; filled as they come."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = found = _lower(char) if _in_word(char) else " "
+        return found
+
+
+_LETTERS: Final = _Letters()
 
 
 def is_unspaced(name: str) -> bool:

@@ -84,7 +84,7 @@ def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
     else:
         made.text = text
     shown = [
-        (SOURCE_OF[one.name], item.id)
+        (SOURCE_OF[one.name], item.id or item.source)
         for one in sections
         for item in one.items
         if SOURCE_OF.get(one.name) and body.session is not None

@@ -17,7 +17,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import EXPERIENCES, OWN
+from ..recall.sources import CHUNKS, EXPERIENCES, OWN
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -40,6 +40,7 @@ from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning, described
 from . import sessions
 from .experiences import found_view
+from .files import found_chunks
 from .filters import filters_of
 from .operation import Stream, operation
 from .scope import Scope
@@ -79,6 +80,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             answer.memories,
             answer.key_values,
             sum(answer.searched[one.name] for one in OWN),
+            chunks=answer.searched[CHUNKS.name],
             experiences=answer.searched[EXPERIENCES.name],
         ),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
@@ -93,6 +95,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             )
             for hit in answer.pairs
         ],
+        chunks=found_chunks(answer.chunks),
         entries=_entries(answer, request.limit),
         experiences=[found_view(hit, request.now) for hit in answer.experiences],
         understood=_understood(answer) if body.explain else UNSET,

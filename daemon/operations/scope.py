@@ -12,6 +12,7 @@ from ..config.kinds import Role
 from ..config.live import LiveSettings
 from ..config.settings import Settings
 from ..errors import InvalidInput
+from ..files.indexes import Indexes
 from ..files.own_files import OwnFiles
 from ..files.workspaces import Workspaces
 from ..llm.client import ModelClient
@@ -46,6 +47,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
     verifier: Verifier
     workspaces: Workspaces
+    indexes: Indexes
     own_files: OwnFiles
     databases: OtherDatabases
     upkeep: Upkeep

@@ -14,7 +14,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..language.secrets import clear
 from ..memory import checks
 from ..recall.recall import Answer
-from ..recall.sources import MEMORIES, versions
+from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
 from ..shapes.sessions import (
     Change,
     Replayed,
@@ -171,6 +171,7 @@ def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: f
         Used(source, key, said, fates.get(key) if source == MEMORIES.name else None)
         for source, keys in by_source.items()
         for key, said in versions(db, source, keys).items()
+        if key in keys
     ]
 
 
@@ -194,12 +195,17 @@ async def record(
 
 async def _set(scope: Scope, key: str, status: Status) -> SessionView:
     async with scope.store() as store:
-        await store.write(lambda tx: sessions.set_status(tx, key, status))
-        return await _brought(scope, store, key)
+        changed = await store.write(lambda tx: sessions.set_status(tx, key, status))
+        if status == "active":
+            return await _brought(scope, store, key)
+        return await store.read(lambda db: _view(db, changed))
 
 
 async def _brought(scope: Scope, store: AgentStore, key: str) -> SessionView:
-    """The session, once the agent's own files were read as they stand."""
+    """The session, once the files that it sees were read as they stand, or for a while."""
+    rules = scope.settings.index
+    if rules.on_session_start:
+        await scope.daemon.indexes.bring(store, rules.search_wait_ms / 1000)
     return await scope.daemon.own_files.read(store, lambda db: _view(db, sessions.get(db, key)))
 
 
@@ -241,6 +247,9 @@ def _item(
 ) -> ReplayedItem:
     now = current.get(item.id)
     change: Change = "same" if now == item.hash else "gone" if now is None else "changed"
+    if change != "same" and item.source == CHUNKS.name:
+        beside = [said for key, said in current.items() if file_of(key) == file_of(item.id)]
+        change = "moved" if item.hash in beside else "changed" if beside else "gone"
     if change == "same" and item.source == MEMORIES.name:
         fate = fates.get(item.id)
         change = fate if fate is not None and fate != item.fate else "same"

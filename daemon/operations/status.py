@@ -17,12 +17,14 @@ from ..config.settings import Rules
 from ..errors import ThermoclineError
 from ..memory import hot
 from ..memory import tree as trees
+from ..shapes.files import IndexState
 from ..shapes.status import AgentStatus, Health, Metrics, ModelStatus, Problem, Status
 from ..shapes.sync import ReplicationStatus
 from ..store import documents, history, hot_rows, tree_rows
 from ..store.agent_store import AgentStore
 from ..store.settling import warm_bytes
 from ..upkeep.upkeep import Upkeep
+from .files import state_view
 from .openmetrics import OPENMETRICS, exposition
 from .operation import operation
 from .scope import Scope
@@ -37,7 +39,8 @@ async def status(scope: Scope) -> Status:
             # An agent that was closed meanwhile, or cannot be read, must not hide the others.
             with contextlib.suppress(ThermoclineError):
                 standing = daemon.replicas.status(name)
-                agents[name] = await _agent_status(store, scope.now, standing, daemon.upkeep)
+                index = state_view(daemon.indexes.of(store).state)
+                agents[name] = await _agent_status(store, scope.now, standing, index, daemon.upkeep)
     return Status(
         version=who.version,
         pid=os.getpid(),
@@ -124,7 +127,11 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 async def _agent_status(
-    store: AgentStore, now: float, standing: ReplicationStatus, upkeep: Upkeep
+    store: AgentStore,
+    now: float,
+    standing: ReplicationStatus,
+    index: IndexState,
+    upkeep: Upkeep,
 ) -> AgentStatus:
     rules = store.rules
 
@@ -147,6 +154,7 @@ async def _agent_status(
             faces_pending=store.faces_pending,
             sync=msgspec.structs.replace(standing, queued=queued),
             upkeep=upkeep.standing(store.place.agent, db).brief,
+            index=index,
         )
 
     return await store.read(read)

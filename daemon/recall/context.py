@@ -25,7 +25,7 @@ from ..store import entities, hot_rows, own_entries, selecting, tree_rows
 from ..store.own_entries import OwnEntry
 from ..store.selecting import Filters
 from .recall import Answer, Hit, Request, recall
-from .sources import EXPERIENCES, MEMORIES
+from .sources import CHUNKS, EXPERIENCES, MEMORIES
 
 # Those that say something for the agent itself; what anybody else says is quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
@@ -40,6 +40,7 @@ _RELATIONS: Final = 5
 _CHUNKS: Final = 4
 # A section without room for this is left out.
 _LEAST_TOKENS: Final = 12
+_LEAST_WORDS: Final = 8
 # What a section takes beside its items.
 _FRAME_TOKENS: Final = 12
 # The share of the budget that the importances divide before the knowledge takes its own.
@@ -146,7 +147,8 @@ class Section(msgspec.Struct, frozen=True):
         name: as the block shows it.
         read: gives its items, the best first.
         importance: of the budget, relative to the others.
-        source: of recall, whose ids its items have; only such sections are read under filters.
+        source: of recall, whose ids its items have, or name as their source; only such sections are
+            read under filters.
         is_last: whether it is cut only when nothing else can be.
     """
 
@@ -300,7 +302,7 @@ SECTIONS: Final = (
     Section("facts", _pairs, 1),
     Section("experiences", _experiences, 2, EXPERIENCES.name),
     Section("entities", _entities, 1),
-    Section("files", _chunks, 3),
+    Section("files", _chunks, 3, CHUNKS.name),
 )
 # The source of recall whose ids the items of a section have.
 SOURCE_OF: Final = {one.name: one.source for one in SECTIONS if one.source}
@@ -384,7 +386,9 @@ def cut(item: Shown, room: int, cost: Callable[[Shown], int]) -> Shown | None:
         middle = (low + high + 1) // 2
         fits = cost(_cut_at(item, pieces, middle)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    return _cut_at(item, pieces, low) if low else None
+    # A few words say nothing.
+    least = 1 if item.rest else min(_LEAST_WORDS, item.text.count(" ") // 2 + 1)
+    return _cut_at(item, pieces, low) if low >= max(1, least) else None
 
 
 def _cut_at(item: Shown, pieces: Sequence[str], count: int) -> Shown:

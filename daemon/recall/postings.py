@@ -133,7 +133,7 @@ def look_up(
     word of more texts than `common_share` of all, or beyond the budget of all words together,
     names no candidates, but counts for those that are there.
     """
-    counts = full_text.counts(db)
+    counts = full_text.counts(db, [source.index for source in sources])
     # What is empty takes no look-ups.
     indexes = [
         _Index(db, source, counts[source.index], common_share)

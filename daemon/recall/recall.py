@@ -17,6 +17,7 @@ from ..memory.stemming import path_terms, word_terms
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
+from ..store.chunk_tables import IndexedChunk
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .pool import Pool, gather, texts
@@ -24,7 +25,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
+from .sources import CHUNKS, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -123,6 +124,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def chunk(self) -> IndexedChunk:
+        """The chunk of a file."""
+        assert isinstance(self.item, IndexedChunk)
+        return self.item
+
+    @property
     def relevance(self) -> float:
         """How well it answers, 0 to 1."""
         return self.ranked.relevance
@@ -159,6 +166,11 @@ class Answer(msgspec.Struct, frozen=True):
     def experiences(self) -> tuple[Hit, ...]:
         """The experiences."""
         return self.found[EXPERIENCES.name]
+
+    @property
+    def chunks(self) -> tuple[Hit, ...]:
+        """The chunks of watched files."""
+        return self.found[CHUNKS.name]
 
     @property
     def memories(self) -> int:
@@ -358,8 +370,10 @@ def _hits(
         hits: list[Hit] = []
         for one in best:
             entry = pool.entries[one.at]
-            has = set(entry.terms.split())
-            words = tuple(p.word for p in postings.words if p.term in has or entry.key in p.kin)
+            has = f" {entry.terms} "
+            words = tuple(
+                p.word for p in postings.words if f" {p.term} " in has or entry.key in p.kin
+            )
             path = next((p.path for p in paths if _within(entry.category, p.path)), "")
             reasoned = next((r for r in request.reasoned if _within(entry.category, r.path)), None)
             hits.append(

@@ -16,7 +16,15 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ..memory.experiences import FADED, whole_at
-from ..store import experiences, key_values, memory_table, own_entries, selecting, tree_rows
+from ..store import (
+    chunk_tables,
+    experiences,
+    key_values,
+    memory_table,
+    own_entries,
+    selecting,
+    tree_rows,
+)
 from ..store.selecting import Filters
 
 # An SQL condition and its arguments.
@@ -222,6 +230,48 @@ PAIRS: Final = Source(
 )
 
 
+def _passes_below(filters: Filters, _: float) -> Condition | None:
+    """Files have no category: who names one and no paths means none of them."""
+    if not filters.paths:
+        return _passes_unfiltered(filters, _)
+    if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
+        return None
+    condition = (
+        "file IN (SELECT files.id FROM files, json_each(?) AS one WHERE path = one.value"
+        " OR substr(path, 1, length(one.value) + 1) = one.value || '/')"
+    )
+    return condition, (msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode(),)
+
+
+_MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
+CHUNKS: Final = Source(
+    name="chunk",
+    table="chunks",
+    index=chunk_tables.INDEX,
+    columns=_columns(
+        "chunks",
+        chunk_tables.INDEX,
+        created_at=_MODIFIED,
+        updated_at=_MODIFIED,
+        length="length(text)",
+        # No group of a memory begins so.
+        group="char(1) || file",
+        position="position",
+    ),
+    text="heading || ' ' || text",
+    beside=(
+        "SELECT there.row FROM json_each(?) AS stretch CROSS JOIN chunks AS there"
+        " ON file = CAST(substr(stretch.value ->> 0, 2) AS INTEGER)"
+        " AND substr(stretch.value ->> 0, 1, 1) = char(1)"
+        " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
+    ),
+    passes=_passes_below,
+    show=chunk_tables.at_rows,
+    count=chunk_tables.chunk_count,
+    depth=0.5,
+)
+
+
 def _passes_unfaded(filters: Filters, now: float) -> Condition | None:
     if filters != Filters():
         return None
@@ -275,12 +325,17 @@ REFLECTIONS: Final = _own("reflection", "reflections")
 EPISODES: Final = _own("episode", "episodes")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
-SOURCES: Final = (MEMORIES, PAIRS, *OWN, EXPERIENCES)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS, EXPERIENCES)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 
 def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
-    """The hashes of what things of a source say now, by id; what is gone is left out."""
+    """The hashes of what things of a source say now, by id; what is gone is left out.
+
+    Of chunks, those of all the chunks of their files: the same text may stand in other lines.
+    """
+    if name == CHUNKS.name:
+        return chunk_tables.digests(db, {file_of(key) for key in ids})
     source = SOURCES[_NUMBERS[name]]
     found = db.execute(
         f"SELECT {source.id}, {source.said or source.text} FROM {source.table}"
@@ -288,3 +343,8 @@ def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str,
         (msgspec.json.encode([*ids]).decode(),),
     )
     return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in found}
+
+
+def file_of(chunk: str) -> str:
+    """The path of the file that a chunk is a part of, by its id."""
+    return chunk.rpartition(":")[0]

@@ -128,7 +128,8 @@ def _account(request: RestoreRequest, settings: Settings, env: Mapping[str, str]
     """
     name = request.agent or settings.agent_id
     folder = request.state_dir / "agents" / name
-    workspace = Path(settings.agents[name].workspace) if name in settings.agents else None
+    place = settings.agents[name].workspace if name in settings.agents else None
+    workspace = Path(place) if place is not None else None
     if _PER_AGENT in (request.url or settings.sync.url or "") and request.agent is None:
         raise InvalidInput(
             "cannot restore all agents at once: each has its own database",

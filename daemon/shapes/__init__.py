@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         distill,
         events,
         experiences,
+        files,
         graph,
         history,
         hot,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
-    "experiences", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
+    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
     "observe", "own_files", "pairs", "recall", "restore", "sessions", "stats", "status", "sync",
     "tree", "upkeep", "validate",
 ]  # fmt: skip

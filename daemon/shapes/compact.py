@@ -19,8 +19,9 @@ class CompactBody(Struct, kw_only=True, forbid_unknown_fields=True):
     `window` is what the model can read, in tokens; without it that of the `model` counts, by
     litellm's table, and 128,000 for one that is not known. A token is four characters, or one and a
     half of a script without blanks. Beyond `threshold` of the window the messages are brought down
-    to `target`, which is no more than that; fewer than `min_messages` never are, the last `preserve_recent` always stay, and results of
-    tools are cut to `max_tool_result_tokens`. `check` only tells whether it is time.
+    to `target`, which is no more than that; fewer than `min_messages` never are, the last
+    `preserve_recent` always stay, and results of tools are cut to `max_tool_result_tokens`.
+    `check` only tells whether it is time.
 
     The messages that leave are summed up by a model if one is configured, else by rules; `llm`
     false uses the rules alone, true says why a model did not answer, and `llm_endpoint`, which

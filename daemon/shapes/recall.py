@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ..memory.records import Type
 from .common import Endpoint, RecallLimit, Time, Way, Words
 from .experiences import ExperienceView
+from .files import FoundChunk
 from .memory import MemoryView, Narrowing
 
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
@@ -140,6 +141,7 @@ class SearchCounts(Struct):
     key_values: int
     entries: int = 0
     experiences: int = 0
+    chunks: int = 0
 
 
 class TreePath(Struct):
@@ -207,6 +209,7 @@ class Recalled(Struct, omit_defaults=True):
     key_values: list[FoundPair] = []
     entries: list[FoundEntry] = []
     experiences: list[ExperienceView] = []
+    chunks: list[FoundChunk] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET
     doubt: str | UnsetType = UNSET

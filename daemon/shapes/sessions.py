@@ -12,7 +12,7 @@ Name = Annotated[str, Meta(max_length=200)]
 PathStart = Annotated[str, Meta(min_length=1, max_length=4_096)]
 SessionStatus = Literal["active", "archived"]
 # What has become of something that went into an answer.
-Change = Literal["same", "changed", "superseded", "merged", "expired", "gone"]
+Change = Literal["same", "moved", "changed", "superseded", "merged", "expired", "gone"]
 
 
 class SessionBody(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .files import IndexState
 from .sync import ReplicationStatus
 from .upkeep import UpkeepBrief
 
@@ -133,6 +134,7 @@ class AgentStatus(Struct):
     faces_pending: bool
     sync: ReplicationStatus
     upkeep: UpkeepBrief
+    index: IndexState
 
 
 class Status(Struct):

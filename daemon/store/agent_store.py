@@ -8,12 +8,13 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
-from . import full_text, history, noted
+from . import chunk_tables, full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
@@ -42,6 +43,7 @@ class AgentStore:
 
     Attributes:
         exists: whether the agent does; see `EmptyStore`.
+        leave_chunks: has whoever writes the database of chunks close it.
     """
 
     exists = True
@@ -60,6 +62,7 @@ class AgentStore:
         self._repair_task: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
         self._uses = UseCounter(place.agent, self.write, self.read)
+        self.leave_chunks: Callable[[], Awaitable[None]] = _nothing_to_leave
         self.last_used = self._shown = time.monotonic()
         self._pruned = float("-inf")
         self.in_use = 0
@@ -112,6 +115,12 @@ class AgentStore:
                     pass
         return await self._mended(lambda engine: engine.readers.run(read))
 
+    async def renew_chunks(self, engine: Engine | None = None) -> None:
+        """Make the database of chunks anew."""
+        await self.leave_chunks()
+        renew = partial(chunk_tables.renew, self.place.folder, self.place.cache_kb)
+        await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit.
 
@@ -163,6 +172,7 @@ class AgentStore:
 
     async def close(self) -> None:
         """Commit what is queued, write the files, and leave the folder complete."""
+        await self.leave_chunks()
         if self._engine is not None:
             await self._uses.finish()
         async with self._repairing:
@@ -290,6 +300,10 @@ class AgentStore:
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
+            if not await asyncio.to_thread(chunk_tables.is_sound, self.place.folder):
+                # Not of the memory: the files have all that was in it.
+                await self.renew_chunks(broken)
+                return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
             self._engine, self._damage = None, error
             await broken.stop()
@@ -337,3 +351,7 @@ def _take_room(folder: Path) -> None:
 def _probe(tx: Transaction) -> None:
     """The smallest write, to learn whether the disk takes one."""
     noted.write(tx, "probe", tx.now)
+
+
+async def _nothing_to_leave() -> None:
+    """Nobody writes chunks."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import Conflict, DiskFull, ReadOnly, StoreDamaged, ThermoclineError, Unavailable
-from . import atomic
+from . import atomic, chunk_tables
 from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
@@ -48,6 +48,7 @@ def connect_reader(path: Path, cache_kb: int) -> sqlite3.Connection:
     """A connection that cannot write, and neither waits for the writer nor makes it wait."""
     try:
         db = _connect(f"file:{_uri(path)}?mode=rw", cache_kb)
+        chunk_tables.attach(db, path.parent, cache_kb)
         db.execute("PRAGMA query_only = ON")
     except sqlite3.Error as error:
         raise translate(error, path) from error
@@ -59,16 +60,22 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
 
     It must be closed before the database is opened for writing.
     """
-    log = path.with_name(f"{path.name}-wal")
     try:
-        # Without a log the file is all there is, and needs no index of the log beside it.
-        unlogged = not log.exists() or not log.stat().st_size
-        option = "immutable=1" if unlogged else "readonly_shm=1"
-        return _connect(f"file:{_uri(path)}?mode=ro&{option}", cache_kb)
+        db = _connect(f"file:{_uri(path)}?{_standby(path)}", cache_kb)
+        chunks = path.with_name(chunk_tables.FILE_NAME)
+        chunk_tables.attach(db, path.parent, cache_kb, _standby(chunks))
     except sqlite3.Error as error:
         raise translate(error, path) from error
     except OSError as error:
         raise translate_os(error, path) from error
+    return db
+
+
+def _standby(path: Path) -> str:
+    # Without a log the file is all there is, and needs no index of the log beside it.
+    log = path.with_name(f"{path.name}-wal")
+    unlogged = not log.exists() or not log.stat().st_size
+    return "mode=ro&" + ("immutable=1" if unlogged else "readonly_shm=1")
 
 
 def _connect(uri: str, cache_kb: int) -> sqlite3.Connection:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from . import chunk_tables
 from .agent_store import AgentStore
 from .database import migrate
 from .schema import MIGRATIONS
@@ -35,6 +36,7 @@ def _read(read: Callable[[sqlite3.Connection], T]) -> T:
     db = sqlite3.connect(":memory:", isolation_level=None)
     try:
         migrate(db, Path(":memory:"), MIGRATIONS)
+        chunk_tables.attach_none(db)
         return read(db)
     finally:
         db.close()

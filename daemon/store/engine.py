@@ -6,6 +6,7 @@ import asyncio
 import math
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,7 @@ import msgspec
 from thermocline.sync import HybridClock
 
 from ..errors import StoreDamaged
-from . import noted
+from . import chunk_tables, noted
 from .database import connect_reader, translate, translate_os
 from .documents import FILES
 from .full_text import is_current
@@ -168,6 +169,9 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
+        # Where the disk refuses, readers find no chunks.
+        with suppress(sqlite3.Error, OSError):
+            chunk_tables.open_index(place.folder, place.cache_kb).close()
         checked = noted.read(db, CHECKED, float)
         age = math.inf if checked is None else around.now() - checked
         doubtful = unclean or not 0 <= age < _WEEK

@@ -2,7 +2,7 @@
 
 They are contentless: a text is taken out by the words that it was put in with, so an index that
 another release has made is built anew. Beside each stands a table of the terms of its texts, which
-ranking reads, and `term_counts` has their sums.
+ranking reads, and one with their sums.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..memory.stemming import terms_of
-from .schema import FULL_TEXT, INDEX_VERSION
+from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
 
+_COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
 # Set while an index may hold words of texts that are gone.
 _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
@@ -25,9 +26,17 @@ _PAGES: Final = 64
 _GROWN: Final = 500
 
 
-def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
+class Writing(Protocol):
+    """What is needed of a transaction."""
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection, inside a transaction."""
+
+
+def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
     """Put texts into an index: for each the number of its row, then its columns in their order."""
-    columns = FULL_TEXT[table]
+    columns = _COLUMNS[table]
     entries = iter(entries)
     while some := [*islice(entries, _AT_ONCE)]:
         tx.db.executemany(
@@ -43,9 +52,9 @@ def add(tx: Transaction, table: str, entries: Iterable[tuple[Any, ...]]) -> None
         _count(tx, table, len(some), sum(len(found) for _, found in terms))
 
 
-def remove(tx: Transaction, table: str, row: int, texts: Sequence[str]) -> None:
+def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     """Take a row out of an index, by the texts that it was put in with."""
-    columns = FULL_TEXT[table]
+    columns = _COLUMNS[table]
     tx.db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
         f" VALUES ('delete', {', '.join('?' * (1 + len(columns)))})",
@@ -62,19 +71,27 @@ def clear(tx: Transaction, table: str) -> None:
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
     tx.db.execute(
-        "UPDATE term_counts SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
+        f"UPDATE {_counts(table)} SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
     )
 
 
-def counts(db: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    """How many texts each index has, and how many terms they have together."""
-    found = db.execute("SELECT name, texts, terms FROM term_counts")
+def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """How many texts some indexes have, and how many terms they have together."""
+    tables = dict.fromkeys(map(_counts, indexes))
+    found = db.execute(
+        " UNION ALL ".join(f"SELECT name, texts, terms FROM {table}" for table in tables)
+    )
     return {name: (texts, terms) for name, texts, terms in found}
 
 
-def _count(tx: Transaction, table: str, texts: int, terms: int) -> None:
+def _counts(table: str) -> str:
+    """The table with the sums of an index."""
+    return CHUNK_COUNTS if table in CHUNK_TEXT else COUNTS
+
+
+def _count(tx: Writing, table: str, texts: int, terms: int) -> None:
     tx.db.execute(
-        "UPDATE term_counts SET texts = texts + ?, terms = terms + ? WHERE name = ?",
+        f"UPDATE {_counts(table)} SET texts = texts + ?, terms = terms + ? WHERE name = ?",
         (texts, terms, table),
     )
 
@@ -90,28 +107,31 @@ def note_current(tx: Transaction) -> None:
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
-def is_loose(db: sqlite3.Connection) -> bool:
+def is_loose(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
     """Whether an index should be merged.
 
     It may still hold words of texts that were deleted or changed: it only marks their entries as
     deleted, until its parts are merged. Or it has grown by a quarter since: in many parts, each
     look-up of a word costs three times as much.
     """
-    found = db.execute(
-        "SELECT 1 FROM meta WHERE key = ? UNION ALL"
-        " SELECT 1 FROM term_counts WHERE texts - merged > max(?, texts / 4) LIMIT 1",
-        (_OLD_WORDS, _GROWN),
-    )
-    return found.fetchone() is not None
+    found = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
+    return found is not None or has_grown(db, counts)
 
 
-def merge(tx: Transaction) -> None:
+def has_grown(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
+    """Whether an index has a quarter more texts than when it was merged."""
+    sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
+    return db.execute(sql, (_GROWN,)).fetchone() is not None
+
+
+def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
     """Go one short step towards indexes of one part each, without old words."""
-    for table in FULL_TEXT:
+    for table in indexes:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))
         # By SQLite's documentation: fewer than two changes mean that nothing was left to merge.
         if tx.db.total_changes - before >= 2:
             return
     tx.db.execute("DELETE FROM meta WHERE key = ?", (_OLD_WORDS,))
-    tx.db.execute("UPDATE term_counts SET merged = texts")
+    for table in {_counts(table) for table in indexes}:
+        tx.db.execute(f"UPDATE {table} SET merged = texts")

@@ -16,6 +16,7 @@ from . import (
     sessions,
     tree_rows,
     uses,
+    watched,
 )
 from .kind import Kind, unknown
 from .transaction import Transaction
@@ -33,6 +34,7 @@ KINDS: Final = {
         sessions.ANSWERS,
         uses.KIND,
         metrics.KIND,
+        watched.KIND,
     )
 }
 # The kinds that make up the critical state.

@@ -30,20 +30,29 @@ def section(page: str) -> str:
     return f"{BEGIN}\n{page}{END}\n"
 
 
-def outside_section(text: str) -> str:
+def outside_section(text: str, *, keep_lines: bool = False) -> str:
     """A file's text without the daemon's section: what its people wrote.
 
     Damaged markers are not repaired by guessing: each whole section and each marker line is left
     out, and everything else counts as written by people.
+
+    Args:
+        text: of the file.
+        keep_lines: leave empty lines for what is left out, so that the others keep their numbers.
     """
     content = text.encode(errors="surrogatepass")
+
+    def left_out(part: bytes) -> bytes:
+        return b"\n" * part.count(b"\n") if keep_lines else b""
+
     kept, done, begun = b"", 0, None
     for kind, start, end in _markers(content):
         if kind == "end" and begun is not None:
-            kept = kept[:begun]
+            kept = kept[:begun] + left_out(kept[begun:] + content[done:start])
         else:
             kept += content[done:start]
         begun = len(kept) if kind == "begin" else None
+        kept += left_out(content[start:end])
         done = end
     return (kept + content[done:]).decode(errors="surrogatepass")
 

@@ -25,7 +25,7 @@ _ITEMS: Final[dict[str, Any]] = {
     "episodes": EpisodeLine,
     "skills": Skill,
 }
-_INDEXED: Final = 2_000
+_INDEXED: Final = 1_000
 # SQL of the text of an entry.
 TEXT: Final = {
     "reflections": (

@@ -77,6 +77,18 @@ class Readers:
         finally:
             self._idle.put(db)
 
+    def renew(self, between: Callable[[], None]) -> None:
+        """Close every connection, call `between`, and open them again when needed. Blocking."""
+        taken = [self._idle.get() for _ in range(self._limit)]
+        try:
+            for db in taken:
+                if db is not None:
+                    db.close()
+            between()
+        finally:
+            for _ in taken:
+                self._idle.put(None)
+
     def close(self) -> None:
         """Wait for the readers that run, close the connections, refuse those who wait. Blocking."""
         self._closed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -282,31 +283,36 @@ FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "experience_fts": ("intent",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
-# The categories let the marks of Devanagari or Thai be parts of words.
-_FULL_TEXT: Final = tuple(
-    f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='', tokenize ="
-    " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
-    for name, columns in FULL_TEXT.items()
-)
-# What ranking reads of a text once the index has found it: its terms in their order, with blanks
-# between, and their number. `term_counts` has the sums, so that a mean length costs no scan, and of
-# how many texts the index was merged last.
-_TERMS: Final = (
-    *(
-        f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
-        " terms TEXT NOT NULL) STRICT"
-        for name in FULL_TEXT
-    ),
+# Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.
+COUNTS: Final = "term_counts"
+# The index of the chunks of watched files, in a database of its own.
+CHUNK_TEXT: Final[dict[str, tuple[str, ...]]] = {"chunk_fts": ("text", "heading")}
+CHUNK_COUNTS: Final = "chunk_counts"
+
+
+def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Iterator[str]:
+    """The statements that make full-text indexes.
+
+    Beside each stands what ranking reads of a text once the index has found it: its terms in their
+    order, with blanks between, and their number.
     """
-    CREATE TABLE term_counts (
-        name TEXT PRIMARY KEY,
-        texts INTEGER NOT NULL,
-        terms INTEGER NOT NULL,
-        merged INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID
-    """,
-    *(f"INSERT INTO term_counts VALUES ('{name}', 0, 0, 0)" for name in FULL_TEXT),
-)
+    yield (
+        f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
+        " terms INTEGER NOT NULL, merged INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+    for name, columns in indexes.items():
+        # The categories let the marks of Devanagari or Thai be parts of words.
+        yield (
+            f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='', tokenize ="
+            " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
+        )
+        yield (
+            f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
+            " terms TEXT NOT NULL) STRICT"
+        )
+        yield f"INSERT INTO {counts} VALUES ('{name}', 0, 0, 0)"
+
+
 # Of the words in the full-text indexes and of names: another number has them built anew.
 INDEX_VERSION: Final = 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
@@ -315,9 +321,9 @@ MIGRATIONS: Final = (
     Migration(
         10,
         (
-            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_FULL_TEXT, *_TERMS, *_TREE, *_NOTES),
+            *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*_INDEX, *_CONVERSATIONS, *entities.TABLES),
+            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entities.TABLES),
         ),
     ),
 )

@@ -34,8 +34,6 @@ from .observation import UnreadTurns, is_worth_asking, is_worth_reading, observe
 
 # EvoClaw's default category.
 CATEGORY: Final = "conversations"
-# The event of what a whole conversation came to.
-EPISODE: Final = "episode"
 # The size of one question.
 _BATCH_CHARS: Final = 16_000
 _KNOWN: Final = 12
@@ -146,9 +144,9 @@ def _earlier(db: sqlite3.Connection, key: str) -> dict[str, str]:
     """What was kept of a conversation last, the oldest first, each text with its id."""
     rows = db.execute(
         "SELECT text, id FROM memories WHERE grp = ? AND position IS NULL"
-        " AND superseded_by IS NULL AND merged_into IS NULL AND event <> ?"
+        " AND superseded_by IS NULL AND merged_into IS NULL"
         " ORDER BY created_at DESC, row DESC LIMIT ?",
-        (key, EPISODE, _EARLIER),
+        (key, _EARLIER),
     )
     return dict(rows.fetchall()[::-1])
 
@@ -198,7 +196,7 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
     rows = db.execute(
         "SELECT text, id FROM memories JOIN (SELECT rowid AS found, rank FROM memory_fts"
         " WHERE memory_fts MATCH ? ORDER BY rank LIMIT ?) ON row = found"
-        " WHERE merged_into IS NULL AND position IS NULL"
+        " WHERE merged_into IS NULL AND superseded_by IS NULL AND position IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank",
         (match_expression(telling), _KNOWN_OF_EACH, now),
     )

@@ -13,6 +13,7 @@ from ..memory.records import DEFAULT_CATEGORY
 from ..memory.similarity import words
 from ..memory.tree_nodes import ROOT, Tree
 from ..recall.recall import Request, recall
+from ..recall.sources import MEMORIES
 from ..store import tree_rows
 
 # The points of a category: for its own name; for the names above it and the words of its
@@ -83,6 +84,7 @@ def _by_likeness(
 ) -> Mapping[str, float]:
     request = Request(
         text=text,
+        sources=frozenset({MEMORIES.name}),
         limit=_NEIGHBOURS,
         weights=rules.recall.weights,
         scoring=rules.scoring,

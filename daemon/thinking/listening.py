@@ -208,7 +208,6 @@ class Listener:
         try:
             async with (
                 self._room,
-                self._lock(key),
                 self._agents.use(agent, create=False, quietly=True) as store,
             ):
                 left = await self._look_after(store, name, due)
@@ -258,9 +257,12 @@ class Listener:
             return None
         paused = due.read_at is not None and due.read_at <= now
         if conversation.unread and (over or paused):
-            await self._read_waiting(store, conversation)
-        if over and not await self._close(store, name):
-            return _Due(None, now, self._clock() + self._retry)
+            await self._read_waiting(store, (store.place.agent, name))
+        if over:
+            async with self._lock((store.place.agent, name)):
+                closed = await self._close(store, name)
+            if not closed:
+                return _Due(None, now, self._clock() + self._retry)
         conversation = await _find(store, name)
         if conversation is None:
             return None
@@ -272,21 +274,30 @@ class Listener:
             now + 60 * observe.episode_idle_minutes if over else due.close_at,
         )
 
-    async def _read_waiting(self, store: AgentStore, conversation: Conversation) -> None:
+    async def _read_waiting(self, store: AgentStore, key: Key) -> None:
         """Read a conversation, with all others of its agent that nobody reads now.
 
         So that one question to a model serves them all.
         """
-        agent = store.place.agent
-        waiting = await store.read(conversations.waiting)
+        agent, name = key
         async with AsyncExitStack() as locks:
-            others: list[Conversation] = []
-            for one in waiting:
-                lock = self._lock((agent, one.id))
-                if one.id != conversation.id and one.unread and not lock.locked():
-                    await locks.enter_async_context(lock)
-                    others.append(one)
-            await self._read(store, [conversation, *others], AskOptions())
+            # One after the other for an agent: what waits meanwhile is read together.
+            await locks.enter_async_context(self._lock((agent, "")))
+            await locks.enter_async_context(self._lock(key))
+            waiting = [one for one in await store.read(conversations.waiting) if one.unread]
+            own = [one for one in waiting if one.id == name]
+            if not own:
+                return
+            others = [one for one in waiting if not self._lock((agent, one.id)).locked()]
+            for one in others:
+                await locks.enter_async_context(self._lock((agent, one.id)))
+            try:
+                await self._read(store, [*own, *others], AskOptions())
+            except Exception:
+                if not others:
+                    raise
+                # What is wrong with one of them holds up no other.
+                await self._read(store, own, AskOptions())
 
     async def _read(
         self, store: AgentStore, waiting: Sequence[Conversation], options: AskOptions

@@ -20,6 +20,7 @@ from ..language.extraction import (
     is_command,
     is_lasting,
     profile_of,
+    without_cited,
 )
 from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
@@ -37,6 +38,8 @@ _LEAST_TEXT: Final = 8
 _LONGEST_TEXT: Final = 2_000
 _SHORT: Final = 120
 _MOST: Final = 24
+# ScalyClaw's; twice that where several conversations are read.
+_REPLY_TOKENS: Final = 2_048
 _MOST_TAGS: Final = 8
 _TAG_CHARS: Final = 60
 _MOST_ENTITIES: Final = 16
@@ -139,7 +142,7 @@ async def observe(
 
     return await model.think(
         options,
-        model.question("observe", *parts),
+        model.question("observe", *parts, max_tokens=_REPLY_TOKENS * min(2, len(talks))),
         list[ToldObservation],
         lambda told: observed(told, numbered, known),
         by_rules,
@@ -264,9 +267,11 @@ def _profile(told: ToldObservation, text: str, turn: Heard) -> dict[str, str]:
     kind, value = told.profile.strip().lower(), one_line(told.value, _SHORT)
     if turn.role != "user" or turn.actor:
         return {}
+    own = without_cited(turn_of(turn)).text
     if kind == "preference":
-        return {kind: value or one_line(text, _SHORT)}
-    is_said = bool(value) and value.casefold() in turn.text.casefold()
+        # What is only quoted is nobody's wish.
+        return {kind: value or one_line(text, _SHORT)} if len(own) == len(turn.text) else {}
+    is_said = bool(value) and value.casefold() in own.casefold()
     return {kind: value} if kind in _NAMES and is_said else {}
 
 

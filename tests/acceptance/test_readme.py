@@ -31,6 +31,7 @@ def test_the_code_in_readme_runs(
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "mnt" / "usb").mkdir(parents=True)
+    (Path.home() / "docs").mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     daemon = make_daemon()

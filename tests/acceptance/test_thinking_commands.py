@@ -83,3 +83,59 @@ def test_a_mode_without_a_model_asks_none(shell: Shell) -> None:
     out, err = shell.run("retrieve", "oolong", "--mode", "hybrid")
     assert "Ada likes oolong" in out
     assert "by keywords, without a model" in err
+
+
+# Conversations
+
+
+def test_a_conversation_is_observed_from_a_file(shell: Shell, tmp_path: Path, call: Any) -> None:
+    talk = tmp_path / "talk.txt"
+    talk.write_text("Maya: I moved to Berlin in March\nTom: We decided to visit in May.\n")
+    out, _ = shell.run("observe", str(talk), "--conversation", "t")
+    assert "stored 2 facts of 2 turns" in out
+    out, _ = shell.run("observe", str(talk), "--conversation", "t", "--turns")
+    assert out == "stored 2 turns\n"
+    kept = call.ok("GET", "/api/memory?group=t")["results"]
+    assert sorted((one["actor"], one["position"] is None) for one in kept) == [
+        ("Maya", False),
+        ("Maya", True),
+        ("Tom", False),
+        ("Tom", True),
+    ]
+    found = shell.json("observe", str(talk), "--conversation", "t")
+    assert (found["stored"], len(found["known"])) == ([], 2)
+
+
+def test_messages_are_observed_from_standard_input(shell: Shell) -> None:
+    messages = '[{"role": "user", "content": "I prefer tea over coffee"}, 7]'
+    out, err = shell.run("observe", "-", "--conversation", "j", stdin=messages)
+    assert "stored 1 fact of 1 turn" in out
+    assert "left out message 1" in err
+    out, _ = shell.run("observe", "-", "--conversation", "k", "--later", stdin=messages)
+    assert out == "heard 1 turn\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("-",),
+        ("-", "--conversation", "c", "--turns", "--end"),
+        ("-", "--conversation", "c", "--rules", "--llm"),
+        ("-", "--conversation", "c", "--later", "--rules"),
+    ],
+)
+def test_an_observation_that_makes_no_sense_is_refused(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    shell.run("observe", *words, code=2)
+
+
+def test_a_pair_with_a_secret_is_set_with_a_warning(shell: Shell) -> None:
+    out, err = shell.run("kv", "set", "router.password", "hunter2-Blue-42")
+    assert out == "set router.password\n"
+    assert "forget --secrets" in err
+    out, err = shell.run("forget", "--secrets")
+    assert "holds a secret: pair router.password" in out
+    out, _ = shell.run("forget", "--secrets", "--yes")
+    assert "removed a secret from pair router.password" in out

@@ -3,8 +3,9 @@
 `python tests/benchmarks/kept_quality.py --data locomo.json --show`
 
 The conversations of `data/kept.json` are split in halves by their place: the rules are fitted on
-the first half, `fit`, and judged on the other; of the two conversations that are asked about
-afterwards, on the second. LoCoMo's file is no part of the project; of its
+the first half, `fit`, and judged on the other. Of the conversations that are asked about
+afterwards, `held out` was never fitted on; the others were written before the rules were tried on
+them, and fitted on then. LoCoMo's file is no part of the project; of its
 `observation` lists only the turns that they name are read.
 """
 

@@ -16,6 +16,7 @@ import cli
 import context
 import distilling
 import idle
+import index
 import memory
 import recall
 import replicating
@@ -29,7 +30,7 @@ from running import Running
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    *("replicate", "context"),
+    *("replicate", "context", "index"),
 )
 
 # What is measured beside so many memories.
@@ -66,6 +67,8 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     yield from _small(folder, only)
     if "replicate" in only:
         yield from replicating.replicate(folder / "replicate")
+    if "index" in only:
+        yield from index.index(folder / "index")
     for size in sizes if "restore" in only else ():
         for row in restoring.restore(folder / f"restore {size}", size):
             yield row.of(size)

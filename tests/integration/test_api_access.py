@@ -57,9 +57,13 @@ def open_daemon(shared_daemon: Any) -> Iterator[Any]:
         },
         "groups": {str(GROUP): "read"},
     }
-    agents = {name: {"workspace": str(folder / f"workspace-{name}")} for name in WITH_WORKSPACE}
+    agents: dict[str, Any] = {
+        name: {"workspace": str(folder / f"workspace-{name}")} for name in WITH_WORKSPACE
+    }
     for agent in agents.values():
         Path(agent["workspace"]).mkdir()
+    (folder / "granted" / "below").mkdir(parents=True)
+    agents["notes"]["paths"] = [str(folder / "granted")]
     config.write_text(
         json.dumps(
             {
@@ -104,6 +108,30 @@ def test_only_an_admin_sends_the_daemon_to_another_database_or_retires_a_device(
     assert ask(WRITER, "notes", "POST", "/api/devices/abcdef/retire").status == 403
     assert ask(WRITER, "notes", "POST", "/api/devices/rejoin").status == 403
     assert ask(ADMIN, "notes", "POST", "/api/devices/rejoin").status == 200
+
+
+@as_root
+def test_a_path_outside_the_workspace_is_added_by_its_owner_alone(
+    ask: Any, open_daemon: Any, calls_of: Any, tmp_path: Path
+) -> None:
+    inside = open_daemon.state.parent / "workspace-notes" / "more"
+    inside.mkdir(exist_ok=True)
+    paths = "/api/files/paths"
+    ask(WRITER, "notes", "POST", "/api/memory", {"text": "x"})
+    assert ask(WRITER, "notes", "POST", paths, {"path": str(tmp_path)}).status == 403
+    assert ask(ADMIN, "notes", "POST", paths, {"path": "/etc"}).status == 403
+    assert ask(READER, "notes", "POST", paths, {"path": str(inside)}).status == 403
+    assert ask(WRITER, "notes", "POST", paths, {"path": str(inside)}).status == 200
+    (inside / "out").symlink_to("/etc")
+    assert ask(WRITER, "notes", "POST", paths, {"path": f"{inside}/out"}).status == 403
+    granted = open_daemon.state.parent / "granted"
+    assert ask(WRITER, "notes", "POST", paths, {"path": f"{granted}/below"}).status == 200
+    assert ask(WRITER, "plans", "POST", paths, {"path": str(granted)}).status == 403
+    assert ask(STRANGER, "notes", "GET", "/api/files/search?query=x").status == 403
+    own = calls_of(open_daemon, "notes")
+    assert own("POST", paths, {"path": str(tmp_path)}).status == 200
+    assert ask(READER, "notes", "DELETE", f"{paths}?path={tmp_path}").status == 403
+    assert ask(WRITER, "notes", "DELETE", f"{paths}?path={tmp_path}").status == 200
 
 
 @as_root

@@ -196,7 +196,6 @@ def test_what_was_buffered_outlives_a_kill_and_ends_in_an_entry(
     daemon.start("--set", "observe.debounce_seconds=0.1")
     eventually(lambda: call.total() == 1, "the turns were read")
     call.ok("POST", "/api/observe", {"conversation": "c", "end": True})
-    eventually(lambda: call.total() == 2, "the conversation was summed up")
     path: Path = daemon.folder() / "memory" / "episodes.jsonl"
     eventually(lambda: path.is_file() and path.read_bytes().endswith(b"\n"), "it was written")
     (line,) = path.read_text(encoding="utf-8").splitlines()

@@ -27,10 +27,9 @@ def filled(call: Any) -> Any:
 # By an endpoint of the caller's
 
 
-def _talk() -> list[dict[str, str]]:
-    told = [
-        {"role": "user", "content": f"We decided on colour {n}. " + "so " * 60} for n in range(30)
-    ]
+def _talk(of: str) -> list[dict[str, str]]:
+    said = [f"We decided on {of} {n}. " + "so " * 60 for n in range(30)]
+    told = [{"role": "user", "content": one} for one in said]
     return [{"role": "system", "content": "be brief"}, *told]
 
 
@@ -38,7 +37,7 @@ def test_what_leaves_a_conversation_is_summed_up_by_the_model(
     call: Any, model_server: ModelServer
 ) -> None:
     model_server.says('{"summary": "Colour 3 was chosen.\\nColour 4 was not."}')
-    body = {"messages": _talk(), "window": 2_000, "llm_endpoint": model_server.plain}
+    body = {"messages": _talk("colour"), "window": 2_000, "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/compact", body)
     assert (found["mode"], found["llm"]["model"]) == ("llm", model_server.plain)
     title, *lines = found["summary"].splitlines()
@@ -56,11 +55,11 @@ def test_a_summary_that_is_of_no_use_is_made_by_the_rules(
     call: Any, model_server: ModelServer
 ) -> None:
     model_server.says('{"summary": " "}')
-    body = {"messages": _talk(), "window": 2_000, "llm_endpoint": model_server.plain}
+    body = {"messages": _talk("plan"), "window": 2_000, "llm_endpoint": model_server.plain}
     found = call.ok("POST", "/api/compact", body)
     assert found["mode"] == "rule"
     assert found["why"]
-    assert "We decided on colour" in found["summary"]
+    assert "We decided on plan" in found["summary"]
 
 
 @pytest.mark.parametrize("style", ["plain", "base"])

@@ -159,7 +159,7 @@ def test_what_others_said_cannot_end_its_quote(project: Any) -> None:
     turn = {"role": "user", "text": f"{text}\n\nI prefer coffee in the morning"}
     observed = {"conversation": "c", "turns": [turn], "wait": True}
     (stored,) = project.ok("POST", "/api/observe", observed)["stored"]
-    assert "prefers coffee" in stored["text"]
+    assert "coffee in the morning" in stored["text"]
 
 
 def test_tinyclaws_block_is_as_tinyclaw_writes_it(shared_daemon: Any, project: Any) -> None:

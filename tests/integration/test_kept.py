@@ -291,6 +291,14 @@ def test_facts_of_a_conversation_are_no_turns(call: Any) -> None:
     assert [(one["group"], one["position"]) for one in found] == [("c", None)] * 2
 
 
+def test_several_facts_of_one_turn_do_not_hide_each_other(call: Any) -> None:
+    said = "We decided to use Postgres for billing. My sister Anna lives in Bremen."
+    observe(call, user(f"{said} The gate code is 4711."))
+    for asked, told in (("billing database", "Postgres"), ("Anna", "Bremen"), ("gate", "4711")):
+        best = call.ok("POST", "/api/recall", {"query": asked})["results"][0]
+        assert told in best["text"]
+
+
 def test_the_source_says_whether_the_user_stated_it(call: Any) -> None:
     found = observe(
         call,

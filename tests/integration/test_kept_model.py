@@ -6,11 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from model_server import ModelServer, Saying
 
 TOKEN = "ghp_" + "Zk3vT9qLm2Xw8Rb5Nc7Yd1Hf6Js4Ga0Pe9Qi"
-LONG = "We talked for a while about how the harbour looked in the evening light. "
 
 
 def observe(call: Any, server: ModelServer, told: list[dict[str, Any]], *texts: str) -> Any:
@@ -20,46 +18,15 @@ def observe(call: Any, server: ModelServer, told: list[dict[str, Any]], *texts: 
     return call.ok("POST", "/api/observe", body | {"llm_endpoint": server.plain})
 
 
-@pytest.fixture
-def listening(
-    make_daemon: Callable[..., Any], calls_of: Callable[..., Any], model_server: ModelServer
-) -> Callable[..., Any]:
-    def start(*settings: str) -> Any:
-        model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
-        more = [word for one in settings for word in ("--set", one)]
-        daemon = make_daemon(*model, *more).start()
-        return calls_of(daemon)
-
-    return start
-
-
-def test_the_waiting_conversations_of_an_agent_go_into_one_question(
-    listening: Callable[..., Any], eventually: Callable[..., None], model_server: ModelServer
-) -> None:
-    told = [
-        {"text": "The user's sister Anna lives in Bremen", "turn": 0},
-        {"text": "The boat is moored at the north pier", "turn": 1},
-    ]
-    model_server.usually = Saying(json.dumps(told))
-    call = listening("observe.debounce_seconds=0.6")
-    for name, text in (("one", "My sister Anna lives in Bremen"), ("two", "The boat is moored")):
-        message = {"role": "user", "content": f"{text}. {LONG * 3}"}
-        call.ok("POST", "/api/observe", {"conversation": name, "messages": [message]})
-    eventually(lambda: call.total() == 2, "both were read")
-    asked = [one.prompt for one in model_server.heard if "Anna" in one.prompt]
-    assert len(asked) == 1
-    assert "The boat is moored" in asked[0]
-    kept = call.ok("GET", "/api/memory")["results"]
-    assert {one["group"]: one["text"] for one in kept} == {
-        "one": "The user's sister Anna lives in Bremen",
-        "two": "The boat is moored at the north pier",
-    }
-
-
 def test_a_short_conversation_is_read_by_the_rules_alone(
-    listening: Callable[..., Any], eventually: Callable[..., None], model_server: ModelServer
+    make_daemon: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+    model_server: ModelServer,
 ) -> None:
-    call = listening("observe.debounce_seconds=0.05")
+    model = ("--set", "llm.model=openai/test", "--set", f"llm.api_base={model_server.base}")
+    daemon = make_daemon(*model, "--set", "observe.debounce_seconds=0.05").start()
+    call = calls_of(daemon)
     message = {"role": "user", "content": "We decided to use Postgres for billing"}
     call.ok("POST", "/api/observe", {"conversation": "c", "messages": [message]})
     eventually(lambda: call.total() == 1, "it was read")
@@ -131,15 +98,14 @@ def test_an_instruction_to_the_model_is_not_sent_and_not_kept(
 
 
 def test_a_merge_by_a_model_counts_the_largest_importance(
-    listening: Callable[..., Any], model_server: ModelServer
+    call: Any, model_server: ModelServer
 ) -> None:
-    call = listening("llm.min_chars=0")
     call.store("The harbour office opens at nine in the morning", importance=0.4)
     call.store("In the morning the harbour office opens at nine sharp", importance=0.5)
     merged = {"text": "The harbour office opens at nine sharp in the morning", "importance": 0.8}
     model_server.usually = lambda heard: Saying(
         json.dumps(merged if "You are given memories" in heard.prompt else {"operations": []})
     )
-    call.ok("POST", "/api/consolidate", {"mode": "daily"})
+    call.ok("POST", "/api/consolidate", {"mode": "daily", "llm_endpoint": model_server.plain})
     (kept,) = call.ok("GET", "/api/memory?source=consolidation")["results"]
     assert kept["importance"] == 0.8

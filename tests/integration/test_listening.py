@@ -141,6 +141,40 @@ async def test_who_talks_without_a_pause_is_read_all_the_same(house: House) -> N
         await until(read_while_talking, "it was read under way")
 
 
+async def test_the_waiting_conversations_of_an_agent_go_into_one_question(house: House) -> None:
+    told = [
+        {"text": "Ada's sister Anna lives in Bremen", "turn": 0},
+        {"text": "The boat is moored at the north pier", "turn": 1},
+    ]
+    house.model = ScriptedModel({"observe": [told]})
+    await house.hear("My sister Anna lives in Bremen", name="one")
+    await house.hear("The boat is moored at the north pier", name="two")
+    house.listener = house.fresh()
+    async with house.listening():
+        await until(lambda: has(house, told[1]["text"]), "both were read")
+    (asked,) = house.model.asked
+    assert [part.text for part in asked.parts if part.name == "conversation"] == [
+        "[0] Ada (user): My sister Anna lives in Bremen",
+        "[1] Ada (user): The boat is moored at the north pier",
+    ]
+    async with house.agents.use("default", create=True) as store:
+        kept = await store.read(
+            lambda db: db.execute("SELECT grp, text FROM memories ORDER BY row").fetchall()
+        )
+    assert dict(kept) == {"one": told[0]["text"], "two": told[1]["text"]}
+
+
+async def test_what_is_wrong_with_one_conversation_holds_up_no_other(house: House) -> None:
+    await house.hear("We decided to use Postgres for billing", name="one")
+    await house.hear(TEA, name="two")
+    async with house.agents.use("default", create=True) as store:
+        spoil = "UPDATE turns SET tools = 'no JSON' WHERE conversation = 'one'"
+        await store.write(lambda tx: tx.db.execute(spoil) and None)
+    house.listener = house.fresh()
+    async with house.listening():
+        await until(lambda: has(house, KEPT), "the other was read")
+
+
 async def test_a_conversation_that_ends_is_read_and_summed_up_at_once(house: House) -> None:
     house.observe = Observe(debounce_seconds=NEVER, episode_idle_minutes=NEVER)
     async with house.listening():

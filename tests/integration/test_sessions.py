@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +142,57 @@ def test_used_lists_the_answers_and_the_context_is_one(call: Any, site: Any) -> 
     # Without a session nothing is recorded.
     call.ok("GET", "/api/recall?query=the+site")
     assert call.ok("GET", f"/api/sessions/{key}")["answers"] == 2
+
+
+def _written(call: Any, daemon: Any, name: str, text: str) -> None:
+    path = Path(daemon.state) / "agents" / call.agent / "memory" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_session_with_paths_sees_the_files_below_them(call: Any, shared_daemon: Any) -> None:
+    call.store("the crane lifts two tonnes", category="yard")
+    _written(call, shared_daemon, "docs/crane.md", "# Crane\n\nThe crane lifts five tonnes.\n")
+    _written(call, shared_daemon, "docs2/crane.md", "# Crane\n\nThe crane lifts nine tonnes.\n")
+    # Opening it brings the index up to date.
+    key = start(call, paths=["memory/docs/"])
+    files = call.ok("POST", "/api/files/search", {"query": "what does the crane lift"})
+    assert {one["path"] for one in files["chunks"]} == {
+        "memory/docs/crane.md",
+        "memory/docs2/crane.md",
+    }
+    asked = {"query": "what does the crane lift", "session": key}
+    for method in ("files/search", "recall"):
+        found = call.ok("POST", f"/api/{method}", asked)
+        assert [one["path"] for one in found["chunks"]] == ["memory/docs/crane.md"]
+        assert not found.get("results")
+    text = call.ok("POST", "/api/context", asked)["text"]
+    assert "five tonnes" in text
+    assert "two tonnes" not in text
+    used = call.ok("GET", f"/api/sessions/{key}/used")["answers"]
+    assert [one["via"] for one in used] == ["context", "recall", "files"]
+    assert {item["source"] for one in used for item in one["used"]} == {"chunk"}
+    assert all(one["used"] for one in used)
+    both = start(call, paths=["memory/docs"], category="yard")
+    found = recalled(call, "what does the crane lift", both)
+    assert (len(found["results"]), len(found["chunks"])) == (1, 1)
+
+
+def test_replay_tells_chunks_that_moved_changed_or_went(call: Any, shared_daemon: Any) -> None:
+    text = "# Crane\n\nThe crane lifts five tonnes.\n"
+    _written(call, shared_daemon, "crane.md", text)
+    key = start(call)
+    asked = {"query": "what does the crane lift", "session": key}
+    call.ok("POST", "/api/files/search", asked)
+
+    def told() -> set[str]:
+        call.ok("POST", "/api/files/sync")
+        return set(changes(call, key).values())
+
+    assert told() == {"same"}
+    _written(call, shared_daemon, "crane.md", f"\n\n{text}")
+    assert told() == {"moved"}
+    _written(call, shared_daemon, "crane.md", text.replace("five", "six"))
+    assert told() == {"changed"}
+    (Path(shared_daemon.state) / "agents" / call.agent / "memory" / "crane.md").unlink()
+    assert told() == {"gone"}

@@ -10,7 +10,7 @@ import pytest
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import memories, tree_rows
+from thermocline.daemon.store import chunk_tables, memories, tree_rows
 from thermocline.daemon.store.database import connect_writer, migrate
 from thermocline.daemon.store.memory_table import index_new
 from thermocline.daemon.store.schema import MIGRATIONS
@@ -28,6 +28,7 @@ def remembered(tmp_path: Path) -> Iterator[Callable[..., sqlite3.Connection]]:
         db = connect_writer(path, 512)
         opened.append(db)
         migrate(db, path, MIGRATIONS)
+        chunk_tables.attach_none(db)
         clock = HybridClock(lambda: now)
         db.execute("BEGIN IMMEDIATE")
         tx = Transaction(db, now=now, device="d", rules=Rules(), clock=clock)

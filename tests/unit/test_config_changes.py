@@ -56,7 +56,6 @@ def test_most_keys_take_effect_while_the_daemon_runs(text: str) -> None:
     "text",
     [
         "agent_id=other",
-        "agents.a.workspace=/w",
         "socket.path=/run/x.sock",
         "socket.mode=0600",
         "socket.group=staff",
@@ -92,7 +91,7 @@ def test_a_grant_that_went_or_changed_is_named() -> None:
 
 def test_an_agent_that_lost_its_workspace_is_named() -> None:
     change = changed(settings("agents.a.workspace=/w"), settings())
-    assert change == ((), ("agents.a.workspace",))
+    assert change == ((), ("agents.a.workspace", "agents.a.paths"))
 
 
 def test_every_key_that_needs_a_restart_exists() -> None:

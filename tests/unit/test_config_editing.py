@@ -278,6 +278,7 @@ def test_every_key_is_told_with_its_help_bounds_default_and_origin(
     assert told["access.users.bob"].help == "Users, by name or uid."
     assert told["access.users.bob"].expected.startswith('"read", "write", "admin" or {')
     assert told["access.groups"].expected == "an object"
-    assert told["agents.a.workspace"].expected == "an absolute path, or one that begins with ~/"
+    place = "an absolute path, or one that begins with ~/ or null"
+    assert told["agents.a.workspace"].expected == place
     assert all(key.help and key.expected for key in told.values())
     assert json.loads(json.dumps([key.schema for key in told.values()]))

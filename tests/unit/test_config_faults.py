@@ -71,7 +71,7 @@ GRANT = '"read", "write", "admin" or {"role": …, "agents": […]}'
         ("llm.models.tree", '"a/b"', MODELS, '"a/b" (text)'),
         ("llm.api_base", '"http://u:p@h"', f"{BASE} or null", '"http://…@h" (text)'),
         ("llm.endpoint_hosts", '["a b"]', "a list of hosts", '["a b"]'),
-        ("agents.a.workspace", '"notes"', PLACE, '"notes" (text)'),
+        ("agents.a.workspace", '"notes"', f"{PLACE} or null", '"notes" (text)'),
         ("access.users.bob", '"wirte"', GRANT, '"wirte" (text)'),
         ("access.users.bob", "null", GRANT, "null"),
         ("upkeep.quick", "5", f"{CRON} or null", "5"),
@@ -109,7 +109,10 @@ def test_a_schedule_that_names_no_time_is_a_fault(text: str, fault: str, tmp_pat
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ({"agents": {"a": {}}}, f"agents.a.workspace: missing; expected {PLACE}"),
+        (
+            {"agents": {"a": {"workspace": 1}}},
+            f"agents.a.workspace: expected {PLACE} or null, got 1",
+        ),
         ({"agents": {"a.b": {"workspace": "/w"}}}, f'agents."a.b": the key is not {AGENT}'),
         (
             {"access": {"users": {"bob": {"role": "read"}}}},

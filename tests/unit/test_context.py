@@ -66,6 +66,7 @@ def test_any_other_text_is_cut_at_a_word() -> None:
     assert found is not None
     assert found.text == "one two three …"
     assert cut(Shown("one"), 1, words) is None
+    assert cut(Shown("one two three four five six"), 3, words) is None
 
 
 HOSTILE = (

@@ -1,0 +1,176 @@
+"""`thermocline index`: the watched Markdown and text files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Final
+
+from .. import shapes
+from ..client import Client
+from .arguments import say, text_of
+from .database import PATIENCE_SECONDS
+from .list import tell_rest
+from .options import FILTERS, add_options, refuse
+from .terminal import ago, moment, number_of, show_answer, show_rows, size, visible
+
+_ACTIONS: Final = ("status", "add", "remove", "list", "search", "sync")
+_PAGED: Final = frozenset({"list"})
+_NEEDS: Final = {"add": "PATH", "remove": "PATH", "search": "QUERY"}
+
+
+def add_index(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `index`."""
+    # Words, not subparsers: those would not accept the common options.
+    parser.usage = (
+        "thermocline index [status | add PATH | remove PATH | list [PREFIX] [--left-out] |"
+        " search QUERY [--limit N] | sync]"
+    )
+    add = parser.add_argument
+    add("action", nargs="?", default="status", choices=_ACTIONS, help="default: status")
+    add("what", nargs="?", metavar="PATH|QUERY", help="a path; for list, its first characters")
+    limit = {"help": "maximum number of results (default: 50 files, 6 chunks)"}
+    add_options(parser, FILTERS, ("limit", "offset"), limit=limit)
+    add("--session", metavar="ID", help="for search: only the paths of this session")
+    add("--min-score", type=float, metavar="SHARE", help="for search: the least score, 0 to 1")
+    add("--left-out", action="store_true", help="for list: only what cannot be indexed, and why")
+    parser.epilog = 'example:\n  thermocline index add ~/docs\n  thermocline index search "backup"'
+
+
+def run_index(args: argparse.Namespace, client: Client) -> None:
+    """Do what the first word says."""
+    action, what = args.action, args.what
+    needed = _NEEDS.get(action)
+    refuse(needed is not None and not what, f"{action} needs a {needed}")
+    refuse(action in {"status", "sync"} and what is not None, f"{action} takes no PATH or QUERY")
+    refuse(args.left_out and action != "list", "--left-out goes with list")
+    refuse(args.min_score is not None and action != "search", "--min-score goes with search")
+    refuse(args.session is not None and action != "search", "--session goes with search")
+    refuse(args.offset is not None and action != "list", "--offset goes with list")
+    refuse(args.limit is not None and action not in {"list", "search"}, "--limit: list or search")
+    # Reading a large folder takes minutes.
+    client.timeout = PATIENCE_SECONDS
+    {
+        "status": _status,
+        "add": _add,
+        "remove": _remove,
+        "list": _list,
+        "search": _search,
+        "sync": _sync,
+    }[action](args, client)
+
+
+def _status(args: argparse.Namespace, client: Client) -> None:
+    stats = client.files_stats()
+    if args.json:
+        show_answer(client.answered)
+        return
+    now, state = time.time(), stats.state
+    behind = f"{number_of(state.to_read, 'file', 'files')} to read" if state.to_read else "behind"
+    left_out = f", {stats.left_out:,} left out: index list --left-out" if stats.left_out else ""
+    show_rows(
+        [
+            ("files", f"{stats.files:,}{left_out}"),
+            ("chunks", f"{stats.chunks:,}, about {stats.tokens:,} tokens"),
+            ("index", size(stats.index_bytes)),
+            ("state", behind if state.dirty else "in step with the files"),
+            ("watching", "yes" if state.watching else "no: looked at now and then"),
+            ("last sync", ago(state.last_sync_at, now) if state.last_sync_at else "not yet"),
+        ]
+    )
+    if stats.paths:
+        print()
+        show_rows(
+            (path.origin, visible(path.path), "not on this device" if path.missing else "")
+            for path in stats.paths
+        )
+
+
+def _add(args: argparse.Namespace, client: Client) -> None:
+    added = client.files_add(_path(args.what))
+    if args.json:
+        show_answer(client.answered)
+        return
+    print("watching" if added.added else "was watched already:", visible(added.path))
+    if added.in_step:
+        print(f"{number_of(added.files, 'file', 'files')} in the index")
+    else:
+        left = f", {number_of(added.to_read, 'file', 'files')} left" if added.to_read else ""
+        print(f"still reading{left}; see: thermocline index status")
+
+
+def _remove(args: argparse.Namespace, client: Client) -> None:
+    removed = client.files_remove(_path(args.what))
+    if args.json:
+        show_answer(client.answered)
+    else:
+        print("no longer watching", visible(removed.path))
+
+
+def _list(args: argparse.Namespace, client: Client) -> None:
+    options = {"limit": args.limit or 50, "offset": args.offset or 0}
+    page = client.files_list(args.what or "", left_out=args.left_out, **options)
+    if args.json:
+        show_answer(client.answered)
+        return
+    now = time.time()
+    show_rows(
+        (
+            moment(file.modified_at, now) if file.modified_at else "",
+            size(file.size),
+            visible(file.reason) if file.reason else number_of(file.chunks, "chunk", "chunks"),
+            visible(file.path),
+            visible(file.title),
+        )
+        for file in page.results
+    )
+    tell_rest(len(page.results), page.total, args.offset or 0)
+    if not page.total:
+        say("no files" if not args.left_out else "nothing is left out")
+
+
+def _search(args: argparse.Namespace, client: Client) -> None:
+    options = {"max_results": args.limit, "min_score": args.min_score}
+    given = {name: value for name, value in options.items() if value is not None}
+    if args.session is not None:
+        given["session"] = args.session
+    found = client.files_search(text_of(args.what), **given)
+    if args.json:
+        show_answer(client.answered)
+    else:
+        show_chunks(found.chunks)
+    if found.auto_synced is False:
+        say("some files are still being read: thermocline index status")
+    if not found.chunks:
+        say(found.why or "nothing found")
+
+
+def _sync(args: argparse.Namespace, client: Client) -> None:
+    done = client.files_sync()
+    if args.json:
+        show_answer(client.answered)
+        return
+    print(
+        f"{done.added:,} added, {done.updated:,} updated, {done.moved:,} moved,"
+        f" {done.removed:,} removed; {number_of(done.files, 'file', 'files')},"
+        f" {number_of(done.chunks, 'chunk', 'chunks')}"
+    )
+
+
+def show_chunks(chunks: list[shapes.files.FoundChunk]) -> None:
+    """Print chunks, a line each: score, path and lines, headings, how the text begins."""
+    show_rows(
+        (
+            f"{chunk.score:.2f}",
+            visible(chunk.id),
+            visible(chunk.heading),
+            " ".join(chunk.text.split()),
+        )
+        for chunk in chunks
+    )
+
+
+def _path(given: str) -> str:
+    """The path as the daemon takes it: the caller's folder is not the daemon's."""
+    return os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - links stay

@@ -1,0 +1,284 @@
+"""Cuts a text into chunks: by heading, never inside what belongs together if that fits."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+Meta: TypeAlias = dict[str, Any]
+_LINE_ENDS: Final = re.compile(r"\r\n?")
+_SENTENCE: Final = re.compile(r"[.!?…][\"'”’)\]*_]*(?=\s)\s+|[。！？]|\n[ \t]*\n\s*")
+_BLANKS: Final = re.compile(r"(?:[ \t]*\n)+")
+_SPACE: Final = re.compile(r"\s")
+# The longest front matter, in lines.
+_FRONT: Final = 200
+_FENCES: Final = frozenset({"---", "..."})
+_FIELD: Final = re.compile(r"([A-Za-z0-9_][\w .-]{0,63}):(?:\s+(.*))?$")
+_ITEM: Final = re.compile(r"\s*-\s+(.*)")
+# How good a place to cut is.
+_AT_SENTENCE, _AT_LINE, _AT_BLOCK = range(3)
+
+
+class Cutting(msgspec.Struct, frozen=True):
+    """How a text is cut: the size of a chunk and of what two of them share, in characters."""
+
+    size: int = 1_500
+    overlap: int = 200
+    by_heading: bool = True
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """A part of a text, as it stands there.
+
+    Attributes:
+        first, last: the lines in which it begins and ends, from 1.
+        heading: the headings above it, the outermost first, with ` › ` between.
+    """
+
+    text: str
+    first: int
+    last: int
+    heading: str
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """A text, cut: its chunks, its title or "", the front matter, and the number of its lines."""
+
+    chunks: list[Chunk]
+    title: str
+    meta: Meta
+    lines: int
+
+
+class _Heading(msgspec.Struct, frozen=True):
+    start: int
+    end: int
+    level: int
+    name: str
+
+
+class _Text(msgspec.Struct):
+    """A text with the places where it may be cut.
+
+    Attributes:
+        lines: where each line begins; the last entry is the end of the text.
+        whole: blocks that are not cut if they fit: code and tables, in order.
+        cuts: how good each place is; `places` are these in order.
+    """
+
+    text: str
+    lines: list[int]
+    whole: list[tuple[int, int]] = []
+    cuts: dict[int, int] = {}
+    places: list[int] = []
+    headings: list[_Heading] = []
+
+    def line_at(self, place: int) -> int:
+        """The number of the line that a place is in, from 1."""
+        return bisect_right(self.lines, place, hi=len(self.lines) - 1)
+
+    def between(self, least: int, end: int) -> list[int]:
+        """The places to cut from `least` on and before `end`, in order."""
+        return self.places[bisect_left(self.places, least) : bisect_left(self.places, end)]
+
+    def block_before(self, place: int) -> tuple[int, int] | None:
+        """The last block of code or table that begins before a place."""
+        at = bisect_left(self.whole, (place, 0))
+        return self.whole[at - 1] if at else None
+
+    def splits(self, place: int, how: Cutting) -> bool:
+        """Whether a place is inside of a block that would fit."""
+        block = self.block_before(place)
+        if block is None or place >= block[1]:
+            return False
+        return len(self.text[block[0] : block[1]].rstrip()) <= how.size
+
+
+def cut(text: str, how: Cutting, *, markdown: bool) -> Cut:
+    """The chunks of a text.
+
+    Args:
+        text: with any line ends.
+        how: how large they are.
+        markdown: whether it has headings, code and tables.
+    """
+    text = _LINE_ENDS.sub("\n", text.removeprefix("\ufeff"))
+    meta, begin = _front_matter(text)
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    read = _Text(text, [*starts, len(text)])
+    if not text.strip():
+        return Cut([], "", {}, 0 if not text else len(starts) - text.endswith("\n"))
+    if markdown:
+        _read_markdown(read, begin)
+    else:
+        _add_sentences(read, begin, len(text))
+    read.places = sorted(read.cuts)
+    title = str(meta.get("title") or "").strip()
+    title = title or next((one.name for one in read.headings if one.level == 1), "")
+    chunks = [
+        chunk
+        for start, end, name in _sections(read, begin, by_heading=how.by_heading)
+        for chunk in _cut_section(read, start, end, name, how)
+    ]
+    return Cut(chunks, title, meta, len(starts) - text.endswith("\n") if text else 0)
+
+
+def _read_markdown(read: _Text, begin: int) -> None:
+    """Note headings, blocks and places to cut."""
+    first = bisect_right(read.lines, begin, hi=len(read.lines) - 1) - 1
+    tokens = _parser().parse(read.text[begin:])
+    for at, token in enumerate(tokens):
+        if not token.map or token.nesting < 0:
+            continue
+        start, end = (read.lines[min(first + line, len(read.lines) - 1)] for line in token.map)
+        if token.type in {"fence", "code_block", "table_open"}:
+            read.whole.append((start, end))
+        if token.level:
+            continue
+        read.cuts[start] = _AT_BLOCK
+        if token.type == "heading_open":
+            name = " ".join(tokens[at + 1].content.split())
+            read.headings.append(_Heading(start, end, int(token.tag[1]), name))
+            continue
+        if token.type not in {"fence", "code_block", "table_open"}:
+            _add_sentences(read, start, end)
+        if token.type != "paragraph_open":
+            _add_lines(read, start, end)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Imported with the first file: many agents have none.
+    from markdown_it import MarkdownIt  # noqa: PLC0415
+
+    parser = MarkdownIt("commonmark").enable("table")
+    # What stands within a line does not matter here, and takes most of the time.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.disable("reference")
+    return parser
+
+
+def _add_lines(read: _Text, start: int, end: int) -> None:
+    for line in range(bisect_right(read.lines, start), bisect_right(read.lines, end) - 1):
+        read.cuts.setdefault(read.lines[line], _AT_LINE)
+        read.cuts[read.lines[line]] = max(read.cuts[read.lines[line]], _AT_LINE)
+
+
+def _add_sentences(read: _Text, start: int, end: int) -> None:
+    for found in _SENTENCE.finditer(read.text, start, end):
+        quality = _AT_BLOCK if found[0].startswith("\n") else _AT_SENTENCE
+        read.cuts.setdefault(found.end(), quality)
+
+
+def _sections(read: _Text, begin: int, *, by_heading: bool) -> Iterator[tuple[int, int, str]]:
+    """Where each section begins and ends, and the headings above it.
+
+    A heading over nothing but deeper headings stays with the first of them.
+    """
+    headings = read.headings if by_heading else []
+    above: list[_Heading] = []
+    start, name = begin, ""
+    for at, heading in enumerate(headings):
+        last = headings[at - 1] if at else None
+        empty = last is not None and not read.text[last.end : heading.start].strip()
+        if not (empty and last is not None and last.level < heading.level):
+            yield start, heading.start, name
+            start = heading.start
+        above = [*(one for one in above if one.level < heading.level), heading]
+        name = " › ".join(one.name for one in above if one.name)
+    yield start, len(read.text), name
+
+
+def _cut_section(read: _Text, start: int, end: int, name: str, how: Cutting) -> Iterator[Chunk]:
+    text = read.text
+    while True:
+        start, end = _trimmed(text, start, end)
+        if start >= end:
+            return
+        to = end if end - start <= how.size else _place(read, start, how)
+        yield _chunk(read, start, to, name)
+        if to == end:
+            return
+        start = _overlapping(read, start, to, how)
+
+
+def _place(read: _Text, start: int, how: Cutting) -> int:
+    """The best place to end a chunk that begins at `start` and is too long to be whole."""
+    # What was shared with the chunk before must not be all of this one.
+    least, most = start + how.overlap + 1, start + how.size
+    late = start + how.size // 2
+    allowed = [place for place in read.between(least, most + 1) if not read.splits(place, how)]
+    # The best of the later half, and of these the last; else the last of all.
+    for among in ([place for place in allowed if place >= late], allowed):
+        if among:
+            return max(among, key=lambda place: (read.cuts[place], place))
+    space = max((found.end() for found in _SPACE.finditer(read.text, late, most)), default=most)
+    return most if read.splits(space, how) else space
+
+
+def _overlapping(read: _Text, start: int, to: int, how: Cutting) -> int:
+    """Where the chunk after one that ends at `to` begins: at a sentence before, if it fits."""
+    block = read.block_before(to)
+    if block is not None and to <= block[1]:
+        return to
+    after = read.block_before(to + 1)
+    length = after[1] - to if after is not None and after[0] == to else 0
+    for place in read.between(max(start + 1, to - how.overlap), to):
+        crosses = block is not None and place < block[1]
+        if not crosses and not how.size - (to - place) < length <= how.size:
+            return place
+    return to
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The stretch without blank lines at its beginning and blanks at its end."""
+    blank = _BLANKS.match(text, start, end)
+    start = blank.end() if blank else start
+    return start, start + len(text[start:end].rstrip())
+
+
+def _chunk(read: _Text, start: int, end: int, name: str) -> Chunk:
+    start, end = _trimmed(read.text, start, end)
+    return Chunk(read.text[start:end], read.line_at(start), read.line_at(end - 1), name)
+
+
+def _front_matter(text: str) -> tuple[Meta, int]:
+    """The fields between two lines of dashes at the very beginning, and where the text goes on.
+
+    Plain values and lists, as notes have them; what is more than that stays out.
+    """
+    lines = text.split("\n", _FRONT)
+    if lines[0].rstrip() != "---":
+        return {}, 0
+    close = next((at for at, line in enumerate(lines[1:-1], 1) if line.rstrip() in _FENCES), 0)
+    if not close:
+        return {}, 0
+    meta: Meta = {}
+    name = ""
+    for line in lines[1:close]:
+        if found := _FIELD.match(line):
+            name, meta[found[1]] = found[1], _value((found[2] or "").strip())
+        elif name and (item := _ITEM.match(line)):
+            before = meta[name]
+            meta[name] = [*(before if isinstance(before, list) else []), _plain(item[1])]
+    return meta, sum(len(line) + 1 for line in lines[: close + 1])
+
+
+def _value(text: str) -> str | list[str]:
+    if text.startswith("[") and text.endswith("]"):
+        return [_plain(part) for part in text[1:-1].split(",") if part.strip()]
+    return _plain(text)
+
+
+def _plain(text: str) -> str:
+    text = text.strip()
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if quoted else text

@@ -1,0 +1,227 @@
+"""The indexes of all open agents: what they watch, and when each is brought in step."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ..config.settings import IndexSettings
+from ..runtime.problems import Problems
+from ..store import watched
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from ..store.transaction import Event
+from .chunk_index import ChunkIndex, IndexStanding
+from .walker import Identity
+from .watcher import Watcher, WatchLostError
+
+# Between two looks when no change was told, and while changes are coming in.
+_IDLE_SECONDS: Final = 1.0
+_CHANGING_SECONDS: Final = 0.05
+# After changes could not be seen.
+_LOST_SECONDS: Final = 5.0
+_LOST: Final = "files_not_watched"
+_MISSING: Final = "watched_path_missing"
+_NAMED: Final = 3
+
+
+class Indexes:
+    """Keeps the index of each open agent in step with its files.
+
+    An agent that nobody uses is closed, and not watched: when it is opened, everything is looked
+    at again.
+
+    Args:
+        agents: whose stores are followed.
+        rules: gives the settings in force.
+        granted: the paths that the configuration gives each agent.
+        state_dir: never indexed, but for an agent's own notes.
+        publish: told events.
+        problems: where paths that are not there, and failures, are reported.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        rules: Callable[[], IndexSettings],
+        granted: dict[str, tuple[str, ...]],
+        *,
+        state_dir: Path,
+        publish: Callable[[str, Event], None],
+        problems: Problems,
+    ) -> None:
+        self._agents = agents
+        self._rules = rules
+        self._granted = granted
+        self._state_dir = state_dir
+        self._publish = publish
+        self._problems = problems
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._indexes: dict[str, ChunkIndex] = {}
+        self._soon = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._watcher = Watcher(self._told)
+        self._watched: dict[str, Identity] = {}
+        self._looking = asyncio.Lock()
+        self._lost_until = 0.0
+        self._uses = 0
+
+    async def run(self) -> None:
+        """Follow the files until cancelled; then end what is under way."""
+        try:
+            while True:
+                changing = await self.look(at_once=False)
+                wait = _CHANGING_SECONDS if changing else _IDLE_SECONDS
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._soon.wait()
+        finally:
+            for index in self._indexes.values():
+                await index.leave()
+            self._indexes.clear()
+            self._watcher.close()
+
+    def granted(self, agent: str) -> tuple[Path, ...]:
+        """The paths that the configuration gives an agent."""
+        return tuple(Path(os.path.realpath(path)) for path in self._granted.get(agent, ()))
+
+    def of(self, store: AgentStore) -> ChunkIndex:
+        """The index of an open agent."""
+        agent = store.place.agent
+        index = self._indexes.get(agent)
+        if index is None or index.store is not store:
+            index = self._indexes[agent] = ChunkIndex(
+                store,
+                self._rules,
+                self.granted(agent),
+                state_dir=self._state_dir,
+                thread=self._thread,
+                publish=self._publish,
+                busy=self._is_busy,
+                problems=self._problems,
+            )
+            self._soon.set()
+        return index
+
+    def heard(self, agent: str, event: Event) -> None:
+        """Take note of an event of an agent: its paths may have changed."""
+        if event.type == watched.EVENT and agent in self._indexes:
+            self._indexes[agent].doubt()
+            self._soon.set()
+
+    async def bring(self, store: AgentStore, seconds: float) -> bool | None:
+        """Wait for an index that is behind the files; None: it is in step already."""
+        index = self.of(store)
+        if index.in_step.is_set():
+            await self.look(at_once=True)
+            if index.in_step.is_set():
+                return None
+        return await self.in_step(store, seconds)
+
+    async def in_step(self, store: AgentStore, seconds: float) -> bool:
+        """Wait until an agent's index is in step with the files; False: it takes longer."""
+        index = self.of(store)
+        try:
+            async with asyncio.timeout(seconds):
+                await self.look(at_once=True)
+                await index.in_step.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def look(self, *, at_once: bool) -> bool:
+        """Notice what has changed, and begin what is due; whether changes are coming in.
+
+        Args:
+            at_once: do not wait until a change is told, nor for more of them.
+        """
+        async with self._looking:
+            await self._follow()
+            changes = await self._changes(at_once=at_once)
+            now = time.monotonic()
+            debounce = self._rules().debounce_ms / 1000
+            waiting = False
+            for index in self._indexes.values():
+                index.changed(changes)
+                index.tick()
+                since = index.since
+                if since is None:
+                    continue
+                if at_once or not changes or now - since >= debounce:
+                    index.begin()
+                waiting = True
+            return waiting
+
+    async def _follow(self) -> None:
+        """Have an index for every open agent, and for no other."""
+        stores = self._agents.open_stores()
+        for agent, index in list(self._indexes.items()):
+            if stores.get(agent) is not index.store:
+                del self._indexes[agent]
+                await index.leave()
+                self._problems.clear(_MISSING, agent)
+        for store in stores.values():
+            self._report(self.of(store).state, store.place.agent)
+
+    async def _changes(self, *, at_once: bool) -> set[str]:
+        """The places that have changed; where that cannot be told, everything is doubted."""
+        folders = {p: i for index in self._indexes.values() for p, i in index.folders.items()}
+        if not self._rules().watch or time.monotonic() < self._lost_until:
+            folders = {}
+        if not (at_once or self._soon.is_set()) and folders == self._watched:
+            return set()
+        self._soon.clear()
+        try:
+            look = partial(self._watcher.look, folders)
+            changes = await self._loop.run_in_executor(self._thread, look)
+            self._watched = folders
+        except WatchLostError as error:
+            self._watched = {}
+            self._lost_until = time.monotonic() + _LOST_SECONDS
+            self._problems.report(
+                _LOST,
+                "/files",
+                f"cannot watch the files: {error}",
+                "they are looked at every few seconds; raise fs.inotify.max_user_watches",
+                lasting=False,
+            )
+            for index in self._indexes.values():
+                index.doubt()
+            return set()
+        if folders:
+            self._problems.clear(_LOST, "/files")
+        for index in self._indexes.values():
+            index.watching = bool(folders) or (self._rules().watch and not index.folders)
+        return changes
+
+    def _report(self, state: IndexStanding, agent: str) -> None:
+        if not state.missing:
+            self._problems.clear(_MISSING, agent)
+            return
+        named = ", ".join(state.missing[:_NAMED])
+        more = f" and {len(state.missing) - _NAMED} more" if len(state.missing) > _NAMED else ""
+        self._problems.report(
+            _MISSING,
+            agent,
+            f"not on this device: {named}{more}",
+            "bring the files here, or `thermocline index remove` the path",
+            lasting=False,
+        )
+
+    def _told(self) -> None:
+        """Called by the thread that waits for changes."""
+        with suppress(RuntimeError):  # The daemon has stopped.
+            self._loop.call_soon_threadsafe(self._soon.set)
+
+    def _is_busy(self) -> bool:
+        """Whether an agent was used since this was asked last."""
+        uses = sum(map(self._agents.uses, self._indexes))
+        found, self._uses = uses != self._uses, uses
+        return found

@@ -1,0 +1,269 @@
+"""What is to be indexed: which folders and files, which of these are wanted, how they stand."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ..config.settings import IndexSettings
+from ..store.chunk_tables import FileStand
+from . import walker
+from .walker import Identity, Skipped
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_IGNORED: Final = ".gitignore"
+_IGNORED_BYTES: Final = 262_144
+# Recall has them from their own files.
+_SKILLS: Final = "skills/"
+_NOWHERE: Final = FileStand(0, 0, 0, 0)
+
+
+class IndexRoot(msgspec.Struct, frozen=True):
+    """A folder or file that is indexed.
+
+    Attributes:
+        top: where it is.
+        name: what the paths in the index begin with.
+        of_agent: whether it is of the agent's workspace; its MEMORY.md has a section that is not.
+    """
+
+    top: Path
+    name: str
+    of_agent: bool = False
+
+    def holds(self, path: str) -> bool:
+        """Whether a path of the index belongs to it."""
+        return path == self.name or path.startswith(f"{self.name}/")
+
+    def below(self, path: str) -> str:
+        """What follows its name in a path of the index; "" for itself."""
+        return path[len(self.name) + 1 :]
+
+    def path_of(self, real: str) -> str | None:
+        """The path in the index of a path on the disk; None where it is not below."""
+        top = str(self.top)
+        if real == top:
+            return self.name
+        return self.name + real[len(top) :] if real.startswith(f"{top}/") else None
+
+
+class Scan(msgspec.Struct):
+    """What was found.
+
+    Attributes:
+        present: how each wanted file stands, by its path in the index.
+        reasons: why one of them cannot be indexed.
+        folders: the folders to watch, by their place.
+        seen: the paths that were looked at; what is below them and not present is gone.
+    """
+
+    present: dict[str, FileStand] = {}
+    reasons: dict[str, str] = {}
+    folders: dict[str, Identity] = {}
+    seen: list[str] = []
+
+
+class Wanted:
+    """Which files and folders below a root are wanted."""
+
+    def __init__(self, root: IndexRoot, rules: IndexSettings) -> None:
+        self._root = root
+        self._rules = rules
+        self._endings = _endings(rules.include)
+        self._ignored: dict[str, GitIgnoreSpec] | None = {} if rules.gitignore else None
+
+    @cached_property
+    def _include(self) -> GitIgnoreSpec:
+        return _spec(map(_anywhere, self._rules.include))
+
+    @cached_property
+    def _exclude(self) -> GitIgnoreSpec:
+        return _spec(map(_anywhere, self._rules.exclude))
+
+    def file(self, path: str) -> bool:
+        """Whether the file with this path of the index is wanted."""
+        below = self._root.below(path)
+        if self._root.of_agent and below.startswith(_SKILLS):
+            return False
+        if self._endings is not None and not below.lower().endswith(self._endings):
+            return False
+        included = self._endings is not None or self._include.match_file(below)
+        return included and not self._is_excluded(below)
+
+    def folder(self, path: str) -> bool:
+        """Whether a folder is entered. Reads its list of what git ignores."""
+        below = self._root.below(path)
+        if below and self._is_excluded(f"{below}/"):
+            return False
+        if self._ignored is not None and (lines := _lines_of(self._root, below)):
+            self._ignored[below] = _spec(lines)
+        return True
+
+    def _is_excluded(self, below: str) -> bool:
+        if self._exclude.match_file(below):
+            return True
+        if self._ignored:
+            for folder in _above(below.rstrip("/")):
+                if (spec := self._ignored.get(folder)) is not None:
+                    inside = below[len(folder) + 1 :] if folder else below
+                    if (found := spec.check_file(inside).include) is not None:
+                        return found
+        return False
+
+
+def scan(
+    roots: Sequence[IndexRoot], rules: IndexSettings, never: Identity, only: Iterable[str] = ("",)
+) -> Scan:
+    """Look at files and folders. Blocking.
+
+    Args:
+        roots: what is indexed; no folder of one is a folder of another.
+        rules: what is wanted.
+        never: device and inode of a folder that is passed over.
+        only: paths of the index to look at, with what is below; "" for all.
+    """
+    result = Scan()
+    for root in roots:
+        wanted = Wanted(root, rules)
+        for path in only:
+            if not path or root.holds(path):
+                _look(root, path or root.name, wanted, roots, never, result)
+    return result
+
+
+def missing(roots: Iterable[IndexRoot]) -> list[str]:
+    """The places of roots that are not there."""
+    return [str(root.top) for root in roots if not root.top.exists()]
+
+
+def _look(  # noqa: C901
+    root: IndexRoot,
+    path: str,
+    wanted: Wanted,
+    roots: Sequence[IndexRoot],
+    never: Identity,
+    result: Scan,
+) -> None:
+    result.seen.append(path)
+    below = root.below(path)
+    place = root.top / below if below else root.top
+    try:
+        found = _stat_below(root.top, below)
+    except OSError:
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        # A file that is a root itself is wanted whatever it is called.
+        if not below or (_reached(wanted, root, below) and wanted.file(path)):
+            _note(path, found, result)
+        return
+    others = {_inode(other.top) for other in roots if other is not root}
+
+    def is_wanted(file: str, found: os.stat_result) -> bool:
+        if wanted.file(file) and (found.st_dev, found.st_ino) not in others:
+            _note(file, found, result)
+        return False
+
+    def enters(folder: str, found: os.stat_result) -> bool:
+        identity = (found.st_dev, found.st_ino)
+        if (identity in others and folder != root.name) or not wanted.folder(folder):
+            return False
+        inner = root.below(folder)
+        result.folders[str(root.top / inner) if inner else str(root.top)] = identity
+        return True
+
+    if below and not _reached(wanted, root, below):
+        return
+    for one in walker.walk(place, path, never, is_wanted, enters):
+        if isinstance(one, Skipped) and (one.path == path or wanted.file(one.path)):
+            result.present[one.path] = _NOWHERE
+            result.reasons[one.path] = one.why
+
+
+def _reached(wanted: Wanted, root: IndexRoot, below: str) -> bool:
+    """Whether every folder above a path is entered."""
+    folders = [root.name, *(f"{root.name}/{one}" for one in reversed(_above(below)) if one)]
+    return all(wanted.folder(folder) for folder in folders)
+
+
+def _note(path: str, found: os.stat_result, result: Scan) -> None:
+    if stat.S_ISREG(found.st_mode):
+        result.present[path] = stand_of(found)
+    else:
+        result.present[path] = _NOWHERE
+        is_link = stat.S_ISLNK(found.st_mode)
+        result.reasons[path] = "a link" if is_link else "neither a file nor a folder"
+
+
+def stand_of(found: os.stat_result) -> FileStand:
+    """How a file stands, by what the system says."""
+    return FileStand(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _stat_below(top: Path, below: str) -> os.stat_result:
+    """Look at something below a folder by handles; a link on the way is an error."""
+    if not below:
+        return top.lstat()
+    *between, name = below.split("/")
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for part in between:
+            inner = os.open(
+                part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
+            )
+            os.close(folder)
+            folder = inner
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    finally:
+        os.close(folder)
+
+
+def _inode(path: Path) -> Identity:
+    try:
+        return walker.identity(path)
+    except OSError:
+        return (0, 0)
+
+
+def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+    # Imported when there is something to watch.
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415
+
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _anywhere(pattern: str) -> str:
+    """A glob as profClaw has it, which is meant at any depth, for git's rules."""
+    return pattern if pattern.startswith(("/", "**/")) else f"**/{pattern}"
+
+
+def _endings(patterns: Sequence[str]) -> tuple[str, ...] | None:
+    """The endings, if the patterns are nothing else: comparing these is far faster."""
+    endings = [pattern.removeprefix("**/*") for pattern in patterns]
+    plain = all(
+        pattern.startswith("**/*.") and ending[1:].isalnum()
+        for pattern, ending in zip(patterns, endings, strict=True)
+    )
+    return tuple(ending.lower() for ending in endings) if plain else None
+
+
+def _above(below: str) -> list[str]:
+    """The folders that a path is in, the innermost first, down to ""."""
+    parts = below.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def _lines_of(root: IndexRoot, below: str) -> list[str]:
+    inside = f"{below}/{_IGNORED}" if below else _IGNORED
+    try:
+        with os.fdopen(walker.open_below(root.top, inside), "rb") as file:
+            return file.read(_IGNORED_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        return []

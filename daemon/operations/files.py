@@ -1,0 +1,303 @@
+"""Watched files: searching their chunks, reading their lines, and what is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from ..errors import Forbidden, InvalidInput, NotFound
+from ..files import walker
+from ..files.chunk_index import IndexStanding
+from ..recall.recall import Answer, Hit, Request, recall
+from ..recall.sources import CHUNKS
+from ..shapes.files import (
+    FileLines,
+    FilePage,
+    FileSearch,
+    FilesFound,
+    FilesQuery,
+    FilesStats,
+    FilesSynced,
+    FileView,
+    FoundChunk,
+    IndexState,
+    LinesQuery,
+    PathAdded,
+    PathBody,
+    PathRemoved,
+    WatchedPath,
+)
+from ..store import chunk_tables, watched
+from ..store.agent_store import AgentStore
+from ..store.selecting import Filters
+from ..store.sessions import Used
+from . import sessions
+from .operation import operation
+from .scope import Scope
+
+_ADDING_SECONDS: Final = 2.0
+
+
+async def search(scope: Scope, body: FileSearch) -> FilesFound:
+    """Search the watched files."""
+    started = time.perf_counter()
+    rules, tuning = scope.settings.index, scope.settings.recall
+    least = next((x for x in (body.min_score, body.minScore) if x is not None), rules.min_score)
+    local = datetime.fromtimestamp(scope.now).astimezone().tzinfo
+    assert local is not None
+    async with scope.store() as store:
+        session = await sessions.entered(store, body.session)
+        request = Request(
+            text=body.query,
+            filters=sessions.seen(session, Filters()),
+            sources=frozenset({CHUNKS.name}),
+            limit=body.max_results or body.maxResults or rules.max_results,
+            min_relevance=least,
+            weights=tuning.weights,
+            now=scope.now,
+            local=local,
+        )
+
+        def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
+            answer = recall(db, request, tuning)
+            shown = sessions.in_answer(answer) if session is not None else []
+            return answer, sessions.versions_of(db, shown, scope.now)
+
+        wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
+        synced = await _bring(scope, store, wait / 1000)
+        answer, used = await store.read(read)
+        if session is not None:
+            await sessions.record(scope, store, session, "files", body.query, used)
+    return FilesFound(
+        query=body.query,
+        chunks=found_chunks(answer.chunks),
+        searched=answer.searched[CHUNKS.name],
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+        auto_synced=UNSET if synced is None else synced,
+        why=answer.why or UNSET,
+    )
+
+
+async def search_by_url(scope: Scope, query: FileSearch) -> FilesFound:
+    """Search the watched files by a question in the URL."""
+    return await search(scope, query)
+
+
+async def get(scope: Scope, query: LinesQuery) -> FileLines:
+    """Read lines of a watched file as it is now."""
+    async with scope.store() as store:
+        index = scope.daemon.indexes.of(store) if store.exists else None
+        place = index.place_of(query.path) if index is not None else None
+        known = await store.read(lambda db: chunk_tables.digest_of(db, query.path))
+        if place is None or known is None:
+            raise NotFound(f"'{query.path}' is not a watched file", field="path")
+        limit = scope.settings.index.max_file_kb * 1024
+        text = await asyncio.to_thread(_text_of, place[0], place[1], limit)
+    lines = text.splitlines(keepends=True)
+    last = len(lines) if query.to_line is None else query.to_line
+    if query.lines is not None:
+        last = min(last, query.from_line + query.lines - 1)
+    last = min(last, len(lines))
+    first = query.from_line
+    if first > max(last, 1):
+        raise InvalidInput(
+            f"the lines {first} to {last} are none: '{query.path}' has {len(lines)}",
+            field="from_line",
+        )
+    return FileLines(query.path, first, last, len(lines), "".join(lines[first - 1 : last]))
+
+
+async def get_by_body(scope: Scope, body: LinesQuery) -> FileLines:
+    """Read lines of a watched file as it is now, with the request in the body."""
+    return await get(scope, body)
+
+
+async def sync(scope: Scope) -> FilesSynced:
+    """Look at every watched file now, and bring the index in step."""
+    started = time.perf_counter()
+    async with scope.store(exists=True) as store:
+        done = await scope.daemon.indexes.of(store).sync()
+        totals = await store.read(chunk_tables.totals)
+    return FilesSynced(
+        **msgspec.structs.asdict(done),
+        files=totals.files,
+        chunks=totals.chunks,
+        took_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+
+
+async def index(scope: Scope, query: FilesQuery) -> FilePage:
+    """List the watched files."""
+    limit = scope.page_limit(query.limit)
+    async with scope.store() as store:
+        found, total = await store.read(
+            lambda db: chunk_tables.page(
+                db, query.prefix, limit, query.offset, left_out=query.left_out
+            )
+        )
+    return FilePage([FileView(**msgspec.structs.asdict(one)) for one in found], total)
+
+
+async def stats(scope: Scope) -> FilesStats:
+    """Show how much is indexed, what is watched, and whether the index is in step."""
+    async with scope.store() as store:
+        totals = await store.read(chunk_tables.totals)
+        if store.exists:
+            found = scope.daemon.indexes.of(store)
+            state, paths = found.state, [WatchedPath(*one) for one in found.paths()]
+        else:
+            state, paths = IndexStanding(), []
+    return FilesStats(
+        files=totals.files,
+        left_out=totals.left_out,
+        chunks=totals.chunks,
+        tokens=totals.chars // 4,
+        index_bytes=totals.bytes,
+        state=state_view(state),
+        paths=paths,
+    )
+
+
+async def add(scope: Scope, body: PathBody) -> PathAdded:
+    """Watch a folder or file.
+
+    Outside of the agent's workspace, and of the paths that the configuration grants the agent, only
+    root and the daemon's own user may.
+    """
+    path = await asyncio.to_thread(_real, body.path)
+    _check_place(scope, path)
+    async with scope.store(create=True) as store:
+        added = await store.write(lambda tx: watched.add(tx, path))
+        found = scope.daemon.indexes.of(store)
+        if added:
+            found.doubt()
+        in_step = await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
+        state = found.state
+    return PathAdded(path, added, in_step, state.watched_files, state.to_read)
+
+
+async def remove(scope: Scope, query: PathBody) -> PathRemoved:
+    """Stop watching a path that was added; its chunks are removed."""
+    async with scope.store() as store:
+        known = await store.read(watched.paths)
+        # One that is gone, or a link by now, is removed as it was added.
+        real = await asyncio.to_thread(os.path.realpath, query.path)
+        path = query.path if query.path in known else real
+        await store.write(lambda tx: watched.remove(tx, path))
+        scope.daemon.indexes.of(store).doubt()
+        await scope.daemon.indexes.in_step(store, _ADDING_SECONDS)
+    return PathRemoved(path)
+
+
+def found_chunks(hits: Sequence[Hit]) -> list[FoundChunk]:
+    """Chunks as answers show them."""
+    return [
+        FoundChunk(
+            id=hit.chunk.id,
+            path=hit.chunk.path,
+            start_line=hit.chunk.first_line,
+            end_line=hit.chunk.last_line,
+            heading=hit.chunk.heading,
+            text=hit.chunk.text,
+            score=round(hit.relevance, 6),
+        )
+        for hit in hits
+    ]
+
+
+def state_view(state: IndexStanding) -> IndexState:
+    """The state of an index as answers show it."""
+    return IndexState(
+        dirty=state.dirty,
+        syncing=state.syncing,
+        last_sync_at=state.last_sync_at,
+        watched_files=state.watched_files,
+        watching=state.watching,
+        to_read=state.to_read,
+    )
+
+
+async def _bring(scope: Scope, store: AgentStore, seconds: float) -> bool | None:
+    """Wait for an index that is behind the files; None: it was in step, or is not asked for."""
+    if not store.exists:
+        return None
+    indexes = scope.daemon.indexes
+    if not scope.settings.index.on_search:
+        return None if indexes.of(store).in_step.is_set() else False
+    return await indexes.bring(store, seconds)
+
+
+def _real(given: str) -> str:
+    path = Path(given)
+    if not path.is_absolute():
+        raise InvalidInput(f"give the whole path (got '{given}')", field="path")
+    real = os.path.realpath(path)
+    if not os.path.exists(real):  # noqa: PTH110 - a path that cannot be looked at is not there
+        raise NotFound(f"'{given}' does not exist", field="path")
+    if not os.path.isdir(real) and not os.path.isfile(real):  # noqa: PTH112, PTH113
+        raise InvalidInput(f"cannot watch '{given}': neither a file nor a folder", field="path")
+    if not walker.is_plain(real[1:] or "-"):
+        raise InvalidInput("cannot watch this path: it is too long or not UTF-8", field="path")
+    return real
+
+
+def _check_place(scope: Scope, path: str) -> None:
+    """Check that the caller may have the daemon read a path.
+
+    Raises:
+        Forbidden: it is neither the agent's nor the caller's to give.
+    """
+    state_dir = os.path.realpath(scope.daemon.identity.state_dir)
+    if _is_below(path, state_dir):
+        raise InvalidInput(f"cannot watch '{path}': it is part of the state folder", field="path")
+    if scope.daemon.gate.is_own(scope.peer):
+        return
+    _, workspace = scope.daemon.agents.place(scope.agent)
+    allowed = [*map(str, scope.daemon.indexes.granted(scope.agent))]
+    if workspace is not None:
+        allowed.append(os.path.realpath(workspace))
+    if not any(_is_below(path, one) for one in allowed):
+        raise Forbidden(
+            f"user {scope.peer.uid} may not let the daemon read '{path}'",
+            field="path",
+            hint=f"its owner can grant it in the configuration: agents.{scope.agent}.paths",
+        )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _text_of(top: Path, below: str, limit: int) -> str:
+    try:
+        with os.fdopen(walker.open_below(top, below), "rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise NotFound(
+            f"cannot read '{below}': {(error.strerror or 'it is gone').lower()}"
+        ) from error
+    if len(content) > limit:
+        raise InvalidInput(f"'{below}' is larger than {limit // 1024} KB", field="path")
+    return content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+OPERATIONS: Final = (
+    operation("POST", "/api/files/search", search),
+    operation("GET", "/api/files/search", search_by_url),
+    operation("GET", "/api/files/get", get),
+    operation("POST", "/api/files/get", get_by_body),
+    operation("POST", "/api/files/sync", sync, role="write"),
+    operation("GET", "/api/files/list", index),
+    operation("GET", "/api/files/stats", stats),
+    operation("POST", "/api/files/paths", add, role="write"),
+    operation("DELETE", "/api/files/paths", remove, role="write"),
+)

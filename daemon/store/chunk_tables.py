@@ -1,0 +1,524 @@
+"""`index.db`: the watched files and their chunks, with a full-text index.
+
+All of it can be read again from the files, so it stands beside the memory, not in it: its commits
+wait for no disk, make none of the memory's longer, and a damaged one is removed and made anew.
+Readers of the memory have it attached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..memory.indexing import index_text
+from ..memory.scoring import DAY
+from . import full_text
+from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
+
+FILE_NAME: Final = "index.db"
+INDEX: Final = "chunk_fts"
+_MERGED: Final = "merged_at"
+_SCHEMA: Final = "chunked"
+# Of these tables; with another number, or other words in the full text, the file is made anew.
+_VERSION: Final = 1000 * INDEX_VERSION + 1
+_CREATE: Final = re.compile(r"(CREATE (?:VIRTUAL TABLE|TABLE|INDEX)|INSERT INTO) ")
+# Before a commit copies the log into the database, and syncs both.
+_LOG_PAGES: Final = 4_000
+_THESE: Final = "(SELECT value FROM json_each(?))"
+_TABLES: Final = (
+    # A file that cannot be indexed has a reason, and no chunks. `mtime`, `ctime` and `inode` tell
+    # whether it has changed.
+    """
+    CREATE TABLE files (
+        id INTEGER PRIMARY KEY,
+        path TEXT NOT NULL UNIQUE,
+        size INTEGER NOT NULL,
+        mtime INTEGER NOT NULL,
+        ctime INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        title TEXT NOT NULL,
+        meta TEXT NOT NULL,
+        lines INTEGER NOT NULL,
+        indexed_at REAL NOT NULL,
+        reason TEXT NOT NULL
+    ) STRICT
+    """,
+    # `position` counts the chunks of a file from 0; `digest` is that of heading and text.
+    """
+    CREATE TABLE chunks (
+        row INTEGER PRIMARY KEY,
+        file INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        first_line INTEGER NOT NULL,
+        last_line INTEGER NOT NULL,
+        heading TEXT NOT NULL,
+        extra TEXT NOT NULL,
+        text TEXT NOT NULL,
+        digest TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX chunks_by_file ON chunks(file, position)",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    *full_text_tables(CHUNK_TEXT, CHUNK_COUNTS),
+)
+
+
+class FileStand(msgspec.Struct, frozen=True):
+    """How a file stands on the disk."""
+
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A chunk that is to be stored; `extra` is found with it, but not shown."""
+
+    first_line: int
+    last_line: int
+    heading: str
+    text: str
+    extra: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Of what it says, wherever it stands."""
+        said = f"{self.heading}\0{self.extra}\0{self.text}".encode()
+        return hashlib.blake2b(said, digest_size=16).hexdigest()
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    """What a file says: its chunks, or the reason why it has none."""
+
+    digest: str
+    title: str = ""
+    meta: Mapping[str, Any] = {}
+    lines: int = 0
+    pieces: Sequence[Piece] = ()
+    reason: str = ""
+
+
+class IndexedChunk(msgspec.Struct, frozen=True):
+    """A chunk, and where it stands. Its id is the file's path and the lines."""
+
+    path: str
+    position: int
+    first_line: int
+    last_line: int
+    title: str
+    heading: str
+    text: str
+    digest: str
+
+    @property
+    def id(self) -> str:
+        """Its path and lines, as editors take them."""
+        return f"{self.path}:{self.first_line}-{self.last_line}"
+
+
+class IndexedFile(msgspec.Struct, frozen=True):
+    """A watched file; with a reason, it is not indexed."""
+
+    path: str
+    size: int
+    modified_at: float
+    indexed_at: float
+    title: str
+    lines: int
+    chunks: int
+    meta: dict[str, Any]
+    reason: str
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """How much is indexed; `left_out` counts the files that cannot be."""
+
+    files: int
+    left_out: int
+    chunks: int
+    chars: int
+    bytes: int
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What became of the chunks of a file."""
+
+    added: int = 0
+    kept: int = 0
+    removed: int = 0
+
+
+def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "mode=rw") -> None:
+    """Let a reader of the memory read the chunks too: none, if `index.db` cannot be read."""
+    path = folder / FILE_NAME
+    # The option would make an empty file of one that is not there.
+    if path.is_file():
+        try:
+            db.execute("ATTACH ? AS chunked", (f"file:{_uri(path)}?{option}",))
+        except sqlite3.Error:
+            return attach_none(db)
+        try:
+            if _version(db, _SCHEMA) == _VERSION:
+                db.execute(f"PRAGMA chunked.cache_size = -{cache_kb}")
+                return None
+        except sqlite3.Error:
+            pass
+        db.execute("DETACH chunked")
+    return attach_none(db)
+
+
+def attach_none(db: sqlite3.Connection) -> None:
+    """Let a reader of the memory find no chunks."""
+    db.execute("ATTACH ':memory:' AS chunked")
+    for statement in _TABLES:
+        db.execute(_CREATE.sub(rf"\1 {_SCHEMA}.", statement, count=1))
+
+
+def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
+    """The connection that writes; the file is made, or made anew, where it is not usable.
+
+    Raises:
+        sqlite3.Error, OSError: the disk refuses.
+    """
+    path = folder / FILE_NAME
+    try:
+        return _opened(path, cache_kb)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise
+    remove(folder)
+    return _opened(path, cache_kb)
+
+
+def _opened(path: Path, cache_kb: int) -> sqlite3.Connection:
+    for _ in range(2):
+        db = sqlite3.connect(
+            f"file:{_uri(path)}?mode=rwc",
+            uri=True,
+            timeout=5.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            db.execute(f"PRAGMA cache_size = -{cache_kb}")
+            db.execute("PRAGMA temp_store = MEMORY")
+            found = _version(db, "main")
+            if found in {0, _VERSION}:
+                _prepare(db, found)
+                return db
+        except BaseException:
+            db.close()
+            raise
+        db.close()
+        remove(path.parent)
+    raise sqlite3.OperationalError(f"cannot replace {path}")
+
+
+def _prepare(db: sqlite3.Connection, found: int) -> None:
+    if not found:
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+    # A lost commit costs a reading of the file; the log keeps the rest whole.
+    db.execute("PRAGMA synchronous = NORMAL" if found else "PRAGMA synchronous = OFF")
+    db.execute("PRAGMA secure_delete = FAST").fetchone()
+    db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}").fetchone()
+    db.execute("PRAGMA journal_size_limit = 4194304").fetchone()
+    if not found:
+        with transaction(db):
+            for statement in _TABLES:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("PRAGMA synchronous = NORMAL")
+
+
+def remove(folder: Path) -> None:
+    """Remove the file; whoever has it open keeps what was in it."""
+    for suffix in ("", "-wal", "-shm"):
+        (folder / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
+
+
+def renew(folder: Path, cache_kb: int) -> None:
+    """Make the file anew; nobody has it open. Where the disk refuses, there is none. Blocking."""
+    with suppress(sqlite3.Error, OSError):
+        remove(folder)
+        open_index(folder, cache_kb).close()
+
+
+def is_sound(folder: Path) -> bool:
+    """Whether every page of the file is what SQLite wrote. Blocking."""
+    path = folder / FILE_NAME
+    if not path.is_file():
+        return True
+    try:
+        db = sqlite3.connect(f"file:{_uri(path)}?mode=rw", uri=True, timeout=5.0)
+        try:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return False
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """A block that is stored whole, or not at all."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileStand]:
+    """How each file stood when it was read, by path; of a path and what is below it, or all."""
+    sql = "SELECT path, size, mtime, ctime, inode FROM files"
+    arguments: tuple[str, ...] = ()
+    if below is not None:
+        sql += " WHERE path = ? OR (path > ? AND path < ?)"
+        arguments = (below, f"{below}/", f"{below}0")
+    return {path: FileStand(*stand) for path, *stand in db.execute(sql, arguments)}
+
+
+def digest_of(db: sqlite3.Connection, path: str) -> str | None:
+    """The digest of a file's content as it was read; None, if it was not."""
+    found = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def title_of(db: sqlite3.Connection, path: str) -> str | None:
+    """The title of a file; None, if it is not known."""
+    found = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def file_count(db: sqlite3.Connection) -> int:
+    """How many files are known, those without chunks included."""
+    return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
+
+
+def noted(db: sqlite3.Connection, key: str) -> str | None:
+    """What was noted under a key."""
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def note(db: sqlite3.Connection, key: str, value: str) -> None:
+    """Note something under a key."""
+    if noted(db, key) != value:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
+    """Note that a file says what it said, though it stands otherwise."""
+    db.execute(
+        "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
+        (*msgspec.structs.astuple(stand), path),
+    )
+
+
+def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
+    """Give a file its new path; its chunks stay as they are."""
+    with transaction(db):
+        _drop(db, new)
+        db.execute("UPDATE files SET path = ? WHERE path = ?", (new, path))
+        touch(db, new, stand)
+
+
+def put(
+    db: sqlite3.Connection, path: str, stand: FileStand, content: FileContent, now: float
+) -> Changed:
+    """Store what a file says; chunks that say what they said before are not touched."""
+    with transaction(db):
+        row = (
+            *msgspec.structs.astuple(stand),
+            content.digest,
+            content.title,
+            msgspec.json.encode(content.meta).decode(),
+            content.lines,
+            now,
+            content.reason,
+        )
+        number = db.execute(
+            "INSERT INTO files (path, size, mtime, ctime, inode, digest, title, meta, lines,"
+            " indexed_at, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET size = excluded.size, mtime = excluded.mtime,"
+            " ctime = excluded.ctime, inode = excluded.inode, digest = excluded.digest,"
+            " title = excluded.title, meta = excluded.meta, lines = excluded.lines,"
+            " indexed_at = excluded.indexed_at, reason = excluded.reason RETURNING id",
+            (path, *row),
+        ).fetchone()[0]
+        return _put_pieces(db, number, content.pieces)
+
+
+def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) -> Changed:
+    before: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
+    for row, digest, *place in db.execute(
+        "SELECT row, digest, position, first_line, last_line FROM chunks WHERE file = ?"
+        " ORDER BY position DESC",
+        (number,),
+    ):
+        before.setdefault(digest, []).append((row, (place[0], place[1], place[2])))
+    new: list[tuple[int, str, str]] = []
+    kept = 0
+    for position, piece in enumerate(pieces):
+        place = (position, piece.first_line, piece.last_line)
+        digest = piece.digest
+        if same := before.get(digest):
+            row, old = same.pop()
+            kept += 1
+            if old != place:
+                db.execute(
+                    "UPDATE chunks SET position = ?, first_line = ?, last_line = ? WHERE row = ?",
+                    (*place, row),
+                )
+            continue
+        row = db.execute(
+            "INSERT INTO chunks (file, position, first_line, last_line, heading, extra, text,"
+            " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING row",
+            (number, *place, piece.heading, piece.extra, piece.text, digest),
+        ).fetchone()[0]
+        new.append((row, *_indexed(piece.text, piece.heading, piece.extra)))
+    gone = [row for rows in before.values() for row, _ in rows]
+    _remove_rows(db, gone)
+    full_text.add(_Writing(db), INDEX, new)
+    return Changed(len(new), kept, len(gone))
+
+
+def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Remove files and their chunks, each in a transaction of its own."""
+    for path in paths:
+        with transaction(db):
+            _drop(db, path)
+
+
+def _drop(db: sqlite3.Connection, path: str) -> None:
+    found = db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchone()
+    if found is not None:
+        rows = db.execute("SELECT row FROM chunks WHERE file = ?", found).fetchall()
+        _remove_rows(db, [row for (row,) in rows])
+
+
+def _remove_rows(db: sqlite3.Connection, rows: Sequence[int]) -> None:
+    for row in rows:
+        said = db.execute(
+            "DELETE FROM chunks WHERE row = ? RETURNING text, heading, extra", (row,)
+        ).fetchone()
+        full_text.remove(_Writing(db), INDEX, row, _indexed(*said))
+
+
+def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
+    return index_text(text), index_text(f"{heading}\n{extra}")
+
+
+def merge(db: sqlite3.Connection, now: float) -> bool:
+    """Go one short step towards a full-text index of one part; False: none is worth it.
+
+    It writes all of the index anew: once it has grown, and for the words of deleted texts daily.
+    """
+    if not full_text.has_grown(db, CHUNK_COUNTS):
+        last = noted(db, _MERGED)
+        if last is None:
+            note(db, _MERGED, str(now))
+        if last is None or 0 <= now - float(last) < DAY or not full_text.is_loose(db, CHUNK_COUNTS):
+            return False
+    with transaction(db):
+        full_text.merge(_Writing(db), (INDEX,))
+        note(db, _MERGED, str(now))
+    return True
+
+
+def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChunk]:
+    """The chunks in these rows."""
+    found = db.execute(
+        "SELECT row, path, position, first_line, last_line, title, heading, text, chunks.digest"
+        f" FROM chunks CROSS JOIN files ON files.id = file WHERE row IN {_THESE}",
+        (msgspec.json.encode(rows).decode(),),
+    )
+    return {row: IndexedChunk(*rest) for row, *rest in found}
+
+
+def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
+    """What the chunks of some files say now: their digests, by id."""
+    found = db.execute(
+        "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
+        f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
+        (msgspec.json.encode([*paths]).decode(),),
+    )
+    return dict(found.fetchall())
+
+
+def chunk_count(db: sqlite3.Connection) -> int:
+    """How many chunks there are."""
+    return full_text.counts(db, (INDEX,))[INDEX][0]
+
+
+def chunks_of(db: sqlite3.Connection, path: str) -> list[IndexedChunk]:
+    """The chunks of a file in their order."""
+    rows = db.execute(
+        "SELECT row FROM files CROSS JOIN chunks ON file = files.id WHERE path = ?"
+        " ORDER BY position",
+        (path,),
+    ).fetchall()
+    found = at_rows(db, [row for (row,) in rows])
+    return [found[row] for (row,) in rows]
+
+
+def page(
+    db: sqlite3.Connection, prefix: str, limit: int, offset: int, *, left_out: bool = False
+) -> tuple[list[IndexedFile], int]:
+    """The files whose path begins with `prefix`, in order, and how many they are.
+
+    With `left_out` only those that cannot be indexed.
+    """
+    where = "FROM files WHERE path >= ? AND path < ?" + " AND reason <> ''" * left_out
+    bounds = (prefix, f"{prefix}\U0010ffff")
+    found = db.execute(
+        "SELECT path, size, mtime, indexed_at, title, lines,"
+        " (SELECT count(*) FROM chunks WHERE file = files.id), meta, reason"
+        f" {where} ORDER BY path LIMIT ? OFFSET ?",
+        (*bounds, limit, offset),
+    )
+    files = [
+        IndexedFile(
+            path, size, mtime / 1e9, at, title, lines, chunks, msgspec.json.decode(meta), reason
+        )
+        for path, size, mtime, at, title, lines, chunks, meta, reason in found
+    ]
+    return files, int(db.execute(f"SELECT count(*) {where}", bounds).fetchone()[0])
+
+
+def totals(db: sqlite3.Connection) -> Totals:
+    """How much is indexed."""
+    files, left_out = db.execute(
+        "SELECT count(*) FILTER (WHERE reason = ''), count(*) FILTER (WHERE reason <> '')"
+        " FROM files"
+    ).fetchone()
+    chunks, chars = db.execute("SELECT count(*), sum(length(text)) FROM chunks").fetchone()
+    pages = db.execute(f"SELECT page_count FROM pragma_page_count('{_SCHEMA}')").fetchone()[0]
+    size = db.execute(f"SELECT page_size FROM pragma_page_size('{_SCHEMA}')").fetchone()[0]
+    return Totals(files, left_out, chunks, chars or 0, pages * size)
+
+
+class _Writing(msgspec.Struct, frozen=True):
+    """What `full_text` needs of a transaction."""
+
+    db: sqlite3.Connection
+
+
+def _version(db: sqlite3.Connection, schema: str) -> int:
+    return int(db.execute(f"PRAGMA {schema}.user_version").fetchone()[0])
+
+
+def _uri(path: Path) -> str:
+    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

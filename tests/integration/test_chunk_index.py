@@ -1,0 +1,550 @@
+"""The index of watched files follows what people, editors and git do to them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from daemon_process import Daemon, wait_until
+
+from thermocline.daemon.client import ApiError, Client
+
+_agents = (f"reader-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    daemon = Daemon(tmp_path_factory.mktemp("index")).start()
+    yield daemon
+    daemon.stop()
+
+
+class Desk:
+    """An agent that watches a folder.
+
+    Attributes:
+        docs: the folder.
+        notes: the agent's own.
+    """
+
+    def __init__(self, daemon: Daemon, docs: Path) -> None:
+        self.agent = next(_agents)
+        self.daemon = daemon
+        self.docs = docs
+        self.notes = daemon.state / "agents" / self.agent / "memory"
+        self.client = daemon.client(self.agent)
+        docs.mkdir()
+        self.client.files_add(str(docs))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def found(self, query: str) -> list[str]:
+        """The ids of the chunks that answer, below the folder."""
+        hits = self.client.files_search(query).chunks
+        return [hit.id.removeprefix(f"{self.docs}/") for hit in hits]
+
+    def finds(self, query: str, *expected: str) -> None:
+        wait_until(lambda: self.found(query) == list(expected), f"{query}: {expected}")
+
+    def index(self) -> dict[str, tuple[int, int, str]]:
+        """Each file with the number of its lines and chunks, and the reason why it has none."""
+        page = self.client.files_list(limit=500)
+        assert page.total <= 500
+        return {one.path: (one.lines, one.chunks, one.reason) for one in page.results}
+
+    def names(self) -> set[str]:
+        return {str(Path(path).relative_to(self.docs)) for path in self.index() if path[0] == "/"}
+
+
+@pytest.fixture
+def desk(running: Daemon, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(running, tmp_path / "docs")
+    with desk.client:
+        yield desk
+
+
+def everything(client: Client, state: Path, agent: str) -> list[Any]:
+    """All that the index of an agent holds, but for times and numbers of rows."""
+    import sqlite3  # noqa: PLC0415
+
+    client.files_stats()
+    with sqlite3.connect(state / "agents" / agent / "index.db") as db:
+        rows = db.execute(
+            "SELECT path, title, lines, reason, position, first_line, last_line, heading, text"
+            " FROM files LEFT JOIN chunks ON file = files.id ORDER BY path, position"
+        ).fetchall()
+        found = db.execute("SELECT count(*) FROM chunk_fts_terms").fetchone()
+        sums = db.execute("SELECT texts FROM chunk_counts").fetchone()
+        assert found == sums == (sum(row[4] is not None for row in rows),)
+        db.execute("INSERT INTO chunk_fts(chunk_fts) VALUES ('integrity-check')")
+        db.rollback()
+    return rows
+
+
+def test_a_saved_file_is_found_with_path_lines_and_headings(desk: Desk) -> None:
+    desk.write("boats.md", "# Boats\n\nThe ketch.\n\n## Care\n\nScrape the hull in April.\n")
+    desk.finds("when to scrape the hull", "boats.md:5-7")
+    hit = desk.client.files_search("scrape the hull").chunks[0]
+    assert (hit.start_line, hit.end_line, hit.heading) == (5, 7, "Boats › Care")
+    assert hit.text == "## Care\n\nScrape the hull in April."
+    assert 0 < hit.score <= 1
+    lines = desk.client.files_get(hit.path, from_line=5, to_line=7)
+    assert lines.text == "## Care\n\nScrape the hull in April.\n"
+    assert lines.total_lines == 7
+
+
+def test_recall_finds_chunks_beside_memories(desk: Desk) -> None:
+    desk.client.store("Lena plays the oboe")
+    desk.write("lena.md", "Lena's birthday is on 14 December.\n")
+    desk.finds("Lena's birthday", "lena.md:1-1")
+    answer = desk.client.recall("when is Lena's birthday?")
+    assert [one.path for one in answer.chunks] == [str(desk.docs / "lena.md")]
+    assert answer.searched.chunks == 1
+    # A filter is about memories.
+    assert desk.client.recall("when is Lena's birthday?", category="people").chunks == []
+
+
+def test_the_agents_own_notes_are_found_and_its_section_of_memory_md_is_not(desk: Desk) -> None:
+    desk.notes.mkdir(exist_ok=True)
+    (desk.notes / "2026-01-02.md").write_text("Bought a walnut desk.\n")
+    desk.client.ask(dict, "PUT", "/api/hot/identity", body={"value": "likes sextants"})
+    page = desk.notes.parent / "MEMORY.md"
+    wait_until(lambda: page.exists() and "sextants" in page.read_text(), "the section is written")
+    page.write_text(f"Collects barometers.\n\n{page.read_text()}\nAnd chronometers.\n")
+    lines = page.read_text().count("\n")
+    desk.finds("walnut desk", "memory/2026-01-02.md:1-1")
+    desk.finds("barometers", f"MEMORY.md:1-{lines}")
+    assert "sextants" not in desk.client.files_search("chronometers").chunks[0].text
+    desk.finds("sextants")
+
+
+def test_an_editor_that_replaces_a_file_changes_only_the_chunks_that_changed(desk: Desk) -> None:
+    old = desk.write("a.md", "# One\n\nabout apples\n\n# Two\n\nabout pears\n")
+    desk.finds("pears", "a.md:5-7")
+    before = rows_of(desk)
+    new = desk.write("a.md.tmp", "\n\n# One\n\nabout apples\n\n# Two\n\nabout quinces\n")
+    new.replace(old)
+    desk.finds("quinces", "a.md:7-9")
+    desk.finds("pears")
+    desk.finds("apples", "a.md:3-5")
+    after = rows_of(desk)
+    assert before["# One\n\nabout apples"] == after["# One\n\nabout apples"]
+
+
+def rows_of(desk: Desk) -> dict[str, int]:
+    import sqlite3  # noqa: PLC0415
+
+    path = desk.daemon.state / "agents" / desk.agent / "index.db"
+    with sqlite3.connect(path) as db:
+        return dict(db.execute("SELECT text, row FROM chunks"))
+
+
+def test_a_file_or_folder_that_is_renamed_keeps_its_chunks(desk: Desk) -> None:
+    desk.write("one/a.md", "# A title\n\nabout apples\n")
+    desk.finds("apples", "one/a.md:1-3")
+    rows = rows_of(desk)
+    (desk.docs / "one").rename(desk.docs / "two")
+    desk.finds("apples", "two/a.md:1-3")
+    (desk.docs / "two" / "a.md").rename(desk.docs / "b.md")
+    desk.finds("apples", "b.md:1-3")
+    assert rows_of(desk) == rows
+    # A new file in a folder that has another name now is noticed.
+    desk.write("two/c.md", "about cherries\n")
+    desk.finds("cherries", "two/c.md:1-1")
+
+
+def test_what_is_deleted_is_found_no_longer(desk: Desk) -> None:
+    desk.write("a/b/c.md", "about apples\n")
+    desk.write("d.md", "about dates\n")
+    desk.finds("apples", "a/b/c.md:1-1")
+    shutil.rmtree(desk.docs / "a")
+    desk.finds("apples")
+    desk.finds("dates", "d.md:1-1")
+
+
+def test_files_that_are_written_into_new_folders_at_once_are_all_found(desk: Desk) -> None:
+    for number in range(40):
+        desk.write(f"{number % 7}/{number % 3}/{number}.md", f"note number {number}\n")
+    wait_until(lambda: len(desk.names()) == 40, "all are indexed")
+
+
+def test_a_checkout_of_another_branch_ends_as_its_files_are(desk: Desk) -> None:
+    def git(*words: str) -> None:
+        given = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        names = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
+        subprocess.run(
+            ["git", *names, *words], cwd=desk.docs, env={**os.environ, **given}, check=True,
+            capture_output=True,
+        )  # fmt: skip
+
+    git("init")
+    for number in range(150):
+        desk.write(f"{number % 10}/{number}.md", f"# Note {number}\n\nthe first words\n")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("checkout", "-b", "other")
+    for number in range(0, 150, 2):
+        desk.write(f"{number % 10}/{number}.md", f"# Note {number}\n\nother words\n")
+    for number in range(0, 150, 5):
+        (desk.docs / f"{number % 10}/{number}.md").unlink()
+    desk.write("new/only.md", "only here\n")
+    git("add", "-A")
+    git("commit", "-m", "two")
+    for branch in ("main", "other", "main"):
+        git("checkout", branch)
+    wait_until(lambda: len(desk.names()) == 150, "the files of the branch")
+    desk.finds("only here")
+    followed = everything(desk.client, desk.daemon.state, desk.agent)
+    assert sum("first words" in (row[-1] or "") for row in followed) == 150
+    desk.client.files_sync()
+    assert everything(desk.client, desk.daemon.state, desk.agent) == followed
+
+
+def test_nothing_hangs_and_nothing_is_followed_out(desk: Desk, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("the password is xyzzy\n")
+    (desk.docs / "in").symlink_to(outside)
+    (desk.docs / "one.md").symlink_to(outside / "secret.md")
+    (desk.docs / "loop").symlink_to(desk.docs)
+    os.mkfifo(desk.docs / "pipe.md")
+    desk.write("two\nlines.md", "a name in two lines\n")
+    (desk.docs / "binary.md").write_bytes(b"a\0b")
+    (desk.docs / "latin.md").write_bytes("café".encode("latin-1"))
+    desk.write("large.md", "word " * 300_000)
+    os.close(os.open(os.fsencode(desk.docs) + b"/\xff.md", os.O_CREAT | os.O_WRONLY))
+    desk.write("last.md", "written last\n")
+    desk.finds("written last", "last.md:1-1")
+    desk.finds("name in two lines", "two\nlines.md:1-1")
+    desk.finds("xyzzy")
+    page = desk.client.files_list(left_out=True, limit=500)
+    reasons = {Path(one.path).name: one.reason for one in page.results}
+    assert reasons.pop("\\udcff.md") == "its name is too long or not valid UTF-8"
+    assert reasons == {
+        "one.md": "a link",
+        "pipe.md": "neither a file nor a folder",
+        "binary.md": "it is not a text",
+        "latin.md": "it is not valid UTF-8",
+        "large.md": "it has 1464 KB, the limit is 1024 KB",
+    }
+    (outside / "more.md").write_text("plugh\n")
+    desk.write("end.md", "zanzibar\n")
+    desk.finds("zanzibar", "end.md:1-1")
+    desk.finds("plugh")
+
+
+def test_what_was_a_file_may_become_a_folder_or_a_link(desk: Desk, tmp_path: Path) -> None:
+    path = desk.write("x.md", "about apples\n")
+    desk.finds("apples", "x.md:1-1")
+    path.unlink()
+    path.mkdir()
+    desk.write("x.md/y.md", "about pears\n")
+    desk.finds("pears", "x.md/y.md:1-1")
+    desk.finds("apples")
+    shutil.rmtree(path)
+    (tmp_path / "apples.md").write_text("about apples\n")
+    path.symlink_to(tmp_path / "apples.md")
+    desk.finds("pears")
+    desk.finds("apples")
+
+
+def test_paths_are_added_listed_and_removed(desk: Desk, tmp_path: Path) -> None:
+    single = tmp_path / "single.org"
+    single.write_text("a file of any name\n")
+    client = desk.client
+    assert client.files_add(str(single)).added
+    assert not client.files_add(str(single)).added
+    desk.finds("a file of any name", f"{single}:1-1")
+    inner = desk.docs / "inner"
+    inner.mkdir()
+    client.files_add(str(inner))
+    desk.write("inner/a.md", "about apples\n")
+    desk.finds("apples", "inner/a.md:1-1")
+    origins = {one.path: one.origin for one in client.files_stats().paths}
+    assert origins[str(desk.docs)] == origins[str(single)] == "added"
+    client.files_remove(str(desk.docs))
+    desk.finds("apples", "inner/a.md:1-1")
+    client.files_remove(str(inner))
+    desk.finds("apples")
+    with pytest.raises(ApiError, match="not a path that was added"):
+        client.files_remove(str(inner))
+    with pytest.raises(ApiError, match="does not exist"):
+        client.files_add(str(tmp_path / "nowhere"))
+    with pytest.raises(ApiError, match="give the whole path"):
+        client.files_add("docs")
+    with pytest.raises(ApiError, match="part of the state folder"):
+        client.files_add(str(desk.daemon.state / "agents"))
+    with pytest.raises(ApiError, match="not a watched file"):
+        client.files_get("/etc/hosts")
+
+
+def test_a_path_that_is_not_there_is_named_and_found_when_it_comes(desk: Desk) -> None:
+    def missing() -> list[str]:
+        return [one.path for one in desk.client.files_stats().paths if one.missing]
+
+    desk.write("a.md", "about apples\n")
+    desk.finds("apples", "a.md:1-1")
+    elsewhere = desk.docs.with_name("elsewhere")
+    desk.docs.rename(elsewhere)
+    wait_until(lambda: missing() == [str(desk.docs)], "the path is missing")
+    desk.finds("apples")
+    problems = [one.message for one in desk.client.status().problems]
+    assert any(str(desk.docs) in one for one in problems), problems
+    elsewhere.rename(desk.docs)
+    wait_until(lambda: missing() == [], "the path is back")
+    desk.finds("apples", "a.md:1-1")
+    desk.write("b.md", "about blueberries\n")
+    desk.finds("blueberries", "b.md:1-1")
+
+
+def test_the_lines_of_a_file_are_exact(desk: Desk) -> None:
+    desk.write("a.md", "one\ntwo\nthree\nfour")
+    path = str(desk.docs / "a.md")
+    wait_until(lambda: path in desk.index(), "it is indexed")
+    get = desk.client.files_get
+    assert get(path).text == "one\ntwo\nthree\nfour"
+    assert get(path, from_line=2, lines=2).text == "two\nthree\n"
+    assert get(path, from_line=3, to_line=90).to_line == 4
+    with pytest.raises(ApiError, match="has 4"):
+        get(path, from_line=5)
+    (desk.docs / "a.md").unlink()
+    (desk.docs / "a.md").symlink_to("/etc/hostname")
+    with pytest.raises(ApiError, match="cannot read"):
+        get(path)
+
+
+def test_a_search_says_whether_it_waited(desk: Desk, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    for number in range(300):
+        (more / f"{number}.md").write_text("# T\n\n" + "some words about boats. " * 300)
+    desk.client.files_add(str(more))
+    at_once = desk.client.files_search("boats", wait_ms=0)
+    if at_once.auto_synced is False:
+        state = desk.client.files_stats().state
+        assert state.dirty or state.watched_files >= 300
+    waited = desk.client.files_search("boats", wait_ms=60_000)
+    assert waited.chunks
+    assert desk.client.files_search("boats").auto_synced is not False
+    desk.write("new.md", "an albatross\n")
+    assert desk.client.files_search("albatross").chunks
+
+
+def test_exclusions_gitignore_and_sizes_come_from_the_configuration(
+    make_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    docs = tmp_path / "docs"
+    granted = tmp_path / "granted"
+    granted.mkdir()
+    (granted / "g.md").write_text("granted words\n")
+    settings = {
+        "index": {"gitignore": True, "exclude": ["drafts/**", "*.tmp.md"], "chunk_chars": 300,
+                  "overlap_chars": 50},
+        "agents": {"default": {"paths": [str(granted)]}},
+    }  # fmt: skip
+    config.write_text(json.dumps(settings))
+    daemon = make_daemon(f"--config={config}").start()
+    names = [".gitignore", "a.md", "b.tmp.md", "drafts/c.md", "x/drafts/d.md", "ignored/e.md"]
+    names += ["x/.gitignore", "x/f.md", "x/kept.md", "node_modules/g.md", "h.rst"]
+    for name in names:
+        path = docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("some words. " * 60)
+    (docs / ".gitignore").write_text("ignored/\nf.md\n")
+    (docs / "x" / ".gitignore").write_text("*.md\n!kept.md\n")
+    with daemon.client() as client:
+        client.files_add(str(docs))
+
+        def listed() -> dict[str, int]:
+            results = client.files_list(limit=500).results
+            return {one.path: one.chunks for one in results if one.path.startswith("/")}
+
+        expected = {docs / "a.md", docs / "x/kept.md", docs / "node_modules/g.md", granted / "g.md"}
+        wait_until(lambda: set(map(Path, listed())) == expected, "what is wanted")
+        assert listed()[str(docs / "a.md")] == 3
+        settings["index"] |= {"gitignore": False, "chunk_chars": 1_500}
+        config.write_text(json.dumps(settings))
+        expected |= {docs / "x/f.md", docs / "ignored/e.md"}
+        wait_until(lambda: set(map(Path, listed())) == expected, "other settings are in force")
+        wait_until(lambda: listed()[str(docs / "a.md")] == 1, "cut anew")
+        assert client.files_search("granted words").chunks[0].path == str(granted / "g.md")
+
+
+def test_a_damaged_index_is_made_anew_and_the_memory_is_untouched(
+    make_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon = make_daemon().start()
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(200):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\n" + f"word{number} " * 100)
+    with daemon.client() as client:
+        client.store("The gate code is 4711")
+        client.files_add(str(docs))
+        wait_until(lambda: client.files_stats().files >= 200, "indexed")
+    daemon.stop()
+    index = daemon.state / "agents" / "default" / "index.db"
+    pages = bytearray(index.read_bytes())
+    for place in range(4_096 + 200, len(pages), 4_096):
+        pages[place : place + 3_000] = os.urandom(len(pages[place : place + 3_000]))
+    index.write_bytes(pages)
+    daemon.start()
+    with daemon.client() as client:
+        assert client.recall("gate code").results[0].text == "The gate code is 4711"
+        wait_until(lambda: bool(client.files_search("word77").chunks), "indexed again")
+        assert client.files_search("word77").chunks[0].path.endswith("/77.md")
+        codes = {one.code for one in client.status().problems}
+        assert "database_rebuilt" not in codes
+        assert not list(index.parent.glob("memory.db.corrupt*"))
+
+
+def churn(docs: Path, dice: random.Random, changes: int, pause: Callable[[], None]) -> None:
+    """Do to files what people and programs do, at random."""
+    names = [f"{folder}{name}.md" for folder in ("", "a/", "a/b/", "c/") for name in range(12)]
+    for change in range(changes):
+        path = docs / dice.choice(names)
+        try:
+            act(path, docs / dice.choice(names), dice, change)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, FileExistsError, OSError):
+            continue
+        finally:
+            pause()
+
+
+def act(path: Path, other: Path, dice: random.Random, number: int) -> None:
+    text = (
+        f"# Note {number}\n\n" + "words of no use. " * dice.randrange(200) + f"\n\n## B\n\n{number}"
+    )
+    match dice.randrange(9):
+        case 0 | 1 | 2:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        case 3:
+            with path.open("a") as file:
+                file.write(f"\nmore {number}\n")
+        case 4:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(".new")
+            new.write_text(text)
+            new.replace(path)
+        case 5:
+            path.unlink()
+        case 6:
+            other.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(other)
+        case 7:
+            if path.parent.name in {"a", "b", "c"}:
+                path.parent.rename(path.parents[1] / dice.choice(["a", "b", "c", "d"]))
+        case _:
+            shutil.rmtree(path.parent) if dice.randrange(
+                4
+            ) == 0 and path.parent.name != "docs" else os.utime(path)
+
+
+def is_as_a_rescan(daemon: Daemon, docs: Path, agent: str, fresh: str) -> None:
+    """What the index followed is what another agent finds that sees the files only now."""
+    with daemon.client(agent) as client, daemon.client(fresh) as other:
+        on_disk = {str(path) for path in docs.rglob("*.md") if path.is_file()}
+
+        def listed(one: Client) -> set[str]:
+            return {file.path for file in one.files_list(str(docs), limit=500).results}
+
+        wait_until(lambda: listed(client) == on_disk, "the files that are there")
+        wait_until(lambda: not client.files_stats().state.dirty, "in step")
+        other.kv_set("here", "now")
+        other.files_add(str(docs))
+        other.files_sync()
+        followed = everything(client, daemon.state, agent)
+        seen = everything(other, daemon.state, fresh)
+        below = [row for row in followed if row[0].startswith(str(docs))]
+        assert below == [row for row in seen if row[0].startswith(str(docs))]
+
+
+def test_random_changes_end_as_a_full_rescan(desk: Desk) -> None:
+    dice = random.Random(7)
+
+    def pause() -> None:
+        if dice.randrange(10) == 0:
+            time.sleep(dice.random() / 20)
+
+    churn(desk.docs, dice, 150, pause)
+    is_as_a_rescan(desk.daemon, desk.docs, desk.agent, f"{desk.agent}-fresh")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_10_000_changes_and_20_kills_end_as_a_full_rescan(
+    make_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon = make_daemon().start()
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    with daemon.client() as client:
+        client.files_add(str(docs))
+    dice = random.Random(11)
+    for _ in range(20):
+        churn(docs, dice, 500, lambda: time.sleep(0.002 * (dice.randrange(5) == 0)))
+        daemon.kill()
+        churn(docs, dice, 5, lambda: None)
+        daemon.start()
+    is_as_a_rescan(daemon, docs, "default", "fresh")
+
+
+def test_a_killed_daemon_has_each_file_old_or_new(
+    make_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon = make_daemon().start()
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    dice = random.Random(3)
+    with daemon.client() as client:
+        client.files_add(str(docs))
+    for _ in range(2):
+        churn(docs, dice, 40, lambda: None)
+        daemon.kill()
+        daemon.start()
+    is_as_a_rescan(daemon, docs, "default", "fresh")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_100_000_files_are_indexed_while_others_are_answered(
+    make_daemon: Callable[..., Daemon], tmp_path: Path
+) -> None:
+    daemon = make_daemon().start()
+    docs = tmp_path / "docs"
+    for number in range(100_000):
+        path = docs / str(number // 500) / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Note {number}\n\nabout thing{number}\n")
+    with daemon.client() as client:
+        client.files_add(str(docs))
+        slowest = 0.0
+        deadline = time.monotonic() + 3_000
+        while client.files_stats().state.dirty:
+            assert time.monotonic() < deadline
+            begun = time.monotonic()
+            client.kv_set("k", "v")
+            client.recall("thing")
+            slowest = max(slowest, time.monotonic() - begun)
+            time.sleep(0.5)
+        sys.stdout.write(f"slowest call: {slowest:.2f} s\n")
+        assert client.files_stats().files >= 100_000
+        assert client.files_search("thing77777").chunks[0].path.endswith("/77777.md")
+        (docs / "3" / "new.md").write_text("about an albatross\n")
+        wait_until(lambda: bool(client.files_search("albatross").chunks), "followed")
