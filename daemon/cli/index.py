@@ -131,10 +131,8 @@ def _list(args: argparse.Namespace, client: Client) -> None:
 
 
 def _search(args: argparse.Namespace, client: Client) -> None:
-    options = {"max_results": args.limit, "min_score": args.min_score}
+    options = {"max_results": args.limit, "min_score": args.min_score, "session": args.session}
     given = {name: value for name, value in options.items() if value is not None}
-    if args.session is not None:
-        given["session"] = args.session
     found = client.files_search(text_of(args.what), **given)
     if args.json:
         show_answer(client.answered)

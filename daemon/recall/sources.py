@@ -237,8 +237,8 @@ def _passes_below(filters: Filters, _: float) -> Condition | None:
     if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
         return None
     condition = (
-        "file IN (SELECT files.id FROM files, json_each(?) AS one WHERE path = one.value"
-        " OR substr(path, 1, length(one.value) + 1) = one.value || '/')"
+        "file IN (SELECT files.id FROM files, json_each(?) AS one WHERE files.path = one.value"
+        " OR substr(files.path, 1, length(one.value) + 1) = one.value || '/')"
     )
     return condition, (msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode(),)
 

@@ -32,7 +32,7 @@ PRUNED: Final = "pruned"
 _FROM: Final = "experiences CROSS JOIN rows ON kind = 'experience' AND rows.id = experiences.id"
 
 
-class Totals(msgspec.Struct, frozen=True):
+class ExperienceTotals(msgspec.Struct, frozen=True):
     """How many experiences there are, by type, and the mean of the times they were made at."""
 
     by_type: dict[str, int]
@@ -118,11 +118,11 @@ def count(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM experiences").fetchone()[0])
 
 
-def totals(db: sqlite3.Connection) -> Totals:
+def totals(db: sqlite3.Connection) -> ExperienceTotals:
     """How many there are by type, and their mean age."""
     found = db.execute("SELECT type, count(*) FROM experiences GROUP BY type ORDER BY type")
     mean = db.execute("SELECT avg(created_at) FROM experiences").fetchone()[0]
-    return Totals(dict(found.fetchall()), mean)
+    return ExperienceTotals(dict(found.fetchall()), mean)
 
 
 def put(tx: Transaction, made: Experience, *, new: bool = True) -> Experience:
