@@ -36,7 +36,7 @@ from ..shapes.files import (
     PathRemoved,
     WatchedPath,
 )
-from ..store import chunk_tables, watched
+from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
 from ..store.selecting import Filters
 from ..store.sessions import Used
@@ -93,7 +93,9 @@ async def search_by_url(scope: Scope, query: FileSearch) -> FilesFound:
 
 
 async def get(scope: Scope, query: LinesQuery) -> FileLines:
-    """Read lines of a watched file as it is now."""
+    """Read lines of a watched file as it is now, or turns of a conversation."""
+    if query.path.startswith(conversations.PATH):
+        return await _turns(scope, query)
     async with scope.store() as store:
         index = scope.daemon.indexes.of(store) if store.exists else None
         place = index.place_of(query.path) if index is not None else None
@@ -102,7 +104,19 @@ async def get(scope: Scope, query: LinesQuery) -> FileLines:
             raise NotFound(f"'{query.path}' is not a watched file", field="path")
         limit = scope.settings.index.max_file_kb * 1024
         text = await asyncio.to_thread(_text_of, place[0], place[1], limit)
-    lines = text.splitlines(keepends=True)
+    return _lines(query, text.splitlines(keepends=True))
+
+
+async def _turns(scope: Scope, query: LinesQuery) -> FileLines:
+    name = query.path.removeprefix(conversations.PATH)
+    async with scope.store() as store:
+        found = await store.read(lambda db: conversations.transcript(db, name))
+    if not found:
+        raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
+    return _lines(query, [f"{line}\n" for line in found])
+
+
+def _lines(query: LinesQuery, lines: Sequence[str]) -> FileLines:
     last = len(lines) if query.to_line is None else query.to_line
     if query.lines is not None:
         last = min(last, query.from_line + query.lines - 1)

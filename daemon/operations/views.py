@@ -14,6 +14,7 @@ from ..memory.scoring import Scoring, score_of, tier_of
 from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
+from ..store.conversations import PATH
 
 _DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
 _PLAIN: Final = tuple(
@@ -36,6 +37,7 @@ def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -
         **memory_fields(hit.memory, now, scoring),
         relevance=round(ranked.relevance, 6),
         search_method=hit.method,
+        path=f"{PATH}{hit.memory.group}" if hit.memory.group else UNSET,
     )
     if explain:
         view.parts = Explanation(

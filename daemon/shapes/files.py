@@ -58,7 +58,10 @@ class FilesFound(Struct, omit_defaults=True):
 
 
 class LinesQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all)."""
+    """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all).
+
+    `chat://` and the name of a conversation is what is there of that, a turn a line.
+    """
 
     path: FilePath
     from_line: Line = 1

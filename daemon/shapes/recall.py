@@ -104,11 +104,13 @@ class HitView(MemoryView, kw_only=True):
     """A memory that answers a query.
 
     `relevance` estimates how likely it does, 0 to 1, on one scale for all questions; the order is
-    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's.
+    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's. `path` is
+    `chat://` and its conversation, for a turn and for what was kept of one.
     """
 
     relevance: float
     search_method: str
+    path: str | UnsetType = UNSET
     parts: Explanation | UnsetType = UNSET
 
 

@@ -311,3 +311,27 @@ def test_status_tells_of_models(call: Any) -> None:
     status = call.ok("GET", "/api/status")
     assert status["llm"]["state"] == "off"
     assert call.ok("GET", "/api/metrics")["daemon"]["llm_calls"] >= 0
+
+
+def test_a_conversation_is_found_as_a_path(call: Any) -> None:
+    said = [
+        {"role": "user", "text": "The gauge at the weir reads 2.4 metres", "actor": "Ada"},
+        {"role": "assistant", "text": "Noted: 2.4 metres."},
+    ]
+    call.ok("POST", "/api/turns", {"conversation": "weir", "turns": said})
+    told = "I decided to open the sluice at the mill on Friday."
+    body = {"conversation": "mill", "turns": [{"role": "user", "text": told}], "wait": True}
+    call.ok("POST", "/api/observe", {**body, "llm": False})
+    for query, path in (("gauge weir", "chat://weir"), ("sluice mill", "chat://mill")):
+        found = call.ok("POST", "/api/recall", {"query": query})
+        assert found["results"][0]["path"] == path
+        narrowed = call.ok("POST", "/api/recall", {"query": query, "group": path})
+        assert {one["path"] for one in narrowed["results"]} == {path}
+    lines = call.ok("GET", "/api/files/get?path=chat://weir")
+    assert lines["text"].splitlines() == [
+        "Ada: The gauge at the weir reads 2.4 metres",
+        "assistant: Noted: 2.4 metres.",
+    ]
+    assert call.ok("GET", "/api/files/get?path=chat://weir&from_line=2")["from_line"] == 2
+    assert "sluice" in call.ok("GET", "/api/files/get?path=chat://mill")["text"]
+    assert call("GET", "/api/files/get?path=chat://nosuch").status == 404
