@@ -196,7 +196,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     preset: Preset | None = None
     decay_per_day: Share = 0.05
     weights: Weights = Weights()
-    min_relevance: Share = 0.1
+    min_relevance: Share = 0.2
     candidates: Count = 80
     common_word_share: Share = 0.02
     hybrid_deadline_ms: Annotated[int, Meta(ge=1, le=60_000)] = 1_500

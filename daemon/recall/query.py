@@ -11,10 +11,12 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import Final, TypeAlias
 
 import msgspec
 
+from ..language import vocabulary
 from ..language.vocabulary import not_topics
 from ..memory.indexing import index_words
 from ..memory.stemming import terms_of, word_terms
@@ -24,7 +26,7 @@ from .dates.words import MONTHS
 from .people import TAKEN_OUT, find_people, first_words
 
 __all__ = [
-    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query",
+    "MOST_CHARS", "MOST_PHRASES", "MOST_WORDS", "STOP_WORDS", "Phrase", "Query", "little",
     "match_expression", "parse",
 ]  # fmt: skip
 
@@ -37,6 +39,8 @@ LONG: Final = 12
 _SMALL_TALK: Final = 0.35
 _ASIDE: Final = 0.6
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
+_NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
+_OWNS: Final = re.compile(r"['’]s\b")
 # What stands behind this many characters is not read.
 MOST_CHARS: Final = 8_192
 
@@ -54,6 +58,12 @@ _MARKED: Final = re.compile(
 _TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 
+@cache
+def little() -> frozenset[str]:
+    """Words that no text is about, and those that questions are made of."""
+    return not_topics() | vocabulary.words("asks")
+
+
 class Query(msgspec.Struct, frozen=True):
     """What a query asks for.
 
@@ -66,6 +76,9 @@ class Query(msgspec.Struct, frozen=True):
         dates: the times that were named; of an ambiguous one, each reading.
         name_words, date_words: the words of these. They are among `words` only if no others are
             there.
+        names: the words that are written large within it, as names are, in the order of the query;
+            none in German.
+        once: whether it asks for what was true before.
         shares: of words that count less than whole, what is left of their weight.
         long: whether it is a message rather than a question alone.
     """
@@ -77,13 +90,21 @@ class Query(msgspec.Struct, frozen=True):
     dates: tuple[Span, ...] = ()
     name_words: tuple[str, ...] = ()
     date_words: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    once: bool = False
     shares: Mapping[str, float] = {}
     long: bool = False
 
     @property
     def topics(self) -> bool:
         """Whether any word says what it is about, and not only of whom or when."""
-        return not not_topics().issuperset(self.words)
+        told = little().union(self.name_words, self.date_words)
+        return bool(self.phrases) or not told.issuperset(self.words)
+
+    @property
+    def of_time(self) -> bool:
+        """Whether it asks for nothing but what a time had."""
+        return bool(self.dates) and not self.people and not self.topics
 
     @property
     def empty(self) -> bool:
@@ -114,11 +135,11 @@ def parse(
     times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
     named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
-    every = index_words(plain)
-    words = _once(
-        _telling([*quoted, *index_words(named.rest)]) or _telling(every) or [*quoted, *every]
-    )[:MOST_WORDS]
+    every = _without_war(index_words(plain))
+    rest = _without_war(index_words(named.rest))
+    words = _once(_telling([*quoted, *rest]) or _telling(every) or [*quoted, *every])[:MOST_WORDS]
     long = len(every) > LONG
+    asking = index_words(" ".join(_ASKING.findall(plain))) if long else every
     return Query(
         words=words,
         phrases=phrases,
@@ -131,6 +152,8 @@ def parse(
             for word in index_words(" ".join(span.text for span in times.spans))
             if word in MONTHS or word not in STOP_WORDS
         ),
+        names=_names(plain),
+        once=not vocabulary.words("once").isdisjoint(asking),
         shares=_shares(words, named.rest) if long else {},
         long=long,
     )
@@ -182,8 +205,21 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
     return _MARKED.sub(take, text), tuple(phrases), tuple(excluded)
 
 
+def _without_war(words: list[str]) -> list[str]:
+    """The words without the German "war", which is another in English, unless it stands alone."""
+    german = not vocabulary.words("nouns_large").isdisjoint(words)
+    return [word for word in words if word != "war"] or words if german else words
+
+
 def _telling(words: Iterable[str]) -> list[str]:
     return [word for word in words if word not in STOP_WORDS and word not in ALSO_LEFT_OUT]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    if not vocabulary.words("nouns_large").isdisjoint(text.lower().split()):
+        return ()
+    words = index_words(" ".join(_NAME.findall(_OWNS.sub("", text))))
+    return _once(word for word in words if word not in not_topics() and word.isalpha())
 
 
 def _shares(words: Iterable[str], text: str) -> dict[str, float]:

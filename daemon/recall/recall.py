@@ -13,16 +13,18 @@ from ..config.settings import Tuning, Weights
 from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, word_terms
+from ..memory.stemming import path_terms, terms_of, word_terms
+from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
 from ..store.chunk_tables import IndexedChunk
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
+from .dates import FOREVER, Span
 from .pool import Pool, gather, texts
 from .postings import Postings, admitted, demands_phrases, look_up, weight_of
-from .query import MOST_CHARS, Query, parse
+from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
 from .sources import CHUNKS, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
@@ -212,6 +214,8 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
         teach_score(db, request.now, request.scoring)
     known = people.named_in(db, request.text[:MOST_CHARS])
     query = parse(request.text, request.now, request.local, known)
+    if request.mode == "tree":
+        query = msgspec.structs.replace(query, dates=())
     sources = _sources(request, query)
     nodes = tree_rows.load(db)
     paths = tuple(tree_search.search(nodes, request.text, request.now))
@@ -232,23 +236,37 @@ def look(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Looked:
     return Looked(query, postings, pool, signals, paths)
 
 
-def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, float]:
-    """The terms of the query that paths have, unless they hold half of all, with their weights."""
+def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str, dict[str, float]]:
+    """Of each category the terms of the query in its path or description, with their weights.
+
+    Those that hold half of all are left out.
+    """
     asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
+    telling = {"".join(word_terms(word)) for word in query.words if word not in little()}
+    told = {
+        path: found
+        for path, node in nodes.items()
+        if (found := asked.keys() & path_terms(path) | telling.intersection(terms_of(node.desc)))
+    }
     counts: dict[str, int] = {}
-    for path, node in nodes.items():
-        for term in asked.keys() & path_terms(path):
-            counts[term] = counts.get(term, 0) + node.warm_count + node.cold_count
-    return {
+    for path, terms in told.items():
+        for term in terms:
+            counts[term] = counts.get(term, 0) + nodes[path].warm_count + nodes[path].cold_count
+    weights = {
         term: weight_of(count, size) * asked[term]
         for term, count in counts.items()
         if 0 < count < size / 2
     }
+    return {
+        path: {term: weights[term] for term in terms & weights.keys()}
+        for path, terms in told.items()
+    }
 
 
 def _sources(request: Request, query: Query) -> list[Source]:
-    """What is searched: only memories have a category."""
-    only_memories = request.mode == "tree" or query.empty
+    """What is searched: only memories have a category, and a time that is asked for."""
+    by_time = query.of_time and request.sources is None
+    only_memories = request.mode == "tree" or query.empty or by_time
     return [
         one
         for one in ((MEMORIES,) if only_memories else SOURCES)
@@ -269,40 +287,60 @@ def _pool(
     named: list[int] = []
     if request.mode != "tree":
         named += _of_days(db, query) + _of_person(db, query)
-    reasoned = (found.path for found in request.reasoned)
-    named_paths = dict.fromkeys((*reasoned, *(found.path for found in paths)))
-    for path in named_paths if MEMORIES in sources else ():
+    categories = [found.path for found in request.reasoned] + [found.path for found in paths]
+    by_category = MEMORIES in sources and not query.of_time
+    for path in dict.fromkeys(categories) if by_category else ():
         named += _filed_under(db, path, request, max(request.limit, _OF_A_CATEGORY))
-    if request.mode == "tree":
+    keys = {*admitted(db, query, named)}
+    if query.of_time:
+        keys |= _of_text(query, postings)
+    if request.mode == "tree" or query.of_time:
         postings = msgspec.structs.replace(postings, words=(), newest=(), phrased=frozenset())
     return gather(
         db,
         postings,
-        admitted(db, query, named),
+        keys,
         request.filters,
         sources,
         now=request.now,
         limit=tuning.candidates,
         least=request.limit,
-        neighbours=request.mode != "tree" and not query.excluded and not demands_phrases(query),
+        neighbours=not (
+            request.mode == "tree" or query.of_time or query.excluded or demands_phrases(query)
+        ),
     )
 
 
 def _of_days(db: sqlite3.Connection, query: Query) -> list[int]:
-    """The newest rows of the days that the query names; a guessed day is one of any year."""
+    """The newest rows of the days that the query names; a guessed day is one of any year.
+
+    Of a longer time the most important, if nothing else is asked for.
+    """
     rows: list[int] = []
     for span in query.dates:
-        if span.end - span.start > A_DAY:
+        is_day = span.end - span.start <= A_DAY
+        if not is_day and not query.of_time:
             continue
+        order = "created_at" if is_day else "importance DESC, created_at"
+        before, after = (0.0, 0.0) if query.of_time else (_BEFORE_DAY, _AFTER_DAY)
         for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
             start, end = span.start + years * YEAR, span.end + years * YEAR
             found = db.execute(
                 "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
-                " ORDER BY created_at DESC LIMIT ?",
-                (start - _BEFORE_DAY, end + _AFTER_DAY, _OF_A_DAY),
+                f" ORDER BY {order} DESC LIMIT ?",
+                (start - before, end + after, _OF_A_DAY),
             )
             rows += (row for (row,) in found)
     return rows[: 4 * _OF_A_DAY]
+
+
+def _of_text(query: Query, postings: Postings) -> set[int]:
+    """The keys whose text has a day in figures that the query names."""
+    words = set(query.date_words) - STOP_WORDS
+    if not any(word[0].isdigit() for word in words):
+        return set()
+    found = [set(posting.keys) for posting in postings.words if posting.word in words]
+    return set.intersection(*found) if len(found) == len(words) else set()
 
 
 def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
@@ -440,7 +478,7 @@ def _lenders(
     }
 
 
-def _why(
+def _why(  # noqa: PLR0911 - a reason each
     db: sqlite3.Connection,
     request: Request,
     tuning: Tuning,
@@ -459,6 +497,17 @@ def _why(
         free = msgspec.structs.replace(request, filters=Filters(), limit=1)
         if any(recall(db, free, tuning).found.values()):
             return "there are matches, but the filters leave none of them"
+    if query.of_time:
+        return f"nothing is stored from {_told(query.dates[0], request.local)}"
     if postings.words or postings.newest:
         return "what has a word of the query was left out by the rest of it"
     return f"none of the words stands in a memory: {', '.join(query.words)}"
+
+
+def _told(span: Span, local: dt.tzinfo) -> str:
+    """The days of a span, the last included; one alone, if it is one."""
+    first, last = (
+        dt.datetime.fromtimestamp(at, local).date().isoformat()
+        for at in (span.start, max(span.start, min(span.end, FOREVER) - 1))
+    )
+    return first if first == last else f"{first} to {last}"

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from ..memory.scoring import DAY
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import Span
 from .pool import DISTANCES, Pool
@@ -33,7 +33,7 @@ from .question import (
     names_time,
     proper_names,
 )
-from .relevance import Evidence, relevance
+from .relevance import relevance
 from .sources import Candidate
 
 _K1: Final = 1.2
@@ -71,7 +71,7 @@ _LATER: Final = 60.0
 WEIGHTS: Final = {
     "phrase": 6.0,
     "category": 1.0,
-    "reasoned": 3.0,
+    "reasoned": 6.0,
     "own": 3.0,
     "turn_own": -0.9,
     "around": 2.0,
@@ -131,7 +131,7 @@ def measure(
     categories: Mapping[str, float],
     read: Callable[[Iterable[int]], Mapping[int, str]],
     reasoned: Mapping[str, float] | None = None,
-    filed: Mapping[str, float] | None = None,
+    filed: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Signals:
     """Every signal of every entry.
 
@@ -143,7 +143,7 @@ def measure(
         categories: those that the query names, with how well, 0 to 1.
         read: gives the texts of candidates by their keys.
         reasoned: those that a model names for it, likewise.
-        filed: the terms of the query that paths of categories have, with their weights.
+        filed: of categories the terms of the query that they have, with their weights.
     """
     work = _Work(postings, pool, filed or {})
     entries = pool.entries
@@ -170,13 +170,14 @@ def measure(
         columns["date"] = [_date(entry, query.dates) for entry in entries]
     if any(entry.superseded for entry in entries):
         columns["superseded"] = [float(entry.superseded) for entry in entries]
-    columns["older"] = _older(work, entries)
+    if not query.once:
+        columns["older"] = _older(work, entries)
     people = {word.lower() for name in query.people for word in name.split()}
     columns |= _read(work, question, pool, read, people)
     return Signals(
         columns,
         tuple(_sums(columns, len(entries))),
-        relevance(query, work.evidence(), columns),
+        relevance(query, postings, pool, work.terms, work.own, filed or {}, columns),
         tuple(shares_of_best(work.own)),
     )
 
@@ -264,7 +265,9 @@ class _Work:
         known: how many words are known.
     """
 
-    def __init__(self, postings: Postings, pool: Pool, filed: Mapping[str, float]) -> None:
+    def __init__(
+        self, postings: Postings, pool: Pool, filed: Mapping[str, Mapping[str, float]]
+    ) -> None:
         entries = pool.entries
         size = len(entries)
         self._pool = pool
@@ -305,20 +308,7 @@ class _Work:
                     self.kin[at_key[key]] += posting.kin_weight
         for at, category in enumerate(self._categories if filed else ()):
             if category is not None:
-                self.path[at] = sum(filed.get(term, 0.0) for term in path_terms(category))
-
-    def evidence(self) -> Evidence:
-        """What the relevance is estimated from."""
-        return Evidence(
-            self.own,
-            self.around,
-            self.kin,
-            self.path,
-            self.weight,
-            self.asked,
-            self.known,
-            self.size,
-        )
+                self.path[at] = sum(filed.get(category, {}).values())
 
     def _found(self, words: Sequence[Posting]) -> dict[str, dict[int, int]]:
         """How often each entry has each word; what stands early is added on the way."""

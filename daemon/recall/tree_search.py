@@ -1,32 +1,31 @@
-"""EvoClaw's keyword search of the category tree, to the digit; and what a model finds in it.
+"""EvoClaw's keyword search of the category tree; and what a model finds in it.
 
     share × weight × recency
     share    the query's words that stand in the path or the description, of all of them
     weight   1 + 0.1 × warm memories + 0.01 × cold ones, at most 2
     recency  1.5 if the category was used within 7 days, 1.2 within 30, else 1
 
-A path is cut into words at `/`, `_`, `-` and blanks; a query and a description at blanks alone.
-Where that is odd, and kept: "deploy?" is another word than "deploy"; a query of "active_context"
-never meets the path of that name; a word is compared whole, so that "deploy" is not found in
-"deployment"; stop words count among the query's words and make the share of a long question
-small; one asked twice counts once; a category used in the future counts as just used; and a
-relevance may be as high as 3, where every other relevance ends at 1.
+The numbers are EvoClaw's, but for which word stands in a category: it compares words whole, with
+their punctuation, and any word. Here "release?" is found in "releases", and words that no text is
+about are found nowhere, unless the query has no others. They still count among the query's words
+and make the share of a long question small; one asked twice counts once; a category used in the
+future counts as just used; and a relevance may be as high as 3, where every other ends at 1.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
 
+from ..memory.indexing import index_words
 from ..memory.scoring import DAY
+from ..memory.stemming import path_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, ancestors
+from .query import little
 
 _HEAVIEST: Final = 2.0
-_PATH_PARTS: Final = re.compile(r"[/_\-\s]")
 
 
 class TreeHit(msgspec.Struct, frozen=True):
@@ -72,28 +71,34 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
 
     The root is no category and is never found.
     """
-    words = tuple(dict.fromkeys(query.lower().split()))
+    words = dict.fromkeys(query.lower().split())
+    telling = {word: found for word in words if (found := _terms(word, little()))}
+    telling = telling or {word: _terms(word, frozenset()) for word in words}
     hits = [
-        hit for path, node in nodes.items() if path != ROOT if (hit := _hit(path, node, words, now))
+        hit
+        for path, node in nodes.items()
+        if path != ROOT
+        if (hit := _hit(path, node, telling, len(words), now))
     ]
     return sorted(hits, key=lambda hit: -hit.relevance)[:top]
 
 
-def _hit(path: str, node: Node, words: tuple[str, ...], now: float) -> TreeHit | None:
-    told = _told(path, node.desc)
-    matched = tuple(word for word in words if word in told)
+def _terms(word: str, but: Collection[str]) -> frozenset[str]:
+    return frozenset(terms_of(" ".join(one for one in index_words(word) if one not in but)))
+
+
+def _hit(
+    path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
+) -> TreeHit | None:
+    told = path_terms(path).union(terms_of(node.desc))
+    matched = tuple(word for word, terms in words.items() if terms & told)
     if not matched:
         return None
-    share = len(matched) / len(words)
+    share = len(matched) / asked
     weight = min(1.0 + 0.1 * node.warm_count + 0.01 * node.cold_count, _HEAVIEST)
     recency = _recency(node, now)
     trace = (ROOT, *ancestors(path), path)
     return TreeHit(path, round(share * weight * recency, 3), matched, trace, share, weight, recency)
-
-
-@lru_cache(256)
-def _told(path: str, desc: str) -> frozenset[str]:
-    return frozenset((*_PATH_PARTS.split(path.lower()), *desc.lower().split()))
 
 
 def _recency(node: Node, now: float) -> float:

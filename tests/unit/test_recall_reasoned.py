@@ -56,7 +56,7 @@ def test_memories_without_a_word_of_the_question_are_found_by_its_category(
     assert answer.why == ""
     (first, _) = answer.hits
     assert (first.path, first.reason) == ("people/ana", MORNING[0].reason)
-    assert first.signals["reasoned"] == pytest.approx(2.7)
+    assert first.signals["reasoned"] == pytest.approx(5.4)
 
 
 def test_they_stand_beside_what_the_words_find(db: sqlite3.Connection) -> None:

@@ -58,14 +58,20 @@ def test_a_hit_shows_its_words_and_the_way_to_it():
     assert hit.trace == ("root", "projects", "projects/garden_shed", "projects/garden_shed/roof")
 
 
-def test_words_are_compared_as_the_earlier_system_does_punctuation_and_all():
-    nodes = {"ops/active-context": Node(desc="Deployment notes.")}
-    assert search(nodes, "deploy", NOW) == []
-    assert search(nodes, "notes", NOW) == []
-    assert search(nodes, "active-context", NOW) == []
+def test_a_word_is_found_in_any_form_and_beside_any_punctuation():
+    nodes = {"ops/active-context": Node(desc="Releases and notes.")}
+    for query in ("release?", "note", "active_context"):
+        assert [hit.path for hit in search(nodes, query, NOW)] == ["ops/active-context"]
     assert [hit.words for hit in search(nodes, "Context? CONTEXT notes.", NOW)] == [
-        ("context", "notes.")
+        ("context?", "context", "notes.")
     ]
+
+
+def test_words_that_no_text_is_about_name_no_category_beside_others():
+    nodes = {"ops": Node(desc="What is done for the servers"), "tea": Node(desc="Leaves")}
+    (hit,) = search(nodes, "what is the tea", NOW)
+    assert (hit.path, hit.share) == ("tea", 1 / 4)
+    assert [one.path for one in search(nodes, "what is done", NOW)] == ["ops"]
 
 
 def test_the_best_come_first_and_equals_in_the_order_of_the_tree():

@@ -133,7 +133,7 @@ def test_more_of_the_words_are_better_and_a_short_text_is_than_a_long_one() -> N
     assert told.bm25[0] > told.bm25[1] > told.bm25[2] > told.bm25[3] == 0.0
     relevance = [told.relevance(at) for at in range(4)]
     assert relevance == sorted(relevance, reverse=True)
-    assert relevance[0] > 0.9
+    assert relevance[0] > 0.85
     assert relevance[3] < 0.02
 
 

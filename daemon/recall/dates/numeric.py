@@ -47,8 +47,9 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
             return _day_and_month(token.text, figures, end, today)
         case "years":
             return _years(figures[0], figures[1], end)
-        case "han":
-            return _reading(end, _han(token.text, figures), today)
+        case "han" | "dm" as form:
+            named = _of_any_year(*figures) if form == "dm" else _han(token.text, figures)
+            return _reading(end, named, today)
         case "ago":
             count, unit = _counted(token.text, figures)
             return ago(count, unit, end, today)
@@ -58,6 +59,10 @@ def numeric(token: Token, end: int, today: Today) -> Reading | None:
 
 def _whole_day(year: int, month: int, day: int) -> NamedDay | None:
     return NamedDay(year, month, day=day) if 1 <= month <= 12 else None
+
+
+def _of_any_year(day: int, month: int) -> NamedDay | None:
+    return NamedDay(None, month, day=day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
 def _month(year: int, month: int) -> NamedDay | None:
@@ -96,8 +101,7 @@ def _years(first: int, last: int, end: int) -> Reading | None:
 
 def _han(text: str, figures: list[int]) -> NamedDay | None:
     if "年" not in text and "년" not in text:
-        month, day = figures[0], figures[1]
-        return NamedDay(None, month, day=day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+        return _of_any_year(figures[1], figures[0])
     if len(figures) == 1:
         return NamedDay(figures[0], 1, 12)
     return _month(*figures) if len(figures) == 2 else _whole_day(*figures)

@@ -15,6 +15,8 @@ Kind: TypeAlias = Literal["word", "number", "decade", "short_year", "quarter", "
 _APART: Final = r"(?<![\w.,:/$€£¥#@+])"
 _ENDS: Final = r"(?![\w%°]|[.,:/]\d)"
 _HAN_DAY: Final = r"(?:[ ]?[0-9]{1,2}[ ]?[日号號일])"
+# What stands before a day and month in figures, which may else be a version.
+_ON: Final = "(?:" + "|".join(rf"(?<=\b{cue}[ ])" for cue in ("am", "vom", "zum", "seit")) + ")"
 _TOKEN: Final = re.compile(
     rf"""
       \s+
@@ -25,6 +27,7 @@ _TOKEN: Final = re.compile(
     | (?<![\w.:/-]) (?P<ymd>[0-9]{{4}}(?P<s1>[./])[0-9]{{1,2}}(?P=s1)[0-9]{{1,2}}) {_ENDS}
     | (?<![\w.:/-]) (?P<dmy>[0-9]{{1,2}}(?P<s2>[./-])[0-9]{{1,2}}(?P=s2)[0-9]{{4}}
         |[0-9]{{1,2}}/[0-9]{{1,2}}/[0-9]{{2}}) {_ENDS}
+    | {_ON} (?P<dm>[0-9]{{1,2}}\.[ ]?[0-9]{{1,2}}\.) (?![\w])
     | (?<![\w.:/-]) (?P<years>[0-9]{{4}}[ ]?[-–—][ ]?[0-9]{{4}}) {_ENDS}
     | (?<![0-9]) (?P<han>[0-9]{{4}}[ ]?[年년](?:[ ]?[0-9]{{1,2}}[ ]?[月월]{_HAN_DAY}?)?
         |[0-9]{{1,2}}[ ]?[月월]{_HAN_DAY})
@@ -44,7 +47,7 @@ _TOKEN: Final = re.compile(
 )
 _FORMS: Final = {"s1": "ymd", "s2": "dmy", "ordinal": "number", "latin": "word"}
 # Their text says the whole date; `numeric` reads it.
-_WHOLE: Final = frozenset({"iso", "ymd", "dmy", "years", "han", "ago", "near"})
+_WHOLE: Final = frozenset({"iso", "ymd", "dmy", "dm", "years", "han", "ago", "near"})
 
 
 class Token(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,187 @@
+"""Questions about a day, a person or nothing that is known, as people ask them, over the socket."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+DAY = 86_400.0
+# A Thursday.
+NOW = time.mktime((2026, 11, 26, 15, 0, 0, 0, 0, -1))
+OTHERS = (
+    "the printer needs paper", "lunch at the canteen", "invoice {} was paid", "bought {} apples",
+    "the train was {} minutes late", "fixed bug {} in the parser", "watered the plants",
+    "called the bank about the loan", "the heating is set to {} degrees", "deployed version {}",
+)  # fmt: skip
+
+
+def at(month: int, day: int, hour: int = 12) -> float:
+    return time.mktime((2026, month, day, hour, 0, 0, 0, 0, -1))
+
+
+TOLD = [
+    {"text": "The new kitchen was delivered and two doors were missing", "created_at": at(11, 21)},
+    {"text": "Signed the lease for the studio", "created_at": at(11, 21, 17)},
+    {"text": "Grandfather's surgery went well", "created_at": at(11, 25, 10)},
+    {"text": "Agreed to drop the old interface", "created_at": at(11, 25, 18)},
+    {"text": "Started the migration to the new cluster", "created_at": at(11, 17)},
+    {"text": "Won the regional bake-off", "created_at": at(11, 19)},
+    {"text": "Maya is the new designer in Berlin", "created_at": at(8, 2)},
+    {"text": "Maya prefers tea over coffee", "created_at": at(3, 2)},
+    {"text": "The concert of the choir is on 12 December", "created_at": at(10, 4)},
+]
+SAID = [
+    {"text": "I will send the drafts on Friday", "actor": "Maya", "group": "chat", "position": 0},
+    {"text": "Sounds good to me", "actor": "Tom", "group": "chat", "position": 1},
+]
+A_DAY = (
+    "what happened on 21 November?", "what did I do on November 21st?", "21 November",
+    "what was going on on the 21st of November 2026?", "anything noted for 21 November?",
+    "was war am 21. November?", "was ist am 21.11. passiert?",
+    "¿qué pasó el 21 de noviembre?", "¿qué hice el 21 de noviembre?",
+)  # fmt: skip
+YESTERDAY = (
+    "what happened yesterday?", "what did we talk about yesterday?", "yesterday",
+    "what did I tell you yesterday?", "anything new yesterday?",
+    "was ist gestern passiert?", "was habe ich gestern gemacht?", "¿qué pasó ayer?",
+    "¿qué hicimos ayer?",
+)  # fmt: skip
+LAST_WEEK = (
+    "what happened last week?", "what did we do last week?", "last week", "summarise last week",
+    "what did I work on last week?", "was war letzte Woche?", "was haben wir letzte Woche gemacht?",
+    "¿qué pasó la semana pasada?", "¿qué hicimos la semana pasada?",
+)  # fmt: skip
+A_PERSON = (
+    "tell me about Maya", "who is Maya?", "what do you know about Maya?", "Maya",
+    "what did Maya say?", "anything about Maya?", "erzähl mir von Maya", "wer ist Maya?",
+    "was weißt du über Maya?", "háblame de Maya", "¿quién es Maya?", "¿qué sabes de Maya?",
+)  # fmt: skip
+
+
+def asked(call: Any, query: str) -> Any:
+    return call.ok("POST", "/api/recall", {"query": query, "reinforce": False, "now": NOW})
+
+
+def wrong(
+    call: Any, queries: tuple[str, ...], belongs: Callable[[Any], bool], least: int
+) -> list[tuple[str, list[str]]]:
+    """The questions whose answer has something else in it, or too little."""
+    found = []
+    for query in queries:
+        results = asked(call, query)["results"]
+        if len(results) < least or not all(map(belongs, results)):
+            found.append((query, [one["text"] for one in results]))
+    return found
+
+
+def within(first: float, last: float) -> Callable[[Any], bool]:
+    return lambda memory: first <= memory["created_at"] < last
+
+
+def store(call: Any, memories: list[dict[str, Any]]) -> None:
+    for begin in range(0, len(memories), 500):
+        call.ok("POST", "/api/memory/batch", {"memories": memories[begin : begin + 500]})
+
+
+def others(number: int) -> list[dict[str, Any]]:
+    made = random.Random(4)
+    return [
+        {
+            "text": made.choice(OTHERS).format(made.randrange(9_999)),
+            "created_at": NOW - made.uniform(0.01, 600) * DAY,
+            "category": made.choice(("home", "work", "work/code")),
+        }
+        for _ in range(number)
+    ]
+
+
+@pytest.mark.parametrize("number", [40, 5_000])
+def test_a_time_or_a_person_alone_is_answered_by_what_is_of_it(call: Any, number: int) -> None:
+    store(call, [*others(number), *TOLD])
+    assert not wrong(call, A_DAY, within(at(11, 21, 0), at(11, 22, 0)), 2)
+    assert not wrong(call, YESTERDAY, within(at(11, 25, 0), at(11, 26, 0)), 2)
+    assert not wrong(call, LAST_WEEK, within(at(11, 16, 0), at(11, 23, 0)), 2)
+    assert not wrong(call, A_PERSON, lambda memory: "Maya" in memory["text"], 2)
+    store(call, SAID)
+    assert not wrong(call, A_PERSON, lambda one: "Maya" in one["text"] or one["actor"] == "Maya", 3)
+
+
+def test_a_day_is_answered_by_what_was_said_to_be_on_it(call: Any) -> None:
+    store(call, TOLD)
+    [concert] = asked(call, "what is on 12 December?")["results"]
+    assert "choir" in concert["text"]
+
+
+def test_a_time_of_which_nothing_is_stored_is_said_to_be_empty(call: Any) -> None:
+    store(call, TOLD)
+    answer = asked(call, "what happened on 3 November 2026?")
+    assert answer["results"] == []
+    assert answer["why"] == "nothing is stored from 2026-11-03"
+    assert "2026-09-01 to 2026-09-30" in asked(call, "was war im September 2026?")["why"]
+
+
+def test_a_topic_beside_the_time_still_counts(call: Any) -> None:
+    store(call, TOLD)
+    assert "lease" in asked(call, "which lease was signed last week?")["results"][0]["text"]
+
+
+def test_what_was_true_before_is_not_held_back_for_what_is_true_now(call: Any) -> None:
+    for days, drink in ((200, "black coffee"), (2, "mint tea")):
+        call.store(
+            f"Noor drinks {drink} in the mornings", category="tastes", created_at=NOW - days * DAY
+        )
+    assert "mint" in asked(call, "what does Noor drink in the mornings?")["results"][0]["text"]
+    before = asked(call, "what did Noor drink in the mornings before mint tea?")["results"]
+    assert "black coffee" in " ".join(one["text"] for one in before)
+
+
+KEPT = (
+    "I won't store the key in the notes",
+    "Lena's birthday is on 3 May",
+    "Bo takes shoe size 44",
+    "Der Schlüssel liegt beim Nachbarn",
+    "El contrato con Sevilla termina en julio",
+    "打印机的供应商是晨星电子",
+)
+
+
+@pytest.mark.parametrize("number", [0, 300])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "quantum chromodynamics", "What is the capital of Mongolia?", "Who won the chess olympiad?",
+        "Welche Farbe hat das neue Auto?", "¿Quién pintó el garaje?", "鲸鱼的寿命有多长？",
+    ],
+)  # fmt: skip
+def test_what_nothing_answers_stays_empty_in_any_language_and_says_why(
+    call: Any, number: int, query: str
+) -> None:
+    store(call, [*others(number), *({"text": text} for text in KEPT)])
+    answer = asked(call, query)
+    assert answer["results"] == []
+    assert answer["why"]
+
+
+def test_what_is_known_of_another_does_not_answer(call: Any) -> None:
+    store(call, [*others(100), *({"text": text} for text in KEPT)])
+    assert asked(call, "What is Bo's shoe size?")["results"]
+    answer = asked(call, "What is Lena's shoe size?")
+    assert "nothing found is likely to answer" in answer["why"]
+
+
+@pytest.mark.parametrize(
+    ("query", "part"),
+    [
+        ("When is Lena's birthday?", "3 May"),
+        ("Wo liegt der Schlüssel?", "Nachbarn"),
+        ("¿Cuándo termina el contrato con Sevilla?", "julio"),
+        ("打印机的供应商是哪一家？", "晨星"),
+    ],
+)
+def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str) -> None:
+    store(call, [*others(40), *({"text": text} for text in KEPT)])
+    assert part in asked(call, query)["results"][0]["text"]
