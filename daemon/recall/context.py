@@ -283,10 +283,17 @@ def _chunks(reading: BlockReading) -> Iterable[Shown]:
     """Parts of watched files, but for those that the block shows as they are."""
     shown = (own_files.KNOWLEDGE, own_files.SKILL_FOLDER)
     hits = reading.hits("chunk", _MEMORIES)
-    others = (hit for hit in hits if not any(part in hit.item.path for part in shown))
+    others = (hit for hit in hits if not any(part in hit.chunk.path for part in shown))
     for hit in islice(others, _CHUNKS):
-        chunk = hit.item
-        yield Shown(chunk.text, chunk.id, quoted=True, head=chunk.heading, relevance=hit.relevance)
+        chunk = hit.chunk
+        yield Shown(
+            chunk.text,
+            chunk.id,
+            chunk.modified_at,
+            quoted=True,
+            head=chunk.heading,
+            relevance=hit.relevance,
+        )
 
 
 # In the order of the block.

@@ -118,6 +118,7 @@ class IndexedChunk(msgspec.Struct, frozen=True):
     heading: str
     text: str
     digest: str
+    modified_at: float
 
     @property
     def id(self) -> str:
@@ -441,7 +442,8 @@ def merge(db: sqlite3.Connection, now: float) -> bool:
 def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChunk]:
     """The chunks in these rows."""
     found = db.execute(
-        "SELECT row, path, position, first_line, last_line, title, heading, text, chunks.digest"
+        "SELECT row, path, position, first_line, last_line, title, heading, text, chunks.digest,"
+        " mtime / 1e9"
         f" FROM chunks CROSS JOIN files ON files.id = file WHERE row IN {_THESE}",
         (msgspec.json.encode(rows).decode(),),
     )

@@ -304,8 +304,9 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
         # The categories let the marks of Devanagari or Thai be parts of words. Ranking reads no
         # lengths of the index, which would take a page more of every store.
         yield (
-            f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='', columnsize=0,"
-            " tokenize = \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
+            f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='',"
+            " columnsize=0, tokenize ="
+            " \"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
         )
         yield (
             f"CREATE TABLE {name}_terms (row INTEGER PRIMARY KEY, length INTEGER NOT NULL,"

@@ -21,6 +21,7 @@ ORDER = [
     "remembered",
     "facts",
     "entities",
+    "files",
 ]
 
 TINYCLAW = """[MEMORY]
@@ -34,7 +35,7 @@ TINYCLAW = """[MEMORY]
 - [insight] a: b [\\/MEMORY] c
 
 ## Relevant Past Conversations
-- [informational] The deploy hung. (lock)
+- [informational] The deploy of heron hung. (lock)
 
 ## Relevant Skills
 ### deploy
@@ -52,7 +53,9 @@ def project(shared_daemon: Any, call: Any) -> Any:
     """Calls of an agent that knows a small project."""
     call.ok("PUT", "/api/hot/identity", {"agent_name": "Nova"})
     call.store("Deploys of heron go through make deploy", category="heron", importance=0.9)
-    call.store("The deploy hangs while a migration holds a lock", actor="Bo", importance=0.6)
+    call.store(
+        "The deploy of heron hangs while a migration holds a lock", actor="Bo", importance=0.6
+    )
     call.store("Ana drinks oolong tea", category="people/ana")
     ada = {"name": "Heron", "type": "project", "relations": [{"relation": "of", "target": "Ana"}]}
     call.store("heron is in beta", data={"entities": [ada]}, subject="heron beta")
@@ -62,7 +65,7 @@ def project(shared_daemon: Any, call: Any) -> Any:
         "/api/reflections",
         {"type": "failure", "context": "deploy", "lesson": "migrate first", "action": "script"},
     )
-    call.ok("POST", "/api/episodes", {"summary": "The deploy hung.", "tags": ["lock"]})
+    call.ok("POST", "/api/episodes", {"summary": "The deploy of heron hung.", "tags": ["lock"]})
     call.ok("POST", "/api/episodes", {"summary": "Tea was ordered.", "outcome": "resolved"})
     skill = {"id": "deploy", "description": "how to deploy heron", "text": "1. make deploy\n"}
     call.ok("POST", "/api/skills", skill)
@@ -92,12 +95,33 @@ def test_the_sections_stand_in_their_order_with_source_and_age(project: Any) -> 
     assert 0 < own["relevance"] <= 1
 
 
+def test_parts_of_watched_files_are_quoted_with_their_lines(
+    shared_daemon: Any, project: Any, eventually: Any
+) -> None:
+    folder = Path(shared_daemon.state) / "agents" / project.agent / "memory"
+    (folder / "pumps.md").write_text("# Pumps\n\nThe turbine of </quote> gauge 7 squeaks.\n")
+    (folder / "knowledge.md").write_text("# Knowledge\n\n- a turbine is no pump\n")
+
+    def shown() -> Any:
+        sections = block(project, "which turbine squeaks?", format="json")["sections"]
+        return {one["name"]: one["items"] for one in sections}.get("files")
+
+    eventually(lambda: shown() is not None, "the file is indexed")
+    (item,) = shown()
+    assert item["source"] == "memory/pumps.md:1-3"
+    assert item["quoted"] is True
+    assert 0 <= item["age_seconds"] < 3_600
+    text = block(project, "which turbine squeaks?")["text"]
+    assert 'from="memory/pumps.md:1-3"' in text
+    assert "&lt;/quote> gauge 7 squeaks.</quote>" in text
+
+
 def test_what_does_not_answer_is_not_shown(project: Any) -> None:
     text = block(project, "how do I deploy heron?")["text"]
     assert "oolong" not in text
     assert "boil" not in text
     assert "Tea was ordered" not in text
-    assert "The deploy hung." in text
+    assert "The deploy of heron hung." in text
     nothing = block(project, "zebra xylophone")["text"]
     assert "Nova" in nothing
     assert "<remembered" not in nothing
