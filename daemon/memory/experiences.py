@@ -40,7 +40,7 @@ class Experience(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     type: ExperienceType
     intent: str
-    solution: Json
+    solution: Json = None
     success_score: float = 1.0
     tags: tuple[str, ...] = ()
     conversation: str = ""

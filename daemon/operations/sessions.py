@@ -39,6 +39,7 @@ from .views import either
 
 _NAME_CHARS: Final = 200
 _QUERY_CHARS: Final = 2_000
+_PATH_CHARS: Final = 4_096
 
 
 async def index(scope: Scope, query: SessionQuery) -> SessionPage:
@@ -61,7 +62,7 @@ async def start(scope: Scope, body: SessionBody) -> SessionView:
         conversation=_name(body.conversation, body.conversationId, "conversation"),
         user=_name(body.user, body.userId, "user"),
         category=scope.category(body.category) or "",
-        paths=tuple(checks.check_short(path, "paths", _QUERY_CHARS * 2) for path in body.paths),
+        paths=tuple(map(_path, body.paths)),
         created_at=scope.now,
         updated_at=scope.now,
     )
@@ -263,6 +264,13 @@ def _view(db: sqlite3.Connection, session: Session) -> SessionView:
         last_active_at=max(session.updated_at, counted.last_at or 0.0),
         answers=counted.answers,
     )
+
+
+def _path(given: str) -> str:
+    path = checks.check_short(given, "paths", _PATH_CHARS)
+    if not path:
+        raise InvalidInput("name no blank path", field="paths")
+    return path
 
 
 def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:

@@ -58,6 +58,14 @@ def test_what_is_no_experience_is_refused(call: Any, body: Any, field: str) -> N
     assert (answered.status, answered.body["error"]["field"]) == (400, field), answered.text
 
 
+def test_a_solution_may_be_any_json(call: Any) -> None:
+    for solution in (None, "restart", 7, ["a", {"b": None}], ""):
+        made = add(call, solution=solution)
+        assert call.ok("GET", f"/api/experiences/{made['id']}")["solution"] == solution
+    assert call.ok("GET", "/api/context?query=why+does+the+deploy+hang")["text"]
+    assert call("POST", "/api/experiences", HANGS | {"solution": ["x" * 200_000]}).status >= 400
+
+
 def test_the_intent_is_matched_and_tags_order_the_similar(call: Any) -> None:
     add(call)
     add(call, intent="the deploy hangs at the very end", tags=["release"])

@@ -58,6 +58,7 @@ def test_what_is_not_there_or_wrong_is_refused(call: Any) -> None:
     assert call("GET", f"/api/context?session={key}&format=tinyclaw").status == 400
     assert call("GET", f"/api/sessions/{key}/used?answer=nosuch").status == 404
     assert call("POST", "/api/sessions", {"category": "a//b"}).status == 400
+    assert call("POST", "/api/sessions", {"paths": [" "]}).status == 400
 
 
 def test_a_session_with_a_category_sees_nothing_else(call: Any, site: Any) -> None:
