@@ -66,6 +66,19 @@ def test_a_solution_may_be_any_json(call: Any) -> None:
     assert call("POST", "/api/experiences", HANGS | {"solution": ["x" * 200_000]}).status >= 400
 
 
+def test_a_secret_in_an_experience_is_told_and_replaced(call: Any) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    made = add(call, solution={"command": f"git push https://{secret}@host"})
+    assert "forget --secrets" in made["warning"]
+    call.ok("POST", f"/api/experiences/{made['id']}/use")
+    found = call.ok("POST", "/api/memory/forget", {"secrets": True, "dry_run": False})
+    assert f"experience {made['id']}" in found["elsewhere"]
+    kept = call.ok("GET", f"/api/experiences/{made['id']}")
+    assert (kept["use_count"], secret in str(kept)) == (2, False)
+    assert call.ok("GET", f"/api/history?kind=experience&id={made['id']}")["results"] == []
+    assert similar(call, "deploy hangs") == [HANGS["intent"]]
+
+
 def test_the_intent_is_matched_and_tags_order_the_similar(call: Any) -> None:
     add(call)
     add(call, intent="the deploy hangs at the very end", tags=["release"])
