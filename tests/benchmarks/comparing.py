@@ -125,7 +125,7 @@ class InProcess:
         self._limit = limit
         self._keys = load(wire, collection)
         self._now = time.time() if collection.asked_at is None else collection.asked_at
-        found = [*state.glob(f"**/{collection.agent}/**/*.db")]
+        found = [*state.glob(f"**/{collection.agent}/memory.db")]
         if len(found) != 1:
             raise SystemExit(f"cannot find the database of '{collection.agent}' in {state}")
         self.db = connect_reader(found[0], 8_000)
