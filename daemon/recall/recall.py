@@ -13,7 +13,7 @@ from ..config.settings import Tuning, Weights
 from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, terms_of, word_terms
+from ..memory.stemming import path_terms, word_terms
 from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
@@ -246,7 +246,7 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
     told = {
         path: found
         for path, node in nodes.items()
-        if (found := asked.keys() & path_terms(path) | telling.intersection(terms_of(node.desc)))
+        if (found := asked.keys() & path_terms(path) | telling & tree_search.described(node.desc))
     }
     counts: dict[str, int] = {}
     for path, terms in told.items():

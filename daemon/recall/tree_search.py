@@ -15,6 +15,7 @@ future counts as just used; and a relevance may be as high as 3, where every oth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -83,6 +84,12 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
     return sorted(hits, key=lambda hit: -hit.relevance)[:top]
 
 
+@lru_cache(1_024)
+def described(desc: str) -> frozenset[str]:
+    """The terms of a category's description."""
+    return frozenset(terms_of(desc))
+
+
 def _terms(word: str, but: Collection[str]) -> frozenset[str]:
     return frozenset(terms_of(" ".join(one for one in index_words(word) if one not in but)))
 
@@ -90,7 +97,7 @@ def _terms(word: str, but: Collection[str]) -> frozenset[str]:
 def _hit(
     path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
 ) -> TreeHit | None:
-    told = path_terms(path).union(terms_of(node.desc))
+    told = path_terms(path) | described(node.desc)
     matched = tuple(word for word, terms in words.items() if terms & told)
     if not matched:
         return None
