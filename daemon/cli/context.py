@@ -25,6 +25,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         help="size of the block, 200 to 8000 (default 2000)",
     )
     add("--format", choices=_FORMATS, default=_FORMATS[0], help="how it is written")
+    add("--session", metavar="ID", help="only what this session sees, which records the answer")
     parser.epilog = "example:\n  thermocline context 'why does the deploy hang?' --max-tokens 1000"
 
 
@@ -32,7 +33,9 @@ def run_context(args: argparse.Namespace, client: Client) -> None:
     """Print the block; nothing where there is nothing to know."""
     given = args.words is not None or args.query is not None
     query = text_of(one_text(args.words, args.query, "--query")) if given else ""
-    block = client.context(query, max_tokens=args.max_tokens, format=args.format)
+    block = client.context(
+        query, max_tokens=args.max_tokens, format=args.format, session=args.session
+    )
     for warning in block.warnings or ():
         say(visible(warning))
     if args.json:

@@ -32,6 +32,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
     add("what", nargs="?", metavar="PATH|QUERY", help="a path; for list, its first characters")
     limit = {"help": "maximum number of results (default: 50 files, 6 chunks)"}
     add_options(parser, FILTERS, ("limit", "offset"), limit=limit)
+    add("--session", metavar="ID", help="for search: only the paths of this session")
     add("--min-score", type=float, metavar="SHARE", help="for search: the least score, 0 to 1")
     add("--left-out", action="store_true", help="for list: only what cannot be indexed, and why")
     parser.epilog = 'example:\n  thermocline index add ~/docs\n  thermocline index search "backup"'
@@ -45,6 +46,7 @@ def run_index(args: argparse.Namespace, client: Client) -> None:
     refuse(action in {"status", "sync"} and what is not None, f"{action} takes no PATH or QUERY")
     refuse(args.left_out and action != "list", "--left-out goes with list")
     refuse(args.min_score is not None and action != "search", "--min-score goes with search")
+    refuse(args.session is not None and action != "search", "--session goes with search")
     refuse(args.offset is not None and action != "list", "--offset goes with list")
     refuse(args.limit is not None and action not in {"list", "search"}, "--limit: list or search")
     # Reading a large folder takes minutes.
@@ -129,7 +131,7 @@ def _list(args: argparse.Namespace, client: Client) -> None:
 
 
 def _search(args: argparse.Namespace, client: Client) -> None:
-    options = {"max_results": args.limit, "min_score": args.min_score}
+    options = {"max_results": args.limit, "min_score": args.min_score, "session": args.session}
     given = {name: value for name, value in options.items() if value is not None}
     found = client.files_search(text_of(args.what), **given)
     if args.json:

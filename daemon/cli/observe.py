@@ -45,14 +45,14 @@ def run_observe(args: argparse.Namespace, client: Client) -> None:
     refuse(args.turns and (args.later or args.end or asks), "--turns stands alone")
     refuse(args.later and asks, "give either --later, or --llm, --llm-endpoint and --rules")
     refuse(args.rules and (args.llm or args.llm_endpoint), "give either --rules or a model")
-    talk = _talk(text_in(args.file))
+    talk = said_in(text_in(args.file))
     if args.turns:
         stored = client.turns(args.conversation, **talk)
         if args.json:
             show_answer(client.answered)
         else:
             print("stored", number_of(len(stored.stored), "turn", "turns"))
-        _say_skipped(stored.skipped)
+        say_skipped(stored.skipped)
         return
     client.timeout = PATIENCE_SECONDS
     options: dict[str, Any] = {"end": args.end, "wait": not args.later}
@@ -67,12 +67,12 @@ def run_observe(args: argparse.Namespace, client: Client) -> None:
         show_answer(client.answered)
     else:
         _show(observed)
-    _say_skipped(observed.skipped)
+    say_skipped(observed.skipped)
     if observed.why:
         say(visible(f"by rules, without a model: {observed.why}"))
 
 
-def _talk(text: str) -> dict[str, Any]:
+def said_in(text: str) -> dict[str, Any]:
     """The messages of a JSON file, or the text of any other."""
     if not text.lstrip().startswith("["):
         return {"text": text}
@@ -94,6 +94,7 @@ def _show(observed: shapes.observe.Observed) -> None:
     )  # fmt: skip
 
 
-def _say_skipped(skipped: list[shapes.observe.SkippedMessage] | UnsetType) -> None:
+def say_skipped(skipped: list[shapes.observe.SkippedMessage] | UnsetType) -> None:
+    """Tell which messages could not be read."""
     for one in skipped or ():
         say(visible(f"left out message {one.at}: {one.why}"))

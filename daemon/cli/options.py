@@ -92,6 +92,9 @@ FILTERS: Final[Table] = {
     "archived": _row("--archived", choices=("true", "false"), help="in the archive, or not"),
     "source": _row("--source", metavar="TEXT", help="where it comes from"),
     "actor": _row("--actor", metavar="TEXT", help="who said it"),
+    "session": _row(
+        "--session", metavar="ID", help="only what this session sees, which records the answer"
+    ),
     "group": _row("--group", metavar="TEXT", help="its conversation"),
     "since": _row("--since", metavar="TIME", help="stored at or after this ISO 8601 or epoch time"),
     "until": _row("--until", metavar="TIME", help="stored at or before this time"),

@@ -71,7 +71,8 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         show_json([*(record(found, *extra) for found in recall.results), *chunks])
     else:
         _show(recall, explain=args.explain)
-    if not (recall.results or recall.key_values or recall.entries or recall.chunks):
+    found = (recall.results, recall.key_values, recall.entries, recall.chunks, recall.experiences)
+    if not any(found):
         say(recall.why or "nothing found")
 
 
@@ -99,6 +100,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
     _show_pairs(recall.key_values, explain=explain)
     show_chunks(recall.chunks)
     show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
+    show_rows((f"{one.relevance:.2f}", one.type, one.intent) for one in recall.experiences)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:

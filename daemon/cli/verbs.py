@@ -30,6 +30,8 @@ VERBS: Final = {
     "reflect": "list what the agent has learned, or add to it",
     "episode": "list what conversations came to, or add one",
     "skill": "list, show or add skills",
+    "experiences": "find, list, add, use or prune experiences and preferences",
+    "sessions": "open, list, archive or replay stretches of work",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",
     "observe": "keep what is worth remembering of a conversation, or its turns",

@@ -273,6 +273,105 @@ class Client(Caller):
         """The knowledge; `fold` proposes what could go while it is too long."""
         return self.ask(shapes.own_files.KnowledgeView, "GET", "/api/knowledge", {"fold": fold})
 
+    # Sessions
+
+    def sessions(self, **which: Json) -> shapes.sessions.SessionPage:
+        """The sessions, newest first; options are of `SessionQuery`."""
+        return self.ask(shapes.sessions.SessionPage, "GET", "/api/sessions", which)
+
+    def start_session(self, **fields: Json) -> shapes.sessions.SessionView:
+        """Open a session: the fields of `SessionBody`."""
+        return self.ask(shapes.sessions.SessionView, "POST", "/api/sessions", body=fields)
+
+    def session(self, session_id: str) -> shapes.sessions.SessionView:
+        """A session."""
+        path = place("/api/sessions", session_id)
+        return self.ask(shapes.sessions.SessionView, "GET", path)
+
+    def archive_session(self, session_id: str) -> shapes.sessions.SessionView:
+        """Close a session."""
+        path = place("/api/sessions", session_id) + "/archive"
+        return self.ask(shapes.sessions.SessionView, "POST", path)
+
+    def reopen_session(self, session_id: str) -> shapes.sessions.SessionView:
+        """Open a session again."""
+        path = place("/api/sessions", session_id) + "/reopen"
+        return self.ask(shapes.sessions.SessionView, "POST", path)
+
+    def session_used(self, session_id: str, **which: Json) -> shapes.sessions.UsedPage:
+        """What went into the answers of a session; options are of `UsedQuery`."""
+        path = place("/api/sessions", session_id) + "/used"
+        return self.ask(shapes.sessions.UsedPage, "GET", path, which)
+
+    def replay_session(self, session_id: str, **which: Json) -> shapes.sessions.Replayed:
+        """What has changed since the answers of a session; options are of `UsedQuery`."""
+        path = place("/api/sessions", session_id) + "/replay"
+        return self.ask(shapes.sessions.Replayed, "GET", path, which)
+
+    # Experiences
+
+    def experiences(self, **which: Json) -> shapes.experiences.ExperiencePage:
+        """The experiences of most weight; options are of `ExperienceQuery`."""
+        return self.ask(shapes.experiences.ExperiencePage, "GET", "/api/experiences", which)
+
+    def similar_experiences(
+        self, intent: str, tags: Sequence[str] = (), limit: int = 5
+    ) -> shapes.experiences.SimilarExperiences:
+        """The experiences with a similar intent."""
+        query = {"q": intent, "tags": ",".join(tags) or None, "limit": limit}
+        path = "/api/experiences/search"
+        return self.ask(shapes.experiences.SimilarExperiences, "GET", path, query)
+
+    def add_experience(self, **experience: Json) -> shapes.experiences.ExperienceView:
+        """Store an experience: the fields of `ExperienceBody`."""
+        path = "/api/experiences"
+        return self.ask(shapes.experiences.ExperienceView, "POST", path, body=experience)
+
+    def experience(self, experience_id: str) -> shapes.experiences.ExperienceView:
+        """An experience, pruned or not."""
+        path = place("/api/experiences", experience_id)
+        return self.ask(shapes.experiences.ExperienceView, "GET", path)
+
+    def use_experience(self, experience_id: str) -> shapes.experiences.ExperienceView:
+        """Count a use, after which it has its full weight."""
+        path = place("/api/experiences", experience_id) + "/use"
+        return self.ask(shapes.experiences.ExperienceView, "POST", path)
+
+    def delete_experience(self, experience_id: str) -> shapes.experiences.ExperienceDeleted:
+        """Delete an experience for good."""
+        path = place("/api/experiences", experience_id)
+        return self.ask(shapes.experiences.ExperienceDeleted, "DELETE", path)
+
+    def prune_experiences(self, **options: Json) -> shapes.experiences.Pruned:
+        """Take what has faded out of recall; options are of `PruneBody`."""
+        path = "/api/experiences/prune"
+        return self.ask(shapes.experiences.Pruned, "POST", path, body=options)
+
+    def experience_stats(self) -> shapes.experiences.ExperienceStats:
+        """How many experiences there are, by type."""
+        path = "/api/experiences/stats"
+        return self.ask(shapes.experiences.ExperienceStats, "GET", path)
+
+    def observe_experiences(
+        self, conversation: str, **talk: Json
+    ) -> shapes.observe.ExperiencesObserved:
+        """Store what of a conversation is an experience: the fields of `Talk`."""
+        body = {"conversation": conversation, **talk}
+        path = "/api/experiences/observe"
+        return self.ask(shapes.observe.ExperiencesObserved, "POST", path, body=body)
+
+    def preferences(self, **which: Json) -> shapes.experiences.PreferencePage:
+        """What users prefer; options are of `PreferenceQuery`."""
+        return self.ask(shapes.experiences.PreferencePage, "GET", "/api/preferences", which)
+
+    def prefer(
+        self, category: str, value: str, user: str = ""
+    ) -> shapes.experiences.PreferenceView:
+        """Store what a user prefers; told again, it is surer."""
+        body = {"category": category, "value": value, "user": user}
+        path = "/api/preferences"
+        return self.ask(shapes.experiences.PreferenceView, "POST", path, body=body)
+
     # The replica
 
     def sync_status(self) -> shapes.sync.SyncStatus:

@@ -11,7 +11,9 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 Role: TypeAlias = Literal["read", "write", "admin"]
 Schedule: TypeAlias = Literal["hourly", "daily", "weekly", "monthly", "never"]
-Purpose: TypeAlias = Literal["distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"]
+Purpose: TypeAlias = Literal[
+    "distil", "observe", "episode", "tree", "merge", "rebuild", "ingest", "compact"
+]
 
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Weight: TypeAlias = Annotated[float, Meta(ge=0, le=100)]

@@ -219,6 +219,7 @@ class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     merge: Timeout = 30.0
     rebuild: Timeout = 60.0
     ingest: Timeout = 30.0
+    compact: Timeout = 30.0
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True):

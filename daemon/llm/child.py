@@ -24,6 +24,7 @@ from .wire import (
     Ready,
     Setup,
     ToWorker,
+    Window,
     from_worker,
     line,
 )
@@ -172,7 +173,7 @@ class Child:
                 await asyncio.wait_for(self._ended.wait(), _LEAVING_SECONDS)
             raise self._gone() from None
 
-    async def ask(self, ask: Ask, grace: float) -> Answered:
+    async def ask(self, ask: Ask | Window, grace: float) -> Answered:
         """Send a request and wait for its answer.
 
         A cancelled request is cancelled in the process too. A process that does not confirm that

@@ -27,7 +27,7 @@ from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
 from .supervisor import Patience, Supervisor
-from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup
+from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
 
 T = TypeVar("T")
 
@@ -41,6 +41,10 @@ _NO_FAULT: Final = ("off", "refused", "spent")
 _WORTH_ASKING: Final = ("ready", "failing")
 _CUT_OFF: Final = "it was cut off because it was too long; be brief"
 _PROBLEMS: Final = ("model_failing", "model_keys", "model_keys_open")
+
+# litellm takes seconds to import; whoever waits for a window has another to go on with.
+_WINDOW_SECONDS: Final = 20.0
+_MOST_WINDOWS: Final = 256
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -91,6 +95,8 @@ class ModelClient:
         self._quoting = Quoting()
         self._setup = Setup()
         self._missing_until = 0.0
+        # What litellm's table says of models that were asked about.
+        self._windows: dict[str, int | None] = {}
         # The configurations with which a problem was reported, and with which the last call failed.
         self._reported: Llm | None = None
         self._failed: Llm | None = None
@@ -130,6 +136,19 @@ class ModelClient:
         seconds = self._clock() - began
         usage.answered(question.purpose, None if reply.cached else seconds, repaired=reply.repaired)
         return msgspec.structs.replace(reply, seconds=seconds, cleared=cleared)
+
+    async def window(self, model: str) -> int | None:
+        """How many tokens a model reads by litellm's table; None if that is not known in time."""
+        if model not in self._windows:
+            try:
+                async with asyncio.timeout(_WINDOW_SECONDS):
+                    found = await self._calls.supervisor.ask(None, Window(0, model))
+            except (CallFailed, TimeoutError):
+                return None
+            if len(self._windows) >= _MOST_WINDOWS:
+                self._windows.clear()
+            self._windows[model] = int(found.text) if found.text else None
+        return self._windows[model]
 
     def status(self) -> ModelStatus:
         """How models are, for status and metrics; problems that are over are cleared."""

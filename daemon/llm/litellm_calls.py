@@ -80,6 +80,17 @@ class LiteLlm:
         self._structured[at] = structured
         return answered
 
+    def window(self, model: str) -> int | None:
+        """How many tokens a model reads by litellm's table; None for one that is not in it."""
+        table = self._litellm.model_cost
+        for name in (model, model.partition("/")[2]):
+            known = table.get(name) or {}
+            tokens = known.get("max_input_tokens") or known.get("max_tokens")
+            # Some lines of the table describe themselves, in words.
+            if isinstance(tokens, int) and tokens > 0:
+                return tokens
+        return None
+
     def _place(self, model: str) -> _Place:
         provider = self._provider(model)
         setup = self._setup

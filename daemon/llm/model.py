@@ -9,7 +9,10 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-PURPOSES: Final = ("distil", "observe", "episode", "tree", "merge", "rebuild", "ingest")
+PURPOSES: Final = (
+    *("distil", "observe", "episode", "tree", "merge", "rebuild", "ingest"),
+    "compact",
+)
 
 T = TypeVar("T")
 

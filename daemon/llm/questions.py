@@ -30,6 +30,7 @@ _LIMITS: Final = {
     "merge": (600, 0.0),
     "rebuild": (2000, 0.2),
     "ingest": (1500, 0.0),
+    "compact": (1000, 0.2),
 }
 # Words of the models' own, which some servers obey wherever they stand.
 _CONTROL: Final = re.compile(

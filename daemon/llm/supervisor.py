@@ -13,7 +13,7 @@ import msgspec
 from ..shapes.status import WorkerState
 from .child import Child
 from .failures import CallFailed
-from .wire import Answered, Ask, Setup
+from .wire import Answered, Ask, Setup, Window
 
 COMMAND: Final = (sys.executable, "-P", "-m", "thermocline.daemon.llm.worker")
 # The first death may be chance; from then on each pause is twice the last.
@@ -98,7 +98,7 @@ class Supervisor:
         finally:
             self._let_go()
 
-    async def ask(self, setup: Setup | None, ask: Ask) -> Answered:
+    async def ask(self, setup: Setup | None, ask: Ask | Window) -> Answered:
         """Send a request with its own number. Cancelling cancels it in the process.
 
         Raises:
@@ -106,7 +106,7 @@ class Supervisor:
         """
         self._hold()
         try:
-            child = await self._ready(setup, load=ask.endpoint is None)
+            child = await self._ready(setup, load=isinstance(ask, Window) or ask.endpoint is None)
             self._numbers += 1
             numbered = msgspec.structs.replace(ask, number=self._numbers)
             answered = await child.ask(numbered, self._patience.grace)

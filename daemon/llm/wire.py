@@ -73,6 +73,13 @@ class Ask(msgspec.Struct, frozen=True, tag="ask"):
     anywhere: bool = False
 
 
+class Window(msgspec.Struct, frozen=True, tag="window"):
+    """How many tokens a model reads: `Answered` has the number as its text, "" if not known."""
+
+    number: int
+    model: str
+
+
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Cancel a request; `Failed` with `cancelled` follows."""
 
@@ -125,7 +132,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     retry_after: float | None = None
 
 
-ToWorker: TypeAlias = Setup | Load | Ask | Cancel
+ToWorker: TypeAlias = Setup | Load | Ask | Window | Cancel
 FromWorker: TypeAlias = Ready | LitellmLoaded | Answered | Failed
 
 

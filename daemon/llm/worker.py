@@ -20,6 +20,7 @@ from .failures import CallFailed
 from .litellm_calls import LiteLlm
 from .wire import (
     LONGEST_LINE,
+    Answered,
     Ask,
     Cancel,
     Failed,
@@ -29,6 +30,7 @@ from .wire import (
     Ready,
     Setup,
     ToWorker,
+    Window,
     line,
     to_worker,
 )
@@ -68,6 +70,8 @@ class Worker:
             case Ask(number=number):
                 self._tasks[number] = begun = asyncio.create_task(self._answer(message))
                 begun.add_done_callback(lambda done: self._answered(number, done))
+            case Window(number=number, model=model):
+                self._say(Answered(number, str(self._models.window(model) or ""), "stop"))
             case Cancel(number=number):
                 if (task := self._tasks.get(number)) is not None:
                     task.cancel()

@@ -17,18 +17,9 @@ _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uff00-\uffef\U00020000-\U0003ffff]"
 )
-_IMPERATIVE: Final = re.compile(
-    r"(?:please|create|write|make|fix|add|update|remove|delete|build|run|implement|show|find|use"
-    r"|change|set|install|deploy|configure|do|don['’]t|always|never|remember|stop|start|help"
-    r"|explain"
-    r"|check|test|generate|list|give|tell)\b",
-    re.IGNORECASE,
-)
-_KEYWORDS: Final = re.compile(
-    r"\b(?:important|critical|remember|must|never|always|decid\w+|decision|error|bug|fail\w*|fix\w*"
-    r"|todo|deadline|prefer\w*|require\w*)\b",
-    re.IGNORECASE,
-)
+# The words of profClaw, which looks for the latter anywhere, also within words.
+_IMPERATIVE: Final = re.compile(r"create|make|build|implement|fix|update|change", re.IGNORECASE)
+_KEYWORDS: Final = re.compile(r"error|fail|success|complete|done|critical|important", re.IGNORECASE)
 _TOOL_ROLES: Final = frozenset({"tool", "function"})
 
 Count = Callable[[str], int]
@@ -67,14 +58,15 @@ def retention_score(message: Message, count: Count = estimated_tokens) -> int:
     """How much a message deserves to stay: profClaw's points, 100 for the system's."""
     if message.role == "system":
         return 100
-    points = 20 if message.role == "user" else 10
+    points = 0
     if message.role == "user":
-        points += 10 * ("?" in message.content or "？" in message.content)
-        points += 15 * (_IMPERATIVE.match(message.content.lstrip()) is not None)
-    points += 5 * message.tool_calls
+        points = 20 + 10 * ("?" in message.content or "？" in message.content)
+        points += 15 * (_IMPERATIVE.match(message.content) is not None)
+    elif message.role == "assistant":
+        points = 10 + 5 * message.tool_calls
     points += 10 * (_KEYWORDS.search(message.content) is not None)
     tokens = count(message.content)
-    return points + (10 if tokens > 500 else 5 if tokens > 100 else 0)
+    return points + 5 * (tokens > 100) + 10 * (tokens > 500)
 
 
 def units_of(messages: Sequence[Message]) -> list[list[int]]:

@@ -41,8 +41,8 @@ def word_terms(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(1_024)
-def path_terms(path: str) -> frozenset[str]:
-    """The terms of a category's path."""
+def label_terms(path: str) -> frozenset[str]:
+    """The terms of a category's path or description, or of a name."""
     return frozenset(terms_of(path))
 
 

@@ -11,7 +11,9 @@ from msgspec import UNSET
 from ..errors import InvalidInput
 from ..memory.messages import Message, conversation_tokens
 from ..shapes.compact import CompactBody, CompactedMessages
-from ..thinking.compaction import Compacted, CompactionLimits, compact, needs_compaction
+from ..thinking.compaction import WINDOW, Compacted, CompactionLimits, needs_compaction
+from ..thinking.model_or_rules import AskOptions
+from ..thinking.model_summary import shorten as compact
 from .operation import operation
 from .scope import Scope
 
@@ -34,31 +36,47 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
         least=body.min_messages,
         tool_tokens=body.max_tool_result_tokens,
     )
-    answer = await asyncio.to_thread(_measured, body, read, limits)
+    if body.llm_endpoint is not None:
+        # A reader may not let the daemon call other servers.
+        scope.require("write")
+    window = await _window(scope, body)
+    answer = await asyncio.to_thread(_measured, window, read, limits)
     if not body.check:
-        chars = sum(len(message.content) for message in read)
-        rules = scope.daemon.thinking.model.rules
-        compacted = await rules.run(chars, compact, read, body.window, limits)
+        options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
+        derived = await compact(read, window, limits, scope.daemon.thinking.model, options)
+        compacted = derived.value
         answer.messages = _messages(body.messages, read, compacted)
         answer.summary = UNSET if compacted.summary is None else compacted.summary
         answer.compacted_count = compacted.compacted_count
         answer.tokens_reduced = compacted.tokens_reduced
         answer.was_compacted = compacted.was_compacted
         answer.tool_results_truncated = compacted.tool_results_truncated or UNSET
+        if compacted.summary is not None:
+            answer.mode = derived.way
+            answer.why = derived.why or UNSET
+            answer.llm = derived.spent or UNSET
     return answer
 
 
-def _measured(
-    body: CompactBody, read: Sequence[Message], limits: CompactionLimits
-) -> CompactedMessages:
+async def _window(scope: Scope, body: CompactBody) -> int:
+    """The tokens that the model can read."""
+    if body.window is not None:
+        return body.window
+    known = None if body.model is None else await scope.daemon.model.window(body.model)
+    return known or WINDOW
+
+
+def _measured(window: int, read: Sequence[Message], limits: CompactionLimits) -> CompactedMessages:
+    tokens = conversation_tokens(read)
     return CompactedMessages(
         original_count=len(read),
         compacted_count=len(read),
         tokens_reduced=0,
         was_compacted=False,
-        needs_compaction=needs_compaction(read, body.window, limits),
-        tokens=conversation_tokens(read),
-        window=body.window,
+        needs_compaction=needs_compaction(read, window, limits),
+        tokens=tokens,
+        window=window,
+        share=round(tokens / window, 6),
     )
 
 

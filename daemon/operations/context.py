@@ -10,32 +10,43 @@ from typing import Final
 
 import msgspec
 
-from ..errors import ThermoclineError
+from ..errors import InvalidInput, ThermoclineError
 from ..files.own_files import long_warning
 from ..memory import own_files
 from ..memory.messages import estimated_tokens
 from ..recall import context_formats
-from ..recall.context import Asked, BlockReading, Filled, Shown, read_block
+from ..recall.context import SOURCE_OF, Asked, BlockReading, Filled, Shown, read_block
 from ..shapes.context import ContextBlock, ContextItem, ContextQuery, ContextSection
 from ..store import own_entries
+from ..store.selecting import Filters
+from ..store.sessions import Used
+from . import sessions
 from .operation import operation
 from .scope import Scope
 
 
 class _Made(msgspec.Struct):
-    """A block, the ids of the memories that count as used, and the lines of the knowledge."""
+    """A block, the ids of the memories that count as used, and the lines of the knowledge.
+
+    `shown` is what a session records.
+    """
 
     block: ContextBlock
     used: list[str]
     lines: int
+    shown: list[Used]
 
 
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
     local = datetime.now().astimezone().tzinfo
     assert local is not None
+    if body.session is not None and body.format in context_formats.EXACT:
+        raise InvalidInput(f"format '{body.format}' knows no session", field="session")
     async with scope.store() as store:
-        asked = Asked(scope.agent, body.query, scope.now, local, store.rules)
+        session = await sessions.entered(store, body.session)
+        seen = sessions.seen(session, Filters())
+        asked = Asked(scope.agent, body.query, scope.now, local, store.rules, seen)
         if scope.leaves_traces:
             # A disk that takes nothing is no reason to know nothing.
             with suppress(ThermoclineError):
@@ -43,6 +54,8 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
         made = await scope.daemon.own_files.read(store, partial(_made, asked=asked, body=body))
         if made.used and scope.leaves_traces:
             store.note_answer(made.used, len(made.block.text or ""))
+        if session is not None:
+            await sessions.record(scope, store, session, "context", body.query, made.shown)
     if made.lines > own_files.KNOWLEDGE_LINES:
         made.block.warnings = [long_warning(made.lines)]
     return made.block
@@ -54,18 +67,13 @@ async def ask_by_url(scope: Scope, query: ContextQuery) -> ContextBlock:
 
 
 def _made(db: sqlite3.Connection, asked: Asked, body: ContextQuery) -> _Made:
-    block, used = _block(db, asked, body)
-    return _Made(block, used, own_entries.part(db, own_entries.KNOWLEDGE).lines)
-
-
-def _block(
-    db: sqlite3.Connection, asked: Asked, body: ContextQuery
-) -> tuple[ContextBlock, list[str]]:
+    lines = own_entries.part(db, own_entries.KNOWLEDGE).lines
     exact = context_formats.EXACT.get(body.format)
     if exact is not None:
         reading = BlockReading(db, asked)
         text = exact(reading)
-        return ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text), []
+        block = ContextBlock(format=body.format, tokens=estimated_tokens(text), text=text)
+        return _Made(block, [], lines, [])
     room = body.max_tokens - context_formats.FRAME_TOKENS
     cost = partial(context_formats.cost, now=asked.now)
     sections, used = read_block(db, asked, room, cost)
@@ -75,7 +83,13 @@ def _block(
         made.sections = [_section(one, asked.now) for one in sections]
     else:
         made.text = text
-    return made, used
+    shown = [
+        (SOURCE_OF[one.name], item.id or item.source)
+        for one in sections
+        for item in one.items
+        if SOURCE_OF.get(one.name) and body.session is not None
+    ]
+    return _Made(made, used, lines, sessions.versions_of(db, shown, asked.now))
 
 
 def _section(one: Filled, now: float) -> ContextSection:

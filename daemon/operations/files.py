@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +17,7 @@ from msgspec import UNSET
 from ..errors import Forbidden, InvalidInput, NotFound
 from ..files import walker
 from ..files.chunk_index import IndexStanding
-from ..recall.recall import Hit, Request, recall
+from ..recall.recall import Answer, Hit, Request, recall
 from ..recall.sources import CHUNKS
 from ..shapes.files import (
     FileLines,
@@ -35,8 +36,11 @@ from ..shapes.files import (
     PathRemoved,
     WatchedPath,
 )
-from ..store import chunk_tables, watched
+from ..store import chunk_tables, conversations, watched
 from ..store.agent_store import AgentStore
+from ..store.selecting import Filters
+from ..store.sessions import Used
+from . import sessions
 from .operation import operation
 from .scope import Scope
 
@@ -50,19 +54,29 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
     least = next((x for x in (body.min_score, body.minScore) if x is not None), rules.min_score)
     local = datetime.fromtimestamp(scope.now).astimezone().tzinfo
     assert local is not None
-    request = Request(
-        text=body.query,
-        sources=frozenset({CHUNKS.name}),
-        limit=body.max_results or body.maxResults or rules.max_results,
-        min_relevance=least,
-        weights=tuning.weights,
-        now=scope.now,
-        local=local,
-    )
     async with scope.store() as store:
+        session = await sessions.entered(store, body.session)
+        request = Request(
+            text=body.query,
+            filters=sessions.seen(session, Filters()),
+            sources=frozenset({CHUNKS.name}),
+            limit=body.max_results or body.maxResults or rules.max_results,
+            min_relevance=least,
+            weights=tuning.weights,
+            now=scope.now,
+            local=local,
+        )
+
+        def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
+            answer = recall(db, request, tuning)
+            shown = sessions.in_answer(answer) if session is not None else []
+            return answer, sessions.versions_of(db, shown, scope.now)
+
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
-        answer = await store.read(lambda db: recall(db, request, tuning))
+        answer, used = await store.read(read)
+        if session is not None:
+            await sessions.record(scope, store, session, "files", body.query, used)
     return FilesFound(
         query=body.query,
         chunks=found_chunks(answer.chunks),
@@ -79,7 +93,9 @@ async def search_by_url(scope: Scope, query: FileSearch) -> FilesFound:
 
 
 async def get(scope: Scope, query: LinesQuery) -> FileLines:
-    """Read lines of a watched file as it is now."""
+    """Read lines of a watched file as it is now, or turns of a conversation."""
+    if query.path.startswith(conversations.PATH):
+        return await _turns(scope, query)
     async with scope.store() as store:
         index = scope.daemon.indexes.of(store) if store.exists else None
         place = index.place_of(query.path) if index is not None else None
@@ -88,7 +104,19 @@ async def get(scope: Scope, query: LinesQuery) -> FileLines:
             raise NotFound(f"'{query.path}' is not a watched file", field="path")
         limit = scope.settings.index.max_file_kb * 1024
         text = await asyncio.to_thread(_text_of, place[0], place[1], limit)
-    lines = text.splitlines(keepends=True)
+    return _lines(query, text.splitlines(keepends=True))
+
+
+async def _turns(scope: Scope, query: LinesQuery) -> FileLines:
+    name = query.path.removeprefix(conversations.PATH)
+    async with scope.store() as store:
+        found = await store.read(lambda db: conversations.transcript(db, name))
+    if not found:
+        raise NotFound(f"nothing is kept of a conversation '{name}'", field="path")
+    return _lines(query, [f"{line}\n" for line in found])
+
+
+def _lines(query: LinesQuery, lines: Sequence[str]) -> FileLines:
     last = len(lines) if query.to_line is None else query.to_line
     if query.lines is not None:
         last = min(last, query.from_line + query.lines - 1)

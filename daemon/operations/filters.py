@@ -9,13 +9,14 @@ import msgspec
 from ..memory import checks
 from ..shapes.memory import ListQuery, Narrowing
 from ..shapes.recall import RecallQuery
+from ..store.conversations import PATH
 from ..store.selecting import Filters
 from .scope import Scope
 
 _SAME: Final = tuple(
     field.name
     for field in msgspec.structs.fields(Narrowing)
-    if field.name not in {"category", "since", "until", "include", "min_importance"}
+    if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
 )
 
 
@@ -29,6 +30,7 @@ def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Fil
     return Filters(
         **{name: getattr(asked, name) for name in _SAME},
         category=scope.category(asked.category),
+        group=asked.group and asked.group.removeprefix(PATH),
         since=_time(asked.since, "since"),
         until=_time(asked.until, "until"),
         min_importance=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import AsyncGenerator
 from datetime import datetime
@@ -16,7 +17,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import CHUNKS, OWN
+from ..recall.sources import CHUNKS, EXPERIENCES, OWN
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -34,8 +35,11 @@ from ..shapes.recall import (
 )
 from ..store.agent_store import AgentStore
 from ..store.own_entries import OwnEntry
+from ..store.sessions import Session, Used
 from ..thinking.model_or_rules import AskOptions
 from ..thinking.tree_search import Reasoning, described
+from . import sessions
+from .experiences import found_view
 from .files import found_chunks
 from .filters import filters_of
 from .operation import Stream, operation
@@ -56,18 +60,28 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
     async with scope.store() as store:
         scoring = store.rules.scoring
         reasoning = await _reason(scope, store, body)
-        request = _request(scope, body, scoring, reasoning)
-        answer = await scope.daemon.own_files.read(store, lambda db: recall(db, request, tuning))
+        session = await sessions.entered(store, body.session)
+        request = _request(scope, body, scoring, reasoning, session)
+
+        def read(db: sqlite3.Connection) -> tuple[Answer, list[Used]]:
+            answer = recall(db, request, tuning)
+            shown = sessions.in_answer(answer) if session is not None else []
+            return answer, sessions.versions_of(db, shown, scope.now)
+
+        answer, used = await scope.daemon.own_files.read(store, read)
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
+        if session is not None:
+            await sessions.record(scope, store, session, "recall", body.query, used)
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
             answer.memories,
             answer.key_values,
             sum(answer.searched[one.name] for one in OWN),
-            answer.searched[CHUNKS.name],
+            chunks=answer.searched[CHUNKS.name],
+            experiences=answer.searched[EXPERIENCES.name],
         ),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
         mode=body.mode,
@@ -83,6 +97,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         ],
         chunks=found_chunks(answer.chunks),
         entries=_entries(answer, request.limit),
+        experiences=[found_view(hit, request.now) for hit in answer.experiences],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,
@@ -163,14 +178,20 @@ def _understood(answer: Answer) -> Understood:
 
 
 def _request(
-    scope: Scope, body: RecallBody, scoring: Scoring, reasoning: Reasoning | None
+    scope: Scope,
+    body: RecallBody,
+    scoring: Scoring,
+    reasoning: Reasoning | None,
+    session: Session | None,
 ) -> Request:
     tuning = scope.settings.recall
     local = datetime.now().astimezone().tzinfo
     assert local is not None
     return Request(
         text=body.query,
-        filters=filters_of(scope, body, types=body.types, events=body.events, tags=body.tags),
+        filters=sessions.seen(
+            session, filters_of(scope, body, types=body.types, events=body.events, tags=body.tags)
+        ),
         limit=body.limit or tuning.limit,
         max_tokens=body.max_tokens,
         min_relevance=body.min_relevance,

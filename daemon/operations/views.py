@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ..errors import InvalidInput
 from ..memory.records import Memory
 from ..memory.scoring import Scoring, score_of, tier_of
 from ..recall.recall import Hit
 from ..shapes.memory import MemoryView
 from ..shapes.recall import Explanation, HitView
+from ..store.conversations import PATH
 
 _DERIVED: Final = {"content", "archived", "score", "tier", "warning"}
 _PLAIN: Final = tuple(
     field.name for field in msgspec.structs.fields(MemoryView) if field.name not in _DERIVED
 )
+
+
+T = TypeVar("T")
 
 
 def memory_view(memory: Memory, now: float, scoring: Scoring) -> MemoryView:
@@ -32,6 +37,7 @@ def hit_view(hit: Hit, now: float, scoring: Scoring, *, explain: bool = False) -
         **memory_fields(hit.memory, now, scoring),
         relevance=round(ranked.relevance, 6),
         search_method=hit.method,
+        path=f"{PATH}{hit.memory.group}" if hit.memory.group else UNSET,
     )
     if explain:
         view.parts = Explanation(
@@ -63,3 +69,15 @@ def secret_warning(kinds: Sequence[str]) -> str | UnsetType:
     if not kinds:
         return UNSET
     return f"it holds a secret ({', '.join(kinds)}): forget --secrets finds it"
+
+
+def either(ours: Any, theirs: Any, field: str, default: T) -> T:
+    """The value of a field that has two names.
+
+    Raises:
+        InvalidInput: both are given.
+    """
+    given: list[T] = [one for one in (ours, theirs) if one is not UNSET and one is not None]
+    if len(given) > 1:
+        raise InvalidInput(f"give '{field}' once", field=field)
+    return given[0] if given else default

@@ -23,7 +23,9 @@ from ..memory.own_files import EpisodeLine, Reflection, Skill
 from ..memory.records import Memory
 from ..store import entities, hot_rows, own_entries, selecting, tree_rows
 from ..store.own_entries import OwnEntry
+from ..store.selecting import Filters
 from .recall import Answer, Hit, Request, recall
+from .sources import CHUNKS, EXPERIENCES, MEMORIES
 
 # Those that say something for the agent itself; what anybody else says is quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
@@ -32,6 +34,7 @@ _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
 _SKILLS: Final = 3
 _PAIRS: Final = 5
+_EXPERIENCES: Final = 3
 _ENTITIES: Final = 5
 _RELATIONS: Final = 5
 _CHUNKS: Final = 4
@@ -78,13 +81,14 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """For whom and for what a context block is made."""
+    """For whom and for what a context block is made, and what alone may be in it."""
 
     agent: str
     query: str
     now: float
     local: dt.tzinfo
     rules: Rules
+    filters: Filters = Filters()
 
 
 class BlockReading:
@@ -102,6 +106,7 @@ class BlockReading:
         tuning = self.asked.rules.recall
         request = Request(
             text=self.asked.query,
+            filters=self.asked.filters,
             limit=_MEMORIES,
             min_relevance=tuning.min_relevance,
             weights=tuning.weights,
@@ -122,9 +127,12 @@ class BlockReading:
         """Those that answer, with their relevance; without a query hot ones, then the newest."""
         if self.answer is not None:
             return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
-        now, rules = self.asked.now, self.asked.rules
-        found = {one.id: one for one in hot_rows.promoted(self.db, now, rules)[:_MEMORIES]}
-        newest = selecting.newest(self.db, selecting.Filters(), limit=_MEMORIES, now=now)
+        now, rules, filters = self.asked.now, self.asked.rules, self.asked.filters
+        if MEMORIES.passes(filters, now) is None:
+            return ()
+        hot_ones = hot_rows.promoted(self.db, now, rules) if filters == Filters() else ()
+        found = {one.id: one for one in hot_ones[:_MEMORIES]}
+        newest = selecting.newest(self.db, filters, limit=_MEMORIES, now=now)
         found |= {one.id: one for one in newest if one.superseded_by is None}
         return [(one, None) for one in found.values()][:_MEMORIES]
 
@@ -139,12 +147,15 @@ class Section(msgspec.Struct, frozen=True):
         name: as the block shows it.
         read: gives its items, the best first.
         importance: of the budget, relative to the others.
+        source: of recall, whose ids its items have, or name as their source; only such sections are
+            read under filters.
         is_last: whether it is cut only when nothing else can be.
     """
 
     name: str
     read: Read
     importance: float
+    source: str = ""
     is_last: bool = False
 
 
@@ -241,6 +252,24 @@ def _pairs(reading: BlockReading) -> Iterable[Shown]:
         yield Shown(text, "thermocline kv", pair.updated_at, relevance=hit.relevance)
 
 
+def _experiences(reading: BlockReading) -> Iterable[Shown]:
+    for hit in reading.hits("experience", _EXPERIENCES):
+        one = hit.experience
+        said = one.solution
+        if not isinstance(said, str):
+            # What was observed may say no more than what was wanted.
+            known = isinstance(said, dict) and [*said.values()] == [one.intent]
+            said = "" if known else msgspec.json.encode(said).decode()
+        yield Shown(
+            f"[{one.type}] {one.intent}" + (f" → {said}" if said else ""),
+            "thermocline experiences",
+            one.last_used_at,
+            one.id,
+            quoted=bool(one.conversation),
+            relevance=hit.relevance,
+        )
+
+
 def _entities(reading: BlockReading) -> Iterable[Shown]:
     shown = [memory.id for memory, _ in reading.memories]
     for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
@@ -276,11 +305,14 @@ SECTIONS: Final = (
     Section("episodes", _episodes, 2),
     Section("skills", _skills, 3),
     # Not "memories": that is an element of hosts, which observing takes out by itself.
-    Section("remembered", _memories, 5),
+    Section("remembered", _memories, 5, MEMORIES.name),
     Section("facts", _pairs, 1),
+    Section("experiences", _experiences, 2, EXPERIENCES.name),
     Section("entities", _entities, 1),
-    Section("files", _chunks, 3),
+    Section("files", _chunks, 3, CHUNKS.name),
 )
+# The source of recall whose ids the items of a section have.
+SOURCE_OF: Final = {one.name: one.source for one in SECTIONS if one.source}
 
 
 def read_block(
@@ -295,7 +327,8 @@ def read_block(
         The sections, and the ids of the memories that are shown because the query found them.
     """
     reading = BlockReading(db, asked)
-    read = {one.name: [*one.read(reading)] for one in SECTIONS}
+    sections = [one for one in SECTIONS if one.source or asked.filters == Filters()]
+    read = {one.name: [*one.read(reading)] for one in sections}
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
     filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]

@@ -34,10 +34,12 @@ __all__ = [
 MOST_WORDS: Final = 48
 # Likewise of quoted phrases, and of what is excluded; each may have as many words as a query.
 MOST_PHRASES: Final = 16
-# In a question of more words than this, small talk and sentences that ask nothing count less.
+# A question of more words than this is a message: sentences that ask nothing count less in it.
 LONG: Final = 12
-_SMALL_TALK: Final = 0.35
 _ASIDE: Final = 0.6
+# What words that may be said of anything count in a question, and in a message.
+_SMALL_TALK: Final = 0.7
+_SMALL_TALK_IN_LONG: Final = 0.35
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
 _NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
 _OWNS: Final = re.compile(r"['’]s\b")
@@ -154,7 +156,7 @@ def parse(
         ),
         names=_names(plain),
         once=not vocabulary.words("once").isdisjoint(asking),
-        shares=_shares(words, named.rest) if long else {},
+        shares=_shares(words, named.rest, long=long),
         long=long,
     )
 
@@ -222,12 +224,15 @@ def _names(text: str) -> tuple[str, ...]:
     return _once(word for word in words if word not in not_topics() and word.isalpha())
 
 
-def _shares(words: Iterable[str], text: str) -> dict[str, float]:
-    """What is left of the weight of each word of a message."""
-    asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
+def _shares(words: Iterable[str], text: str, *, long: bool) -> dict[str, float]:
+    """What is left of the weight of each word that counts less than whole."""
+    asked: set[str] = set()
+    if long:
+        asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}
+    small_talk = _SMALL_TALK_IN_LONG if long else _SMALL_TALK
     shares: dict[str, float] = {}
     for word in words:
-        share = _SMALL_TALK if word in not_topics() else 1.0
+        share = small_talk if word in not_topics() else 1.0
         if asked and asked.isdisjoint(word_terms(word)):
             share *= _ASIDE
         if share < 1.0:

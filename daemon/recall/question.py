@@ -23,6 +23,13 @@ _ASKS_NAME: Final = frozenset(
         "author", "artist", "artists",
     }
 )  # fmt: skip
+_ASKS_NUMBER: Final = frozenset({"many", "much", "long", "old", "often", "far"})
+_NUMBERS: Final = frozenset(
+    {
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "once",
+        "twice", "couple", "few", "several", "dozen", "first", "second", "third",
+    }
+)  # fmt: skip
 _ASKS_WHEN: Final = frozenset({"when", "date", "month", "year", "wann", "quand", "cuándo", "когда"})
 _TIMES: Final = frozenset(
     {
@@ -40,13 +47,14 @@ class Question(msgspec.Struct, frozen=True):
 
     Attributes:
         asks_when: it asks for a time, so that a memory which names one may answer it.
-        asks_name: it asks for a place, a person or a title.
+        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
         one: the one person that it is about, or "".
         subject: of two people that it names, the one who acts, or "".
     """
 
     asks_when: bool
     asks_name: bool
+    asks_number: bool
     one: str
     subject: str
 
@@ -58,6 +66,7 @@ def read(text: str, query: Query) -> Question:
     return Question(
         asks_when=bool(_ASKS_WHEN.intersection(words)),
         asks_name=not _ASKS_NAME.isdisjoint(words),
+        asks_number=not _ASKS_NUMBER.isdisjoint(words),
         one=query.people[0] if len(query.people) == 1 else "",
         subject=query.people[0] if len(query.people) == 2 and not together else "",
     )
@@ -66,6 +75,12 @@ def read(text: str, query: Query) -> Question:
 def names_time(text: str) -> bool:
     """Whether a text names a time, in words."""
     return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
+
+
+def names_number(text: str) -> bool:
+    """Whether a text has a number, in digits or in words."""
+    words = _WORD.findall(text.lower())
+    return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 
 def proper_names(text: str, known: Collection[str]) -> float:

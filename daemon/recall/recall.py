@@ -10,9 +10,10 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from ..config.settings import Tuning, Weights
+from ..memory.experiences import Experience
 from ..memory.records import Memory, Pair
 from ..memory.scoring import DAY, Scoring
-from ..memory.stemming import path_terms, terms_of, word_terms
+from ..memory.stemming import label_terms, word_terms
 from ..memory.stop_words import STOP_WORDS
 from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
@@ -26,7 +27,7 @@ from .postings import Postings, admitted, demands_phrases, look_up, weight_of
 from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import CHUNKS, MEMORIES, PAIRS, SOURCES, Source
+from .sources import CHUNKS, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -119,6 +120,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def experience(self) -> Experience:
+        """The experience."""
+        assert isinstance(self.item, Experience)
+        return self.item
+
+    @property
     def chunk(self) -> IndexedChunk:
         """The chunk of a file."""
         assert isinstance(self.item, IndexedChunk)
@@ -156,6 +163,11 @@ class Answer(msgspec.Struct, frozen=True):
     def pairs(self) -> tuple[Hit, ...]:
         """The key-value pairs."""
         return self.found[PAIRS.name]
+
+    @property
+    def experiences(self) -> tuple[Hit, ...]:
+        """The experiences."""
+        return self.found[EXPERIENCES.name]
 
     @property
     def chunks(self) -> tuple[Hit, ...]:
@@ -234,7 +246,7 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
     told = {
         path: found
         for path, node in nodes.items()
-        if (found := asked.keys() & path_terms(path) | telling.intersection(terms_of(node.desc)))
+        if (found := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
     }
     counts: dict[str, int] = {}
     for path, terms in told.items():
@@ -253,11 +265,11 @@ def _filed_terms(nodes: Mapping[str, Node], query: Query, size: int) -> dict[str
 
 def _sources(request: Request, query: Query) -> list[Source]:
     """What is searched: only memories have a category, and a time that is asked for."""
-    if request.mode == "tree" or query.empty or query.of_time:
-        return [MEMORIES]
+    by_time = query.of_time and request.sources is None
+    only_memories = request.mode == "tree" or query.empty or by_time
     return [
         one
-        for one in SOURCES
+        for one in ((MEMORIES,) if only_memories else SOURCES)
         if one.passes(request.filters, request.now) is not None
         and (request.sources is None or one.name in request.sources)
     ]
@@ -336,7 +348,9 @@ def _of_person(db: sqlite3.Connection, query: Query) -> list[int]:
     if query.topics or not query.people:
         return []
     found = db.execute(
-        f"SELECT row FROM memories WHERE actor = ? ORDER BY row DESC LIMIT {_OF_A_PERSON}",
+        # The second condition is what the partial index needs to be told.
+        "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
+        f" LIMIT {_OF_A_PERSON}",
         query.people[:1],
     )
     return [row for (row,) in found]
@@ -476,7 +490,7 @@ def _why(  # noqa: PLR0911 - a reason each
 ) -> str:
     """Why nothing was found, as one sentence for whoever asked."""
     if not any(searched[one.name] for one in SOURCES if one is not PAIRS):
-        return "nothing is stored yet"
+        return "nothing is stored there yet" if request.filters.paths else "nothing is stored yet"
     if query.empty:
         return "the query has no words to look for"
     if request.mode == "tree":

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from ..language.vocabulary import words
-from ..memory.stemming import terms_of
+from ..memory.stemming import label_terms, terms_of, word_terms
 from .pool import Pool
 from .postings import Postings, weight_of
 from .query import Query, little
@@ -144,7 +144,7 @@ def _words(query: Query, postings: Postings) -> list[_Word]:
         share = about or _LITTLE
         words.append(
             _Word(
-                "".join(terms_of(word)[:1]),
+                "".join(word_terms(word)[:1]),
                 (found or plain) * share,
                 asked * share,
                 kin,
@@ -166,7 +166,7 @@ def _matched(
     """What the words say of one candidate, by the names of `CALIBRATION`."""
     path = () if entry.is_turn else filed.get(entry.category, ())
     spoken = not entry.actor and not _spoken().isdisjoint(terms)
-    said_by = set(terms_of(entry.actor))
+    said_by = label_terms(entry.actor)
     total = has = lent = matched = 0.0
     # Of several names that a question has, one is enough.
     missing = named = False

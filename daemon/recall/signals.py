@@ -30,6 +30,7 @@ from .question import (
     addresses,
     enumerates,
     is_question,
+    names_number,
     names_time,
     proper_names,
 )
@@ -94,12 +95,15 @@ WEIGHTS: Final = {
     "addresses": -0.3,
     "names": 0.3,
     "name": 1.2,
+    "number": 1.0,
     "details": 0.3,
     "opens": 0.6,
 }
 # Those that need the text are measured for so many of the best by their words.
 _READ: Final = 40
-_OF_TEXT: Final = ("when", "answer", "addresses", "names", "name", "details", "opens")
+_OF_TEXT: Final = (
+    "when", "answer", "addresses", "names", "name", "number", "details", "opens",
+)  # fmt: skip
 
 
 class Signals(msgspec.Struct, frozen=True):
@@ -200,7 +204,7 @@ def _read(
 ) -> dict[str, list[float]]:
     """The signals that need the text, for the best by their words and what is around them."""
     columns = {name: [0.0] * len(pool.entries) for name in _OF_TEXT}
-    told = question.asks_when or question.asks_name
+    told = question.asks_when or question.asks_name or question.asks_number
     if not told and not any(work.turns):
         return columns
     worth = [own + around for own, around in zip(work.own, work.around, strict=True)]
@@ -214,6 +218,7 @@ def _read(
         names = proper_names(text, people) if entry.is_turn or question.asks_name else 0.0
         columns["when"][at] = float(question.asks_when and names_time(text))
         columns["name"][at] = names * question.asks_name
+        columns["number"][at] = float(question.asks_number and names_number(text))
         if not entry.is_turn:
             # Of a statement its form says nothing; of a turn, whether it was more than a nod.
             continue

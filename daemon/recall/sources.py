@@ -6,6 +6,7 @@ that source in the last bits.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -14,8 +15,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from ..memory.experiences import FADED, whole_at
 from ..store import (
     chunk_tables,
+    experiences,
     key_values,
     memory_table,
     own_entries,
@@ -27,6 +30,8 @@ from ..store.selecting import Filters
 # An SQL condition and its arguments.
 Condition: TypeAlias = tuple[str, Sequence[Any]]
 _BITS: Final = 4
+# How many characters of the hash of a text tell its versions apart.
+_HASH: Final = 16
 # How many characters of the terms of a text are looked at.
 _READ: Final = 16_000
 _NUMBER: Final = (1 << _BITS) - 1
@@ -83,6 +88,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         passes: the condition for filters at a time; None where they let nothing of it pass.
         show: the things in some rows, by row; those that stand beside others have an `id`.
         count: how many there are.
+        id: SQL of its id.
+        said: SQL of all that it says, of which `versions` are made; "": its text.
         weight: what an equal match is worth, in parts of a memory's.
         depth: how many candidates are ranked, in parts of the memories'.
     """
@@ -96,6 +103,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     passes: Callable[[Filters, float], Condition | None]
     show: Callable[[sqlite3.Connection, Sequence[int]], Mapping[int, Any]]
     count: Callable[[sqlite3.Connection], int]
+    id: str = "id"
+    said: str = ""
     weight: float = 1.0
     depth: float = 1.0
 
@@ -160,7 +169,10 @@ def _columns(table: str, index: str, **given: str) -> str:
     )
 
 
-def _passes_as_memory(filters: Filters, now: float) -> Condition:
+def _passes_as_memory(filters: Filters, now: float) -> Condition | None:
+    # Who names files alone means no memory.
+    if filters.paths and filters.category is None:
+        return None
     return selecting.where(filters, now)
 
 
@@ -207,6 +219,7 @@ PAIRS: Final = Source(
     index=key_values.INDEX,
     columns=_columns("pairs", key_values.INDEX),
     text="key || ' ' || (SELECT data ->> 'value' FROM rows WHERE kind = 'pair' AND id = key)",
+    id="key",
     passes=_passes_unfiltered,
     show=key_values.at_rows,
     count=_pairs,
@@ -215,6 +228,21 @@ PAIRS: Final = Source(
     # Nothing but its words speaks for a pair, so that the first by these are the best.
     depth=0.25,
 )
+
+
+def _passes_below(filters: Filters, _: float) -> Condition | None:
+    """Files have no category: who names one and no paths means none of them."""
+    if not filters.paths:
+        return _passes_unfiltered(filters, _)
+    if msgspec.structs.replace(filters, category=None, paths=()) != Filters():
+        return None
+    condition = (
+        "file IN (SELECT files.id FROM files, json_each(?) AS one WHERE files.path = one.value"
+        " OR substr(files.path, 1, length(one.value) + 1) = one.value || '/')"
+    )
+    return condition, (msgspec.json.encode([path.rstrip("/") for path in filters.paths]).decode(),)
+
+
 _MODIFIED: Final = "(SELECT mtime / 1e9 FROM files WHERE id = file)"
 CHUNKS: Final = Source(
     name="chunk",
@@ -237,10 +265,41 @@ CHUNKS: Final = Source(
         " AND substr(stretch.value ->> 0, 1, 1) = char(1)"
         " AND position BETWEEN stretch.value ->> 1 AND stretch.value ->> 2"
     ),
-    passes=_passes_unfiltered,
+    passes=_passes_below,
     show=chunk_tables.at_rows,
     count=chunk_tables.chunk_count,
     depth=0.5,
+)
+
+
+def _passes_unfaded(filters: Filters, now: float) -> Condition | None:
+    if filters != Filters():
+        return None
+    return "whole_at >= ?", (whole_at(FADED, now),)
+
+
+EXPERIENCES: Final = Source(
+    name="experience",
+    table="experiences",
+    index=experiences.INDEX,
+    columns=_columns(
+        "experiences",
+        experiences.INDEX,
+        updated_at="last_used_at",
+        length="length(intent)",
+        last_accessed_at="last_used_at",
+        access_count="use_count - 1",
+        importance="success_score",
+    ),
+    text="intent",
+    said=(
+        "(SELECT data ->> '$.intent' || (data -> '$.solution') FROM rows"
+        " WHERE kind = 'experience' AND rows.id = experiences.id)"
+    ),
+    passes=_passes_unfaded,
+    show=experiences.at_rows,
+    count=experiences.count,
+    depth=0.25,
 )
 
 
@@ -253,6 +312,7 @@ def _own(name: str, plural: str) -> Source:
         index=index,
         columns=_columns(plural, index, updated_at="created_at"),
         text=own_entries.TEXT[plural],
+        said="data",
         passes=_passes_unfiltered,
         show=own_entries.shown_by(plural),
         count=partial(own_entries.count, name=plural),
@@ -265,5 +325,26 @@ REFLECTIONS: Final = _own("reflection", "reflections")
 EPISODES: Final = _own("episode", "episodes")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
-SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS, EXPERIENCES)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
+
+
+def versions(db: sqlite3.Connection, name: str, ids: Iterable[str]) -> dict[str, str]:
+    """The hashes of what things of a source say now, by id; what is gone is left out.
+
+    Of chunks, those of all the chunks of their files: the same text may stand in other lines.
+    """
+    if name == CHUNKS.name:
+        return chunk_tables.digests(db, {file_of(key) for key in ids})
+    source = SOURCES[_NUMBERS[name]]
+    found = db.execute(
+        f"SELECT {source.id}, {source.said or source.text} FROM {source.table}"
+        f" WHERE {source.id} IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode([*ids]).decode(),),
+    )
+    return {key: hashlib.sha256(str(said).encode()).hexdigest()[:_HASH] for key, said in found}
+
+
+def file_of(chunk: str) -> str:
+    """The path of the file that a chunk is a part of, by its id."""
+    return chunk.rpartition(":")[0]

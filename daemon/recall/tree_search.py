@@ -21,7 +21,7 @@ import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.scoring import DAY
-from ..memory.stemming import path_terms, terms_of
+from ..memory.stemming import label_terms, terms_of
 from ..memory.tree_nodes import ROOT, Node, ancestors
 from .query import little
 
@@ -90,7 +90,7 @@ def _terms(word: str, but: Collection[str]) -> frozenset[str]:
 def _hit(
     path: str, node: Node, words: Mapping[str, frozenset[str]], asked: int, now: float
 ) -> TreeHit | None:
-    told = path_terms(path).union(terms_of(node.desc))
+    told = label_terms(path) | label_terms(node.desc)
     matched = tuple(word for word, terms in words.items() if terms & told)
     if not matched:
         return None

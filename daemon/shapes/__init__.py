@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         devices,
         distill,
         events,
+        experiences,
         files,
         graph,
         history,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         pairs,
         recall,
         restore,
+        sessions,
         stats,
         status,
         sync,
@@ -42,9 +44,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "context", "devices", "distill", "events", "files",
-    "graph", "history", "hot", "imports", "memory", "merging", "metadata", "observe", "own_files",
-    "pairs", "recall", "restore", "stats", "status", "sync", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
+    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
+    "observe", "own_files", "pairs", "recall", "restore", "sessions", "stats", "status", "sync",
+    "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from .common import Json
+from .common import Endpoint, Json, Way
+from .recall import Expense
 
 Part = Annotated[float, Meta(gt=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -15,28 +16,37 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 class CompactBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """The messages, the oldest first, each with a `role`, a text as `content`, and whatever else.
 
-    `window` is what the model can read, in tokens (four characters each, or two thirds of one of
-    a script without blanks). Beyond `threshold` of it the messages are brought down to `target`,
-    which is no more than that;
-    fewer than `min_messages` never are, the last `preserve_recent` always stay, and results of
-    tools are cut to `max_tool_result_tokens`. `check` only tells whether it is time.
+    `window` is what the model can read, in tokens; without it that of the `model` counts, by
+    litellm's table, and 128,000 for one that is not known. A token is four characters, or one and a
+    half of a script without blanks. Beyond `threshold` of the window the messages are brought down
+    to `target`, which is no more than that; fewer than `min_messages` never are, the last
+    `preserve_recent` always stay, and results of tools are cut to `max_tool_result_tokens`.
+    `check` only tells whether it is time.
+
+    The messages that leave are summed up by a model if one is configured, else by rules; `llm`
+    false uses the rules alone, true says why a model did not answer, and `llm_endpoint`, which
+    needs the role `write`, asks another server.
     """
 
     messages: Annotated[tuple[dict[str, Json], ...], Meta(min_length=1, max_length=10_000)]
-    window: Annotated[int, Meta(ge=100, le=100_000_000)] = 128_000
+    window: Annotated[int, Meta(ge=100, le=100_000_000)] | None = None
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     threshold: Part = 0.7
     target: Part = 0.5
     preserve_recent: Count = 6
     min_messages: Count = 10
     max_tool_result_tokens: Annotated[int, Meta(ge=50, le=1_000_000)] = 2000
     check: bool = False
+    llm: bool | None = None
+    llm_endpoint: Endpoint | None = None
 
 
 class CompactedMessages(Struct, kw_only=True, rename="camel"):
     """The messages as they should go on, under profClaw's names.
 
     `needs_compaction`, which is spelt so, tells how it was before; `tokens` is how many there
-    were, `summary` what is said of the messages that are gone.
+    were, `share` what of the window they took, `summary` what is said of the messages that are
+    gone, and `mode` by what.
     """
 
     messages: list[dict[str, Json]] | UnsetType = UNSET
@@ -49,3 +59,7 @@ class CompactedMessages(Struct, kw_only=True, rename="camel"):
     needs_compaction: bool = field(name="needs_compaction")
     tokens: int
     window: int
+    share: float
+    mode: Way | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    llm: Expense | UnsetType = UNSET

@@ -16,13 +16,16 @@ class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
     Without a `query` it has what is always worth knowing. `max_tokens`, about four characters
     each, is for `thermocline` and `json`; the other formats are those of the systems they are
-    named after, with their own sizes. Only memories that a query finds count as used, and not by
+    named after, with their own sizes. With a `session` the block has what that session sees, and
+    what it shows of memories and experiences is recorded; one that names a category or paths goes
+    with `thermocline` and `json`. Only memories that a query finds count as used, and not by
     a reader.
     """
 
     query: Words = ""
     max_tokens: Annotated[int, Meta(ge=200, le=8_000)] = 2_000
     format: ContextFormat = "thermocline"
+    session: str | None = None
 
 
 class ContextItem(Struct, kw_only=True, omit_defaults=True):

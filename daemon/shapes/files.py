@@ -17,13 +17,15 @@ class FileSearch(Struct, kw_only=True, forbid_unknown_fields=True):
 
     Without `max_results` and `min_score`, `index.max_results` and `index.min_score` count;
     `maxResults` and `minScore` are profClaw's names of them. `wait_ms` is how long to wait for an
-    index that is behind the files (default: `index.search_wait_ms`).
+    index that is behind the files (default: `index.search_wait_ms`). `session` narrows the question
+    to the paths of that session, and records what the answer shows.
     """
 
     query: Words
     max_results: RecallLimit | None = None
     min_score: Share | None = None
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] | None = None
+    session: str | None = None
     maxResults: RecallLimit | None = None  # noqa: N815 - the name of the parameter
     minScore: Share | None = None  # noqa: N815 - the name of the parameter
 
@@ -56,7 +58,10 @@ class FilesFound(Struct, omit_defaults=True):
 
 
 class LinesQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all)."""
+    """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all).
+
+    `chat://` and the name of a conversation is what is there of that, a turn a line.
+    """
 
     path: FilePath
     from_line: Line = 1

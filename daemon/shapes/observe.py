@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Struct, UnsetType
 
 from .common import Endpoint, Json, Time, Way
+from .experiences import ExperienceView
 from .memory import MemoryView
 from .recall import Expense
 
@@ -89,3 +90,12 @@ class Observed(Struct, kw_only=True):
     mode: Way | UnsetType = UNSET
     why: str | UnsetType = UNSET
     llm: list[Expense] | UnsetType = UNSET
+
+
+class ExperiencesObserved(Struct, kw_only=True):
+    """The experiences that a conversation holds: those that are new, and those told again."""
+
+    conversation: str
+    stored: list[ExperienceView]
+    known: list[ExperienceView]
+    skipped: list[SkippedMessage] | UnsetType = UNSET

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import Type
 from .common import Endpoint, RecallLimit, Time, Way, Words
+from .experiences import ExperienceView
 from .files import FoundChunk
 from .memory import MemoryView, Narrowing
 
@@ -39,6 +40,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     `max_tokens` counts four characters of text as one. `min_relevance` drops every hit below it, in
     place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false
     leaves no trace of the question.
+    `session` narrows the question to what that session sees, and records what the answer shows.
     `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
     """
 
@@ -55,6 +57,7 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     now: Time | None = None
     explain: bool = False
     reinforce: bool = True
+    session: str | None = None
 
 
 class RecallBody(RecallQuery, kw_only=True, forbid_unknown_fields=True):
@@ -101,11 +104,13 @@ class HitView(MemoryView, kw_only=True):
     """A memory that answers a query.
 
     `relevance` estimates how likely it does, 0 to 1, on one scale for all questions; the order is
-    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's.
+    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's. `path` is
+    `chat://` and its conversation, for a turn and for what was kept of one.
     """
 
     relevance: float
     search_method: str
+    path: str | UnsetType = UNSET
     parts: Explanation | UnsetType = UNSET
 
 
@@ -137,6 +142,7 @@ class SearchCounts(Struct):
     memories: int
     key_values: int
     entries: int = 0
+    experiences: int = 0
     chunks: int = 0
 
 
@@ -204,6 +210,7 @@ class Recalled(Struct, omit_defaults=True):
     mode: str
     key_values: list[FoundPair] = []
     entries: list[FoundEntry] = []
+    experiences: list[ExperienceView] = []
     chunks: list[FoundChunk] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET

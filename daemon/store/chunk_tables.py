@@ -277,6 +277,16 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
     return {row: IndexedChunk(*rest) for row, *rest in found}
 
 
+def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
+    """What the chunks of some files say now: their digests, by id."""
+    found = db.execute(
+        "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
+        f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
+        (msgspec.json.encode([*paths]).decode(),),
+    )
+    return dict(found.fetchall())
+
+
 def chunk_count(db: sqlite3.Connection) -> int:
     """How many chunks there are."""
     return full_text.counts(db, (INDEX,))[INDEX][0]

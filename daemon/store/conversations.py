@@ -19,6 +19,8 @@ from .transaction import Transaction
 _FIRST_TURNS: Final = 20
 _LAST_TURNS: Final = 100
 _EXCERPT: Final = 1000
+# Conversations are named so among paths.
+PATH: Final = "chat://"
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -150,6 +152,19 @@ def kept(db: sqlite3.Connection, key: str) -> list[Heard]:
         _turn(row)
         for row in db.execute(f"{_TURNS} WHERE conversation = ? ORDER BY position", (key,))
     ]
+
+
+def transcript(db: sqlite3.Connection, key: str) -> list[str]:
+    """What is there of a conversation, a line each: its turns, else what was kept of it."""
+    rows = db.execute(
+        "SELECT position, actor, text FROM memories WHERE grp = ? AND grp <> ''"
+        " AND merged_into IS NULL ORDER BY position, created_at, row",
+        (key,),
+    ).fetchall()
+    turns = [(actor, text) for position, actor, text in rows if position is not None]
+    turns = turns or [(turn.actor or turn.role, turn.text) for turn in kept(db, key)]
+    said = turns or [("", text) for _, _, text in rows]
+    return [" ".join(f"{who}: {text}".split() if who else text.split()) for who, text in said]
 
 
 def were_read(tx: Transaction, key: str, turns: Sequence[Heard]) -> bool:

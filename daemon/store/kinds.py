@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    experiences,
     full_text,
     hot_rows,
     key_values,
@@ -12,6 +13,7 @@ from . import (
     metrics,
     notes,
     own_entries,
+    sessions,
     tree_rows,
     uses,
     watched,
@@ -27,6 +29,9 @@ KINDS: Final = {
         tree_rows.KIND,
         key_values.KIND,
         notes.KIND,
+        experiences.KIND,
+        sessions.KIND,
+        sessions.ANSWERS,
         uses.KIND,
         metrics.KIND,
         watched.KIND,

@@ -138,6 +138,25 @@ _PAIRS: Final = (
     ) STRICT
     """,
 )
+# The experiences that can be found; `whole_at` orders them by weight at any time.
+_EXPERIENCES: Final = (
+    """
+    CREATE TABLE experiences (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        type TEXT NOT NULL,
+        user TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        last_used_at REAL NOT NULL,
+        use_count INTEGER NOT NULL,
+        success_score REAL NOT NULL,
+        whole_at REAL NOT NULL,
+        intent TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX experiences_by_weight ON experiences(whole_at)",
+    "CREATE INDEX experiences_by_user ON experiences(user, type)",
+)
 # What the files of the notes show: `shown` is their text where a row says something else, empty
 # where there is no file; NULL where row and file agree. A file of size -1 is not there.
 _NOTES: Final = (
@@ -261,6 +280,7 @@ _OWN: Final = (
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
+    "experience_fts": ("intent",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
 # Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.
@@ -304,6 +324,7 @@ MIGRATIONS: Final = (
         10,
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
+            *_EXPERIENCES,
             *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entities.TABLES),
         ),
     ),

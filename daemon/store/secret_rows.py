@@ -9,13 +9,13 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..language.secrets import cleared, secrets_in
-from . import history, hot_rows, key_values, notes, rows, tree_rows
+from . import experiences, history, hot_rows, key_values, notes, rows, tree_rows
 from .kinds import kind_of
 from .transaction import Transaction
 
-Where: TypeAlias = Literal["pair", "hot", "category", "note", "history"]
+Where: TypeAlias = Literal["pair", "hot", "category", "experience", "note", "history"]
 
-_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND)
+_REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.KIND)
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
 
 
 def remove(tx: Transaction, held: Held) -> None:
-    """Forget a pair; replace a secret of the hot state or the tree by a mark; and all versions."""
+    """Forget a pair; replace a secret of any other row by a mark; and forget all versions."""
     kind = kind_of(held.kind)
     row = rows.load(tx.db, kind, held.id)
     if row is not None and held.where == "pair":

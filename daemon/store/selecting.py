@@ -38,6 +38,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         category: it and all below it, under its present name or the one first given.
         tags: all of them.
         url: a part of one of the stored URLs, in any case.
+        paths: the files meant, by the beginnings of their paths; memories have none.
         merged, expired: whether those take part, which otherwise they do not.
     """
 
@@ -54,6 +55,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     since: float | None = None
     until: float | None = None
     min_importance: float | None = None
+    paths: tuple[str, ...] = ()
     merged: bool = False
     expired: bool = False
 

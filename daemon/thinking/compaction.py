@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ..memory.messages import (
     OVERHEAD,
@@ -58,6 +59,7 @@ class Compacted(msgspec.Struct, frozen=True):
         tokens_reduced: how many tokens fewer there are.
         was_compacted: whether anything changed.
         tool_results_truncated: how many results of tools were cut.
+        room: the tokens that there are for the summary.
     """
 
     messages: tuple[Message, ...]
@@ -68,6 +70,7 @@ class Compacted(msgspec.Struct, frozen=True):
     tokens_reduced: int
     was_compacted: bool
     tool_results_truncated: int
+    room: int = 0
 
 
 def needs_compaction(
@@ -113,7 +116,7 @@ def compact(
     summary = summary_of([(message.role, message.content) for message in gone], room, count)
     compacted = _result(messages, cut, sorted(kept), summary, truncated, count)
     if compacted.tokens_reduced > 0:
-        return compacted
+        return replace(compacted, room=room)
     return _result(messages, messages, range(len(messages)), None, 0, count)
 
 

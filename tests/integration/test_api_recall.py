@@ -34,7 +34,13 @@ def house(call: Any) -> Any:
 
 def test_the_answer_tells_what_was_searched_and_how(house: Any) -> None:
     answer = house.ok("POST", "/api/recall", {"query": "green tea"})
-    assert answer["searched"] == {"memories": 4, "key_values": 0, "entries": 0, "chunks": 0}
+    assert answer["searched"] == {
+        "memories": 4,
+        "key_values": 0,
+        "entries": 0,
+        "experiences": 0,
+        "chunks": 0,
+    }
     assert answer["mode"] == "keyword"
     assert answer["took_ms"] > 0
     assert "why" not in answer

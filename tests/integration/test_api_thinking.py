@@ -253,6 +253,18 @@ def test_a_conversation_is_compacted_in_profclaws_shape(call: Any) -> None:
     assert "messages compacted]" in found["summary"]
     assert found["messages"][0] == messages[0]
     assert found["messages"][-6:] == messages[-6:]
+    assert found["mode"] == "rule"
+    assert found["share"] == pytest.approx(found["tokens"] / found["window"], rel=1e-4)
+
+
+def test_the_window_is_that_of_the_model_or_128k(call: Any) -> None:
+    body = {"messages": talk(20), "check": True}
+    assert call.ok("POST", "/api/compact", body)["window"] == 128_000
+    small = call.ok("POST", "/api/compact", {**body, "model": "openai/gpt-4"})
+    assert (small["window"], small["share"]) == (8_192, round(small["tokens"] / 8_192, 6))
+    assert call.ok("POST", "/api/compact", {**body, "model": "no/such-model"})["window"] == 128_000
+    given = {**body, "model": "openai/gpt-4", "window": 3_000}
+    assert call.ok("POST", "/api/compact", given)["window"] == 3_000
 
 
 def test_one_that_fits_stays_as_it_is_and_a_check_changes_nothing(call: Any) -> None:
@@ -299,3 +311,27 @@ def test_status_tells_of_models(call: Any) -> None:
     status = call.ok("GET", "/api/status")
     assert status["llm"]["state"] == "off"
     assert call.ok("GET", "/api/metrics")["daemon"]["llm_calls"] >= 0
+
+
+def test_a_conversation_is_found_as_a_path(call: Any) -> None:
+    said = [
+        {"role": "user", "text": "The gauge at the weir reads 2.4 metres", "actor": "Ada"},
+        {"role": "assistant", "text": "Noted: 2.4 metres."},
+    ]
+    call.ok("POST", "/api/turns", {"conversation": "weir", "turns": said})
+    told = "I decided to open the sluice at the mill on Friday."
+    body = {"conversation": "mill", "turns": [{"role": "user", "text": told}], "wait": True}
+    call.ok("POST", "/api/observe", {**body, "llm": False})
+    for query, path in (("gauge weir", "chat://weir"), ("sluice mill", "chat://mill")):
+        found = call.ok("POST", "/api/recall", {"query": query})
+        assert found["results"][0]["path"] == path
+        narrowed = call.ok("POST", "/api/recall", {"query": query, "group": path})
+        assert {one["path"] for one in narrowed["results"]} == {path}
+    lines = call.ok("GET", "/api/files/get?path=chat://weir")
+    assert lines["text"].splitlines() == [
+        "Ada: The gauge at the weir reads 2.4 metres",
+        "assistant: Noted: 2.4 metres.",
+    ]
+    assert call.ok("GET", "/api/files/get?path=chat://weir&from_line=2")["from_line"] == 2
+    assert "sluice" in call.ok("GET", "/api/files/get?path=chat://mill")["text"]
+    assert call("GET", "/api/files/get?path=chat://nosuch").status == 404

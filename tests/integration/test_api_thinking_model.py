@@ -27,6 +27,41 @@ def filled(call: Any) -> Any:
 # By an endpoint of the caller's
 
 
+def _talk(of: str) -> list[dict[str, str]]:
+    said = [f"We decided on {of} {n}. " + "so " * 60 for n in range(30)]
+    told = [{"role": "user", "content": one} for one in said]
+    return [{"role": "system", "content": "be brief"}, *told]
+
+
+def test_what_leaves_a_conversation_is_summed_up_by_the_model(
+    call: Any, model_server: ModelServer
+) -> None:
+    model_server.says('{"summary": "Colour 3 was chosen.\\nColour 4 was not."}')
+    body = {"messages": _talk("colour"), "window": 2_000, "llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/compact", body)
+    assert (found["mode"], found["llm"]["model"]) == ("llm", model_server.plain)
+    title, *lines = found["summary"].splitlines()
+    assert title.endswith("messages compacted]")
+    assert lines == ["Colour 3 was chosen.", "Colour 4 was not."]
+    assert {"role": "system", "content": found["summary"]} in found["messages"]
+    assert "decided on colour 0" in model_server.heard[0].prompt
+    by_rules = call.ok("POST", "/api/compact", {**body, "llm": False, "llm_endpoint": None})
+    assert by_rules["mode"] == "rule"
+    assert by_rules["messages"][-6:] == found["messages"][-6:]
+    assert by_rules["compactedCount"] == found["compactedCount"]
+
+
+def test_a_summary_that_is_of_no_use_is_made_by_the_rules(
+    call: Any, model_server: ModelServer
+) -> None:
+    model_server.says('{"summary": " "}')
+    body = {"messages": _talk("plan"), "window": 2_000, "llm_endpoint": model_server.plain}
+    found = call.ok("POST", "/api/compact", body)
+    assert found["mode"] == "rule"
+    assert found["why"]
+    assert "We decided on plan" in found["summary"]
+
+
 @pytest.mark.parametrize("style", ["plain", "base"])
 def test_a_text_is_distilled_by_the_callers_own_model(
     call: Any, model_server: ModelServer, style: str

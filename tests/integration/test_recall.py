@@ -278,7 +278,13 @@ def test_key_values_answer_beside_the_memories(call: Any) -> None:
     assert pair["value"] == "blue lantern 7"
     assert set(pair["words"]) == {"wifi", "password"}
     assert 0 < pair["relevance"] <= 1
-    assert answer["searched"] == {"memories": 1, "key_values": 2, "entries": 0, "chunks": 0}
+    assert answer["searched"] == {
+        "memories": 1,
+        "key_values": 2,
+        "entries": 0,
+        "experiences": 0,
+        "chunks": 0,
+    }
     assert (answer["results"], "why" in answer) == ([], False)
     both = asked(call, "lantern")
     assert (len(both["results"]), len(both["key_values"])) == (1, 1)

@@ -11,12 +11,34 @@ from typing import Any
 import pytest
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "recall_quality.py"
+FITTING = BENCHMARK.with_name("fit_signals.py")
 
 
 def measured(*options: str) -> Any:
     """What the benchmark prints as JSON."""
     command = [sys.executable, str(BENCHMARK), "--json", *options]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def collection(name: str) -> dict[str, Any]:
+    """A conversation in the benchmark's own format, with one question about each turn."""
+    said = {
+        "1": "The ferry sails at noon",
+        "2": "My umbrella is purple",
+        "3": "We had lentil soup in the harbour",
+    }
+    return {
+        "name": name,
+        "memories": [
+            {"key": key, "text": text, "actor": "Ann", "group": "talk", "position": int(key)}
+            for key, text in said.items()
+        ],
+        "questions": [
+            {"text": "When does the ferry sail?", "right": ["1"], "kind": "turn"},
+            {"text": "What colour has the umbrella?", "right": ["2"], "kind": "turn"},
+            {"text": "What soup did Ann eat?", "right": ["3"], "kind": "turn"},
+        ],
+    }
 
 
 def conversation(name: str, **questions: tuple[list[str], int]) -> dict[str, Any]:
@@ -88,3 +110,31 @@ def test_a_split_reports_only_on_conversations_that_no_weight_was_chosen_on(tmp_
     assert all(not set(fold["fitted_on"]) & set(fold["reported_on"]) for fold in folds)
     [fold] = measured("--data", str(path), "--split", "one,three")["split"]["folds"]
     assert (fold["fitted_on"], fold["reported_on"]) == (["one", "three"], ["two"])
+
+
+@pytest.fixture
+def collections(tmp_path: Path) -> Path:
+    """A file of two small conversations."""
+    path = tmp_path / "talks.json"
+    path.write_text(json.dumps([collection("one"), collection("two")]), encoding="utf-8")
+    return path
+
+
+def test_a_collection_is_compared_with_both_baselines_with_structure_and_without(
+    collections: Path,
+) -> None:
+    made = measured("--collection", str(collections))
+    assert list(made) == ["talks", "talks, text alone"]
+    for rows in made.values():
+        assert list(rows) == ["thermocline", "fts5", "porter + stop"]
+        assert all(row["questions"] == 6 for row in rows.values())
+        assert rows["thermocline"]["R@5"] == 1.0
+
+
+def test_the_weights_are_fitted_with_each_conversation_held_out(collections: Path) -> None:
+    command = [sys.executable, str(FITTING), str(collections)]
+    made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    head, _, row = made.splitlines()[:3]
+    assert head.endswith("held out")
+    assert row.split()[0] == "talks"
+    assert [float(figure) for figure in row.split()[1:]] == [1.0, 1.0, 1.0]

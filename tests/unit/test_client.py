@@ -324,7 +324,7 @@ def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
 ) -> None:
     observed = {"conversation": "c", "turns": 1, "buffered": 1, "ended": True}
     graph = {"entity": "Ada & Bo", "found": False}
-    counts = ("originalCount", "compactedCount", "tokensReduced", "tokens", "window")
+    counts = ("originalCount", "compactedCount", "tokensReduced", "tokens", "window", "share")
     compacted = {**dict.fromkeys(counts, 1), "wasCompacted": False, "needs_compaction": False}
     daemon = scripted([*map(answer, (observed, observed, compacted, graph))])
     turn = {"role": "user", "text": "I prefer tea", "actor": "Ada"}

@@ -31,7 +31,9 @@ INLINE = re.findall(r"`(thermocline [^`]+)`", README)
 # A word in capitals stands for one that the reader knows: VERB, FILE, ID.
 PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
-FOREIGN = {"--without-sqld", "--unix-socket", "--data", "--facts", "--only", "--user", "--value"}
+FOREIGN = {
+    "--without-sqld", "--unix-socket", "--only", "--user", "--value", "--collection", "--among",
+}  # fmt: skip
 
 
 def parser_of(verb: str) -> Parser:

@@ -265,3 +265,14 @@ def test_any_query_is_read_with_any_people(text):
     query = parse(text, NOW, dt.UTC, [text, *PEOPLE, ""])
     assert len(query.words) == len(set(query.words)) <= MOST_WORDS
     assert set(query.people) <= {text, *PEOPLE}
+
+
+def test_words_that_may_be_said_of_anything_count_less_and_least_in_a_message():
+    short = parse("where does the otter live now?")
+    assert short.shares.keys() == {"live"}
+    assert 0.5 < short.shares["live"] < 1.0
+    talk = "I had a long walk at the zoo and it was lovely there. Where does the otter live now?"
+    long = parse(talk)
+    assert long.shares["live"] < short.shares["live"]
+    assert long.shares["zoo"] < 1.0
+    assert "otter" not in long.shares

@@ -203,6 +203,15 @@ def test_of_two_facts_that_say_the_same_the_older_counts_less() -> None:
     assert told.scores[0] < told.scores[1]
 
 
+def test_who_asks_how_it_was_before_is_told_what_was_overtaken() -> None:
+    said = {"otter": {1, 2}, "river": {1, 2}}
+    entries = [entry(1, created_at=NOW - 9_000), entry(2)]
+    talk = "Before I forget it, one more thing about the zoo. Where does the otter swim now?"
+    assert "older" not in measured(entries, said, "where did the otter swim before?").columns
+    assert "older" not in measured(entries, said, "wo schwamm der Otter früher?").columns
+    assert measured(entries, said, talk).columns["older"][0] > 0
+
+
 def test_the_best_facts_lend_what_they_share_to_others_with_the_same_words() -> None:
     said = {"red": {1, 2, 3}, "old": {1, 2, 3}, "boat": {1, 2, 3}, "varnish": {1, 2}}
     told = measured([entry(row) for row in (1, 2, 3)], said)
@@ -311,6 +320,8 @@ def test_who_speaks_to_another_tells_less_of_themselves() -> None:
     ("text", "signal", "answer"),
     [
         ("where does the otter live", "name", "the otter lives near Kiel"),
+        ("how many cubs has the otter", "number", "the otter has three cubs"),
+        ("how long is the otter", "number", "the otter measures 90 cm"),
     ],
 )
 def test_the_kind_of_thing_that_is_asked_for_speaks_for_what_has_one(

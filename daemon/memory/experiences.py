@@ -1,0 +1,87 @@
+"""Experiences: what worked for an intent, and what somebody prefers. They fade unless used."""
+
+from __future__ import annotations
+
+import hashlib
+from math import exp2, log2
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from .indexing import index_text
+from .records import Json
+from .scoring import DAY
+
+ExperienceType: TypeAlias = Literal[
+    "tool_chain", "user_preference", "task_solution", "error_recovery"
+]
+HALF_LIFE: Final = 30 * DAY
+# Experiences of a lower weight are not found, and are pruned.
+FADED: Final = 0.05
+_LEAST_WEIGHT: Final = 1e-9
+# Of a preference: its confidence when it is first told, and the part of the gap that each
+# repetition closes.
+_FIRST_CONFIDENCE: Final = 0.4
+_GAP: Final = 0.2
+_FIRST_WEIGHT: Final = 0.5
+_WEIGHT_STEP: Final = 0.05
+
+
+class Experience(msgspec.Struct, frozen=True, kw_only=True):
+    """An intent, and what came of it. Times are seconds since the epoch.
+
+    Attributes:
+        success_score: how well it worked, 0 to 1; of a preference the confidence.
+        use_count: how often it was used or told, the first time included.
+        weight: what it is worth on the day of its last use, 0 to 1.
+        pruned_at: since when it is no longer found.
+    """
+
+    id: str
+    type: ExperienceType
+    intent: str
+    solution: Json = None
+    success_score: float = 1.0
+    tags: tuple[str, ...] = ()
+    conversation: str = ""
+    user: str = ""
+    created_at: float
+    last_used_at: float
+    use_count: int = 1
+    weight: float = 1.0
+    pruned_at: float | None = None
+
+    def weight_at(self, now: float) -> float:
+        """What it is worth at a time: half after each 30 days without a use."""
+        return min(1.0, exp2((self.whole_at - now) / HALF_LIFE))
+
+    @property
+    def whole_at(self) -> float:
+        """When its weight was or would have been 1: the heavier of two has the later time."""
+        return whole_at(self.weight, self.last_used_at)
+
+
+def whole_at(weight: float, at: float) -> float:
+    """When what weighs `weight` at a time would have weighed 1."""
+    return at + HALF_LIFE * log2(max(weight, _LEAST_WEIGHT))
+
+
+def confidence(repeats: int) -> float:
+    """How sure a preference is that was told so often."""
+    return 1 - (1 - _FIRST_CONFIDENCE) * pow(1 - _GAP, repeats - 1)
+
+
+def preference_weight(repeats: int) -> float:
+    """The weight of a preference that was told so often."""
+    return min(1.0, _FIRST_WEIGHT + _WEIGHT_STEP * (repeats - 1))
+
+
+def identity(kind: ExperienceType, user: str, *said: str) -> str:
+    """The id of what is told again: the same for the same words in any case and spacing."""
+    words = "\0".join(" ".join(index_text(one).casefold().split()).rstrip(".!。") for one in said)
+    return hashlib.sha256(f"{kind}\0{user}\0{words}".encode()).hexdigest()[:16]
+
+
+def overlap(asked: frozenset[str], tags: tuple[str, ...]) -> float:
+    """The share of the asked tags that an experience has."""
+    return len(asked & {tag.casefold() for tag in tags}) / len(asked) if asked else 0.0

@@ -1,0 +1,265 @@
+"""Experiences: what worked for an intent, and what somebody prefers."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from ..errors import InvalidInput
+from ..language.secrets import secrets_in
+from ..memory import checks
+from ..memory.experiences import FADED, Experience, confidence, overlap
+from ..memory.scoring import DAY
+from ..recall.recall import Hit, Request, recall
+from ..recall.sources import EXPERIENCES
+from ..shapes.experiences import (
+    ExperienceBody,
+    ExperienceDeleted,
+    ExperiencePage,
+    ExperienceQuery,
+    ExperienceSearch,
+    ExperienceStats,
+    ExperienceView,
+    PreferenceBody,
+    PreferencePage,
+    PreferenceQuery,
+    PreferenceView,
+    PruneBody,
+    Pruned,
+    SimilarExperiences,
+)
+from ..shapes.observe import ExperiencesObserved, Talk
+from ..store import experiences
+from ..thinking.experiences import observed
+from .operation import operation
+from .scope import Scope
+from .talk import reported
+from .views import either, secret_warning
+
+_NAME_CHARS: Final = 200
+_INTENT_CHARS: Final = 2_000
+_VALUE_CHARS: Final = 1_000
+# How many times as many are compared by their tags as are asked for.
+_COMPARED: Final = 4
+_MOST_COMPARED: Final = 100
+
+
+async def index(scope: Scope, query: ExperienceQuery) -> ExperiencePage:
+    """List experiences, those of most weight first."""
+    limit = scope.page_limit(query.limit)
+    read = partial(
+        experiences.page,
+        now=scope.now,
+        types=query.type,
+        user=either(query.user, query.userId, "user", None),
+        least=either(query.min_weight, query.minWeight, "min_weight", 0.0),
+        limit=limit,
+        offset=query.offset,
+    )
+    async with scope.store() as store:
+        found, total = await store.read(read)
+    return ExperiencePage([experience_view(one, scope.now) for one in found], total)
+
+
+async def get(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+    """Read an experience, pruned or not."""
+    async with scope.store() as store:
+        found = await store.read(lambda db: experiences.get(db, id))
+    return experience_view(found, scope.now)
+
+
+async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
+    """Store an experience."""
+    made = Experience(
+        id=secrets.token_hex(8),
+        type=body.type,
+        intent=_said(body.intent, "intent", _INTENT_CHARS),
+        solution=checks.check_data(body.solution, field="solution"),
+        success_score=either(body.success_score, body.successScore, "success_score", 1.0),
+        tags=checks.check_tags(body.tags),
+        conversation=_name(body.conversation, body.conversationId, "conversation"),
+        user=_name(body.user, body.userId, "user"),
+        created_at=scope.now,
+        last_used_at=scope.now,
+        weight=body.weight,
+    )
+    async with scope.store(create=True) as store:
+        await store.write(lambda tx: experiences.put(tx, made))
+    view = experience_view(made, scope.now)
+    view.warning = secret_warning(secrets_in({"intent": made.intent, "solution": made.solution}))
+    return view
+
+
+async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
+    """Find experiences with a similar intent."""
+    local = datetime.fromtimestamp(scope.now).astimezone().tzinfo
+    assert local is not None
+    tuning = scope.settings.recall
+    request = Request(
+        text=query.q,
+        sources=frozenset({EXPERIENCES.name}),
+        limit=min(_MOST_COMPARED, query.limit * (_COMPARED if query.tags else 1)),
+        weights=tuning.weights,
+        now=scope.now,
+        local=local,
+    )
+    async with scope.store() as store:
+        answer = await store.read(lambda db: recall(db, request, tuning))
+    asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
+    views = [found_view(hit, scope.now) for hit in answer.experiences]
+    for view in views:
+        assert isinstance(view.relevance, float)
+        share = overlap(asked, view.tags) if asked else 1.0
+        view.similarity = round(view.relevance * (1 + share) / 2, 6)
+    views.sort(key=lambda view: view.similarity or 0.0, reverse=True)
+    return SimilarExperiences(query.q, views[: query.limit], answer.why or UNSET)
+
+
+async def use(scope: Scope, id: str) -> ExperienceView:  # noqa: A002 - the part of the path
+    """Count a use of an experience: from now on it has its full weight again."""
+    async with scope.store() as store:
+        used = await store.write(lambda tx: experiences.use(tx, id))
+    return experience_view(used, scope.now)
+
+
+async def remove(scope: Scope, id: str) -> ExperienceDeleted:  # noqa: A002 - the part of the path
+    """Delete an experience for good."""
+    async with scope.store() as store:
+        await store.write(lambda tx: experiences.delete(tx, id))
+    return ExperienceDeleted(id)
+
+
+async def prune(scope: Scope, body: PruneBody) -> Pruned:
+    """Take what has faded out of recall; the history keeps it."""
+    least = either(body.min_weight, body.minWeight, "min_weight", FADED)
+    async with scope.store() as store:
+        if body.dry_run:
+            faded = await store.read(lambda db: experiences.fading(db, scope.now, least))
+        else:
+            faded = await store.write(lambda tx: experiences.prune(tx, least))
+        left = await store.read(experiences.count)
+    kept = left - len(faded) if body.dry_run else left
+    return Pruned([experience_view(one, scope.now) for one in faded], kept, not body.dry_run)
+
+
+async def stats(scope: Scope) -> ExperienceStats:
+    """Count the experiences."""
+    async with scope.store() as store:
+        totals = await store.read(experiences.totals)
+        faded = await store.read(lambda db: experiences.fading(db, scope.now))
+    age = 0.0 if totals.created_at is None else max(0.0, scope.now - totals.created_at)
+    return ExperienceStats(
+        total=sum(totals.by_type.values()),
+        by_type=totals.by_type,
+        avg_age=round(age / DAY, 3),
+        faded=len(faded),
+    )
+
+
+async def observe(scope: Scope, body: Talk) -> ExperiencesObserved:
+    """Store the decisions, solutions, errors and preferences of a conversation as experiences."""
+    told = reported(scope, body)
+    user = checks.check_short(body.userId or "", "userId", _NAME_CHARS)
+    found = await observed(
+        told.said, told.conversation, user, scope.now, scope.daemon.thinking.model.rules
+    )
+    async with scope.store(create=True) as store:
+        done = await store.write(lambda tx: [experiences.tell(tx, one) for one in found])
+    return ExperiencesObserved(
+        conversation=told.conversation,
+        stored=[experience_view(one, scope.now) for one, is_new in done if is_new],
+        known=[experience_view(one, scope.now) for one, is_new in done if not is_new],
+        skipped=told.skipped or UNSET,
+    )
+
+
+async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
+    """List what users prefer."""
+    limit = scope.page_limit(query.limit)
+    user = either(query.user, query.userId, "user", None)
+    async with scope.store() as store:
+        found, total = await store.read(
+            lambda db: experiences.preferences(db, user, limit, query.offset)
+        )
+    return PreferencePage([_preference(one, scope.now) for one in found], total)
+
+
+async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
+    """Store what a user prefers; told again, it is surer."""
+    user = _name(body.user, body.userId, "user")
+    category = _said(body.category, "category", _NAME_CHARS)
+    value = _said(body.value, "value", _VALUE_CHARS)
+    async with scope.store(create=True) as store:
+        made = await store.write(lambda tx: experiences.prefer(tx, user, category, value))
+    return _preference(made, scope.now)
+
+
+def experience_view(one: Experience, now: float) -> ExperienceView:
+    """An experience as answers show it."""
+    return ExperienceView(
+        id=one.id,
+        type=one.type,
+        intent=one.intent,
+        solution=one.solution,
+        success_score=round(one.success_score, 12),
+        tags=one.tags,
+        conversation=one.conversation,
+        user=one.user,
+        created_at=one.created_at,
+        last_used_at=one.last_used_at,
+        use_count=one.use_count,
+        weight=round(one.weight_at(now), 12),
+        initial_weight=one.weight,
+        pruned_at=one.pruned_at,
+    )
+
+
+def found_view(hit: Hit, now: float) -> ExperienceView:
+    """An experience that answers a question."""
+    view = experience_view(hit.experience, now)
+    view.relevance = round(hit.relevance, 6)
+    return view
+
+
+def _preference(one: Experience, now: float) -> PreferenceView:
+    return PreferenceView(
+        id=one.id,
+        user=one.user,
+        category=one.solution["category"],
+        value=one.solution["value"],
+        confidence=round(confidence(one.use_count), 12),
+        repeats=one.use_count,
+        weight=round(one.weight_at(now), 12),
+        last_used_at=one.last_used_at,
+    )
+
+
+def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
+    return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
+
+
+def _said(text: str, field: str, most: int) -> str:
+    """A text on one line, without its outer blanks."""
+    text = " ".join(checks.check_short(text, field, most).split())
+    if not text:
+        raise InvalidInput(f"give '{field}' some words", field=field)
+    return text
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/experiences", index),
+    operation("POST", "/api/experiences", add, role="write", statuses=(201,)),
+    operation("GET", "/api/experiences/search", search),
+    operation("GET", "/api/experiences/stats", stats),
+    operation("POST", "/api/experiences/prune", prune, role="write"),
+    operation("POST", "/api/experiences/observe", observe, role="write"),
+    operation("GET", "/api/experiences/{id}", get),
+    operation("DELETE", "/api/experiences/{id}", remove, role="write"),
+    operation("POST", "/api/experiences/{id}/use", use, role="write"),
+    operation("GET", "/api/preferences", preferences),
+    operation("POST", "/api/preferences", prefer, role="write"),
+)

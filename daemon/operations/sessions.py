@@ -1,0 +1,288 @@
+"""Sessions: stretches of work that see a part, and know what went into their answers."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict, replace
+
+from ..errors import Conflict, InvalidInput, NotFound
+from ..language.secrets import clear
+from ..memory import checks
+from ..recall.recall import Answer
+from ..recall.sources import CHUNKS, MEMORIES, file_of, versions
+from ..shapes.sessions import (
+    Change,
+    Replayed,
+    ReplayedAnswer,
+    ReplayedItem,
+    SessionBody,
+    SessionPage,
+    SessionQuery,
+    SessionView,
+    UsedAnswer,
+    UsedItem,
+    UsedPage,
+    UsedQuery,
+)
+from ..store import sessions
+from ..store.agent_store import AgentStore
+from ..store.selecting import Filters
+from ..store.sessions import AnswerUsed, Session, Status, Used, Via
+from .operation import operation
+from .scope import Scope
+from .views import either
+
+_NAME_CHARS: Final = 200
+_QUERY_CHARS: Final = 2_000
+_PATH_CHARS: Final = 4_096
+
+
+async def index(scope: Scope, query: SessionQuery) -> SessionPage:
+    """List sessions, the newest first."""
+    limit = scope.page_limit(query.limit)
+
+    def read(db: sqlite3.Connection) -> SessionPage:
+        found, total = sessions.page(db, query.status, limit, query.offset)
+        return SessionPage([_view(db, one) for one in found], total)
+
+    async with scope.store() as store:
+        return await store.read(read)
+
+
+async def start(scope: Scope, body: SessionBody) -> SessionView:
+    """Open a session."""
+    made = Session(
+        id=secrets.token_hex(8),
+        name=checks.check_short(body.name, "name", _NAME_CHARS),
+        conversation=_name(body.conversation, body.conversationId, "conversation"),
+        user=_name(body.user, body.userId, "user"),
+        category=scope.category(body.category) or "",
+        paths=tuple(map(_path, body.paths)),
+        created_at=scope.now,
+        updated_at=scope.now,
+    )
+    async with scope.store(create=True) as store:
+        await store.write(lambda tx: sessions.put(tx, made))
+        return await _brought(scope, store, made.id)
+
+
+async def get(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+    """Read a session."""
+    async with scope.store() as store:
+        return await store.read(lambda db: _view(db, sessions.get(db, id)))
+
+
+async def archive(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+    """Close a session: nothing is asked in it until it is reopened."""
+    return await _set(scope, id, "archived")
+
+
+async def reopen(scope: Scope, id: str) -> SessionView:  # noqa: A002 - the part of the path
+    """Open a session again."""
+    return await _set(scope, id, "active")
+
+
+async def used(scope: Scope, id: str, query: UsedQuery) -> UsedPage:  # noqa: A002
+    """List what went into the answers of a session, the last answer first."""
+    async with scope.store() as store:
+        found, total = await store.read(lambda db: _answers(scope, db, id, query))
+    return UsedPage(
+        id,
+        [
+            UsedAnswer(
+                id=one.id,
+                at=one.at,
+                via=one.via,
+                query=one.query,
+                used=[UsedItem(item.source, item.id, item.hash) for item in one.used],
+            )
+            for one in found
+        ],
+        total,
+    )
+
+
+async def replay(scope: Scope, id: str, query: UsedQuery) -> Replayed:  # noqa: A002
+    """Tell what of the answers of a session has changed since they were given."""
+
+    def read(db: sqlite3.Connection) -> Replayed:
+        found, _ = _answers(scope, db, id, query)
+        told = _replayed(db, found, scope.now)
+        return Replayed(
+            id, told, sum(one.changed for one in told), sum(len(one.used) for one in told)
+        )
+
+    async with scope.store() as store:
+        return await scope.daemon.own_files.read(store, read)
+
+
+# What recall, the context block and the search of files do with `session`.
+
+
+async def entered(store: AgentStore, key: str | None) -> Session | None:
+    """The session that a question is asked in; None where it names none.
+
+    Raises:
+        NotFound: there is no such session.
+        Conflict: it is archived.
+    """
+    if key is None:
+        return None
+    found = await store.read(lambda db: sessions.get(db, key))
+    if found.status != "active":
+        raise Conflict(
+            f"session '{key}' is archived",
+            field="session",
+            hint=f"POST /api/sessions/{key}/reopen opens it again",
+        )
+    return found
+
+
+def seen(session: Session | None, filters: Filters) -> Filters:
+    """The filters of a question, and that only what its session sees is meant.
+
+    Raises:
+        InvalidInput: it asks for a category that the session does not see.
+    """
+    if session is None or not (session.category or session.paths):
+        return filters
+    wanted = filters.category
+    if wanted is not None and not f"{wanted}/".startswith(f"{session.category or wanted}/"):
+        raise InvalidInput(
+            f"session '{session.id}' sees the category '{session.category}' only",
+            field="category",
+        )
+    if wanted is not None and not session.category:
+        raise InvalidInput(f"session '{session.id}' sees no memories", field="category")
+    return replace(filters, category=wanted or session.category or None, paths=session.paths)
+
+
+def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: float) -> list[Used]:
+    """What an answer shows, each thing a source and an id, with the hashes of what it says."""
+    by_source: dict[str, list[str]] = {}
+    for source, key in shown:
+        by_source.setdefault(source, []).append(key)
+    fates = sessions.fates(db, by_source.get(MEMORIES.name, ()), now)
+    return [
+        Used(source, key, said, fates.get(key) if source == MEMORIES.name else None)
+        for source, keys in by_source.items()
+        for key, said in versions(db, source, keys).items()
+        if key in keys
+    ]
+
+
+def in_answer(answer: Answer) -> list[tuple[str, str]]:
+    """What recall has found: the source and the id of each hit."""
+    return [
+        (source, hit.pair.key if source == "pair" else hit.item.id)
+        for source, hits in answer.found.items()
+        for hit in hits
+    ]
+
+
+async def record(
+    scope: Scope, store: AgentStore, session: Session, via: Via, query: str, used: Sequence[Used]
+) -> None:
+    """Note what went into an answer. A reader leaves no trace."""
+    if scope.leaves_traces:
+        asked = clear(query).text[:_QUERY_CHARS]
+        await store.write(lambda tx: sessions.record(tx, session.id, via, asked, used))
+
+
+async def _set(scope: Scope, key: str, status: Status) -> SessionView:
+    async with scope.store() as store:
+        changed = await store.write(lambda tx: sessions.set_status(tx, key, status))
+        if status == "active":
+            return await _brought(scope, store, key)
+        return await store.read(lambda db: _view(db, changed))
+
+
+async def _brought(scope: Scope, store: AgentStore, key: str) -> SessionView:
+    """The session, once the files that it sees were read as they stand, or for a while."""
+    rules = scope.settings.index
+    if rules.on_session_start:
+        await scope.daemon.indexes.bring(store, rules.search_wait_ms / 1000)
+    return await scope.daemon.own_files.read(store, lambda db: _view(db, sessions.get(db, key)))
+
+
+def _answers(
+    scope: Scope, db: sqlite3.Connection, key: str, query: UsedQuery
+) -> tuple[list[AnswerUsed], int]:
+    sessions.get(db, key)
+    if query.answer is None:
+        return sessions.answers(db, key, scope.page_limit(query.limit), query.offset)
+    one = sessions.answer(db, key, query.answer)
+    if one is None:
+        raise NotFound(f"session '{key}' has no answer '{query.answer}'", field="answer")
+    return [one], 1
+
+
+def _replayed(
+    db: sqlite3.Connection, answers: Sequence[AnswerUsed], now: float
+) -> list[ReplayedAnswer]:
+    wanted: dict[str, set[str]] = {}
+    for one in answers:
+        for item in one.used:
+            wanted.setdefault(item.source, set()).add(item.id)
+    current = {source: versions(db, source, keys) for source, keys in wanted.items()}
+    fates = sessions.fates(db, wanted.get(MEMORIES.name, ()), now)
+    told: list[ReplayedAnswer] = []
+    for one in answers:
+        items = [_item(item, current[item.source], fates) for item in one.used]
+        changed = sum(item.change != "same" for item in items)
+        told.append(
+            ReplayedAnswer(
+                id=one.id, at=one.at, via=one.via, query=one.query, used=items, changed=changed
+            )
+        )
+    return told
+
+
+def _item(
+    item: Used, current: Mapping[str, str], fates: Mapping[str, sessions.Fate]
+) -> ReplayedItem:
+    now = current.get(item.id)
+    change: Change = "same" if now == item.hash else "gone" if now is None else "changed"
+    if change != "same" and item.source == CHUNKS.name:
+        beside = [said for key, said in current.items() if file_of(key) == file_of(item.id)]
+        change = "moved" if item.hash in beside else "changed" if beside else "gone"
+    if change == "same" and item.source == MEMORIES.name:
+        fate = fates.get(item.id)
+        change = fate if fate is not None and fate != item.fate else "same"
+    return ReplayedItem(item.source, item.id, item.hash, change, UNSET if now is None else now)
+
+
+def _view(db: sqlite3.Connection, session: Session) -> SessionView:
+    counted = sessions.counted(db, session.id)
+    return SessionView(
+        **asdict(session),
+        last_active_at=max(session.updated_at, counted.last_at or 0.0),
+        answers=counted.answers,
+    )
+
+
+def _path(given: str) -> str:
+    path = checks.check_short(given, "paths", _PATH_CHARS)
+    if not path:
+        raise InvalidInput("name no blank path", field="paths")
+    return path
+
+
+def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
+    return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/sessions", index),
+    operation("POST", "/api/sessions", start, role="write", statuses=(201,)),
+    operation("GET", "/api/sessions/{id}", get),
+    operation("POST", "/api/sessions/{id}/archive", archive, role="write"),
+    operation("POST", "/api/sessions/{id}/reopen", reopen, role="write"),
+    operation("GET", "/api/sessions/{id}/used", used),
+    operation("GET", "/api/sessions/{id}/replay", replay),
+)

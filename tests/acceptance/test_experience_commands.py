@@ -1,0 +1,61 @@
+"""Experiences on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Shell
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own."""
+    return Shell(call.path, call.agent)
+
+
+def test_an_experience_is_added_found_used_and_pruned(shell: Shell) -> None:
+    given = ("--type", "error_recovery", "--solution", "restart the queue", "--tag", "deploy")
+    made = shell.out("experiences", "add", "the deploy hangs", *given).split()[1]
+    assert made in shell.out("experiences", "search", "deploy hangs", "--tag", "deploy")
+    assert "the deploy hangs" in shell.out("retrieve", "why does the deploy hang")
+    assert shell.out("experiences", "use", made).startswith("used 2 times")
+    assert json.loads(shell.out("experiences", "show", made))["solution"] == "restart the queue"
+    assert "would prune 0 experiences, 1 left" in shell.out("experiences", "prune", "--dry-run")
+    assert "pruned 1 experience, 0 left" in shell.out("experiences", "prune", "--min-weight", "1")
+    assert shell.out("experiences") == ""
+    assert shell.out("experiences", "delete", made) == f"deleted {made}\n"
+
+
+def test_a_conversation_and_preferences(shell: Shell, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.json"
+    text = "Decision: we use Postgres for the billing data."
+    talk.write_text(json.dumps([{"role": "user", "content": text}]))
+    observe = ("experiences", "observe", talk, "--conversation", "c1")
+    assert "stored 1, told again 0" in shell.out(*observe)
+    assert "stored 0, told again 1" in shell.out(*observe)
+    shell.out("experiences", "prefer", "editor", "vim", "--user", "ana")
+    told = shell.out("experiences", "prefer", "editor", "vim", "--user", "ana")
+    assert told == "editor: vim (confidence 0.52)\n"
+    assert shell.out("experiences", "preferences") == "ana  editor  vim  0.52  2x\n"
+    assert shell.json("experiences", "stats")["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("add", "x"), "add needs --type"),
+        (("use",), "use needs ID"),
+        (("prefer", "editor"), "prefer needs CATEGORY and VALUE"),
+        (("list", "more"), "list takes no word 'more'"),
+        (("stats", "--tag", "x"), "stats takes no --tag"),
+        (("observe", "x"), "observe needs --conversation"),
+        (("add", "x", "--type", "tool_chain", "--solution", '{"a":'), "expected JSON"),
+        (("show", "nosuch"), "no experience has the id"),
+    ],
+)
+def test_wrong_words_say_what_is_missing(shell: Shell, words: tuple[str, ...], told: str) -> None:
+    code = 1 if words[0] == "show" else 2
+    assert told in shell.run("experiences", *words, code=code).stderr

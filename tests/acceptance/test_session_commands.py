@@ -1,0 +1,51 @@
+"""Sessions on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from shells import Shell
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own."""
+    return Shell(call.path, call.agent)
+
+
+def test_a_session_from_its_start_to_its_replay(shell: Shell) -> None:
+    made = shell.json("store", "the site runs on pond-2", "--category", "projects/site")
+    shell.out("store", "Ana keeps the keys of the site", "--category", "people/ana")
+    key = shell.out("sessions", "start", "release", "--category", "projects").strip()
+    found = shell.out("retrieve", "the site", "--session", key)
+    assert "pond-2" in found
+    assert "Ana" not in found
+    assert "Ana" not in shell.out("context", "the site", "--session", key)
+    assert "release" in shell.out("sessions")
+    assert shell.json("sessions", "used", key)["total"] == 2
+    assert "0 of 2 things changed since" in shell.out("sessions", "replay", key)
+    shell.out("update", made["id"], "--text", "the site runs on pond-3")
+    told = shell.out("sessions", "replay", key)
+    assert f"changed  memory  {made['id']}" in told
+    assert "2 of 2 things changed since" in told
+    assert shell.out("sessions", "archive", key) == f"archived {key}\n"
+    refused = shell.run("retrieve", "the site", "--session", key, code=None)
+    assert "is archived" in refused.stderr
+    assert shell.out("sessions", "list", "--status", "active") == ""
+    assert shell.out("sessions", "reopen", key) == f"active {key}\n"
+    assert shell.json("sessions", "show", key)["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("show",), "show needs an ID"),
+        (("list", "x"), "list takes no word 'x'"),
+        (("start", "x", "--status", "active"), "start takes no --status"),
+        (("archive", "x", "--category", "a"), "archive takes no --category"),
+        (("list", "--answer", "x"), "list takes no --answer"),
+    ],
+)
+def test_wrong_words_say_what_is_missing(shell: Shell, words: tuple[str, ...], told: str) -> None:
+    assert told in shell.run("sessions", *words, code=2).stderr

@@ -1,0 +1,50 @@
+"""The full-text index of a real database, as it grows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from thermocline.daemon.memory.records import Memory
+from thermocline.daemon.store import full_text, memories
+from thermocline.daemon.store.agent_store import AgentStore
+from thermocline.daemon.store.transaction import Transaction
+
+OpenStore: TypeAlias = Callable[..., Awaitable[AgentStore]]
+MakeMemory: TypeAlias = Callable[..., Memory]
+
+
+async def test_an_index_that_has_grown_is_merged_into_one_part_and_then_left_alone(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    for first in range(0, 600, 150):
+        await store.write(lambda tx, first=first: stored(tx, make_memory, first, first + 150))
+    assert await store.read(parts) > 1
+    await store.tend()
+    assert await store.read(parts) == 1
+    assert await store.read(found) == 600
+    await store.write(lambda tx: stored(tx, make_memory, 600, 700))
+    await store.tend()
+    assert await store.read(parts) == 2
+
+
+async def test_an_empty_index_needs_no_merging(open_store: OpenStore) -> None:
+    store = await open_store()
+    assert not await store.read(full_text.is_loose)
+
+
+def stored(tx: Transaction, make_memory: MakeMemory, first: int, last: int) -> None:
+    for number in range(first, last):
+        memories.insert(tx, make_memory(number))
+
+
+def parts(db: sqlite3.Connection) -> int:
+    query = "SELECT count(DISTINCT segid) FROM memory_fts_idx"
+    return int(db.execute(query).fetchone()[0])
+
+
+def found(db: sqlite3.Connection) -> int:
+    query = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'memory'"
+    return int(db.execute(query).fetchone()[0])
