@@ -16,7 +16,6 @@ import cli
 import context
 import distilling
 import idle
-import index
 import memory
 import recall
 import replicating
@@ -27,6 +26,8 @@ import table
 import wear
 from measuring import Row
 from running import Running
+
+import index
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
