@@ -16,6 +16,7 @@ import cli
 import context
 import distilling
 import idle
+import index
 import memory
 import recall
 import replicating
@@ -26,8 +27,6 @@ import table
 import wear
 from measuring import Row
 from running import Running
-
-import index
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
