@@ -45,7 +45,8 @@ def _note_clock(tx: Transaction) -> None:
 
 def read_clock(db: sqlite3.Connection) -> tuple[int, int]:
     """The highest clock that was given or seen, and the last that this device gave."""
-    found = db.execute("SELECT value FROM meta WHERE key = 'clock'").fetchone()
+    # Not that of an attached database, where this one is empty.
+    found = db.execute("SELECT value FROM main.meta WHERE key = 'clock'").fetchone()
     highest, issued = found[0].split() if found else ("0", "0")
     return int(highest), int(issued)
 

@@ -317,7 +317,7 @@ class Operations(RuleBasedStateMachine):
             ).fetchall()
             key = f"id{number:04d}"
             assert found == ([(key,)] if key in self.texts else [])
-        indexed = self.db.execute("SELECT count(*) FROM memory_fts_docsize").fetchone()[0]
+        indexed = self.db.execute("SELECT count(*) FROM memory_fts_terms").fetchone()[0]
         assert indexed == len(self.texts)
 
     @invariant()

@@ -317,8 +317,12 @@ async def test_a_dry_run_changes_nothing_and_says_what_would_be_done(upkept: Upk
     await upkept.add(memory("faded", days=40), memory("gone", expires_at=NOW + 1))
     await upkept.store.flush_faces()
 
-    def dump(db: sqlite3.Connection) -> list[str]:
-        return [line for line in db.iterdump() if "state_files" not in line]
+    def dump(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+        tables = db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'state_files'"
+            " AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ).fetchall()
+        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for (name,) in tables}
 
     before = await upkept.store.read(dump)
     outcome = await upkept.run("full", dry_run=True)
