@@ -22,7 +22,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONB
 # A line that was added a moment ago stands at the end, or nearly.
 _LOOKED_AT: Final = 65_536
 LOCK: Final = ".lock"
-_PATIENCE: Final = 10.0
+_PATIENCE: Final = 3.0
 _POLL: Final = 0.01
 
 
@@ -61,7 +61,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's files: an exclusive `flock` on its `.lock`. Blocking.
 
     Raises:
-        Conflict: somebody has held it for 10 seconds.
+        Conflict: somebody has held it for 3 seconds.
         OSError: the disk refuses, or the folder or the lock is a link.
     """
     top = os.open(folder, _FOLDER)

@@ -118,7 +118,7 @@ async def test_a_missing_database_comes_back_whole_from_the_state_files(
     assert without_pairs(await held(store)) == without_pairs(expected(make_memory, 300))
 
 
-@pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.crash)])
+@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.crash)])
 async def test_a_page_of_zeros_anywhere_costs_nothing_that_a_state_file_shows(
     open_store: OpenStore, make_place: Callable[..., Place], make_memory: MakeMemory, step: int
 ) -> None:

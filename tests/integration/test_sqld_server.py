@@ -28,6 +28,7 @@ def status(server: Sqld, token: str | None, sql: str = "SELECT 1") -> int:
     return found
 
 
+@pytest.mark.crash
 def test_the_server_keeps_its_data_and_its_port_when_it_is_stopped_or_killed(sqld: Sqld) -> None:
     url = sqld.url
     sqld.query("CREATE TABLE t (a, b, c, d)")
