@@ -127,14 +127,20 @@ class BlockReading:
         """Those that answer, with their relevance; without a query hot ones, then the newest."""
         if self.answer is not None:
             return [(hit.memory, hit.relevance) for hit in self.hits("memory", _MEMORIES)]
-        now, rules, filters = self.asked.now, self.asked.rules, self.asked.filters
+        now, filters = self.asked.now, self.asked.filters
         if MEMORIES.passes(filters, now) is None:
             return ()
-        hot_ones = hot_rows.promoted(self.db, now, rules) if filters == Filters() else ()
-        found = {one.id: one for one in hot_ones[:_MEMORIES]}
+        found = {one.id: one for one in self.hot[:_MEMORIES]}
         newest = selecting.newest(self.db, filters, limit=_MEMORIES, now=now)
         found |= {one.id: one for one in newest if one.superseded_by is None}
         return [(one, None) for one in found.values()][:_MEMORIES]
+
+    @cached_property
+    def hot(self) -> Sequence[Memory]:
+        """Those of the hot state; none where filters narrow what is seen."""
+        if self.asked.filters != Filters():
+            return ()
+        return hot_rows.promoted(self.db, self.asked.now, self.asked.rules)
 
 
 Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
@@ -230,8 +236,11 @@ def _skills(reading: BlockReading) -> Iterable[Shown]:
 
 
 def _memories(reading: BlockReading) -> Iterable[Shown]:
+    """What answers, and then what is hot, whatever is asked."""
     own = {*_OWN_VOICE, reading.asked.agent}
-    for memory, relevance in reading.memories:
+    found = dict.fromkeys(memory.id for memory, _ in reading.memories)
+    hot_ones = [(one, None) for one in reading.hot[:_MEMORIES] if one.id not in found]
+    for memory, relevance in [*reading.memories, *hot_ones]:
         said = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
         if memory.superseded_by is not None:
             said = f"(superseded) {said}"

@@ -27,8 +27,7 @@ _KIN_AT_LEAST: Final = 4
 _KIN_SHARE: Final = 0.3
 # What an unknown word of a message counts.
 _UNKNOWN_IN_LONG: Final = 0.5
-# From so many texts on, a word that none of them has tells in full against an answer: few texts
-# know few words.
+# From so many texts on, a word that none of them has tells in full against an answer.
 _KNOWS_WORDS: Final = 100
 # A word that stands in so many needs no kin to be found.
 _FEW: Final = 20
@@ -154,9 +153,7 @@ def look_up(
     common: list[str] = []
     unknown: list[str] = []
     unmet = 0.0
-    unknown_share = min(1.0, math.log1p(size) / math.log1p(_KNOWS_WORDS))
-    if query.long:
-        unknown_share *= _UNKNOWN_IN_LONG
+    unknown_share = knowledge(size) * (_UNKNOWN_IN_LONG if query.long else 1.0)
     budget = _BUDGET
     for one in sorted(found, key=lambda word: word.count):
         share = query.shares.get(one.word, 1.0)
@@ -283,6 +280,11 @@ def _among(db: sqlite3.Connection, source: Source, phrase: Phrase, rows: Sequenc
         (match_expression((), (phrase,)), msgspec.json.encode(rows).decode()),
     )
     return {row for (row,) in found}
+
+
+def knowledge(size: int) -> float:
+    """How much so many texts know, 0 to 1: few know few words, and seldom agree by chance."""
+    return min(1.0, math.log1p(size) / math.log1p(_KNOWS_WORDS))
 
 
 def weight_of(count: int, size: int) -> float:

@@ -23,7 +23,7 @@ from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .dates import FOREVER, Span
 from .pool import Pool, gather, texts
-from .postings import Postings, admitted, demands_phrases, look_up, weight_of
+from .postings import Postings, admitted, demands_phrases, knowledge, look_up, weight_of
 from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
@@ -195,7 +195,7 @@ def recall(db: sqlite3.Connection, request: Request, tuning: Tuning) -> Answer:
     """
     looked = look(db, request, tuning)
     ranked = _ranked(looked.pool, looked.signals, looked.paths, request, tuning.decay_per_day)
-    ranked, unlikely = _likely(looked.pool, ranked, looked.query, request, tuning)
+    ranked, unlikely = _likely(looked, ranked, request, tuning)
     found = _hits(db, ranked, looked, request)
     sources = _sources(request, looked.query)
     searched = {one.name: one.count(db) if one in sources else 0 for one in SOURCES}
@@ -377,23 +377,25 @@ def _ranked(
 
 
 def _likely(
-    pool: Pool, ranked: list[Ranked], query: Query, request: Request, tuning: Tuning
+    looked: Looked, ranked: list[Ranked], request: Request, tuning: Tuning
 ) -> tuple[list[Ranked], str]:
     """What is likely enough to answer, and why the answer is empty or in doubt, else "".
 
     In a long question small talk hides what is asked, so that it is never left empty for it.
     """
-    best = max((one.relevance / pool.entries[one.at].source.weight for one in ranked), default=0.0)
+    entries = looked.pool.entries
+    best = max((one.relevance / entries[one.at].source.weight for one in ranked), default=0.0)
+    usual = tuning.min_relevance * knowledge(looked.postings.size)
     if request.min_relevance is not None:
         kept = [one for one in ranked if one.relevance >= request.min_relevance]
         least = request.min_relevance
-    elif request.mode == "tree" or request.preset is not None or best >= tuning.min_relevance:
+    elif request.mode == "tree" or request.preset is not None or best >= usual:
         return ranked, ""
     else:
-        kept, least = (ranked if query.long else []), tuning.min_relevance
+        kept, least = (ranked if looked.query.long else []), usual
     if not ranked or (kept and best >= least):
         return kept, ""
-    return kept, f"nothing found is likely to answer: the best reaches {best:.2f} of {least:g}"
+    return kept, f"nothing found is likely to answer: the best reaches {best:.2f} of {least:.2g}"
 
 
 def _hits(

@@ -124,7 +124,9 @@ def test_what_does_not_answer_is_not_shown(project: Any) -> None:
     assert "The deploy of heron hung." in text
     nothing = block(project, "zebra xylophone")["text"]
     assert "Nova" in nothing
-    assert "<remembered" not in nothing
+    # What is hot is there always.
+    assert "go through make deploy" in nothing
+    assert "holds a lock" not in nothing
     assert "<skills" not in nothing
 
 
@@ -262,3 +264,10 @@ def test_the_query_may_stand_in_the_url(project: Any) -> None:
 def test_a_budget_out_of_bounds_is_refused(call: Any, options: Any, field: str) -> None:
     assert call("POST", "/api/context", options).refusal()[2] == field
     assert call("POST", "/api/context", {"format": "xml"}).refusal()[2] == "format"
+
+
+def test_what_is_hot_is_there_whatever_is_asked(call: Any) -> None:
+    call.store("Never deploy on Fridays", event="correction")
+    for query in ("where do herons nest?", "may I deploy on Fridays?"):
+        block = call.ok("POST", "/api/context", {"query": query})["text"]
+        assert block.count("Never deploy on Fridays") == 1
