@@ -40,6 +40,8 @@ _YEARS: Final = 9
 _OF_A_DAY: Final = 60
 _OF_A_PERSON: Final = 100
 _OF_A_CATEGORY: Final = 20
+# In a young memory this share of the usual relevance is enough.
+_LEAST_OF_CUT: Final = 0.75
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -385,7 +387,7 @@ def _likely(
     """
     entries = looked.pool.entries
     best = max((one.relevance / entries[one.at].source.weight for one in ranked), default=0.0)
-    usual = tuning.min_relevance * knowledge(looked.postings.size)
+    usual = tuning.min_relevance * max(_LEAST_OF_CUT, knowledge(looked.postings.size))
     if request.min_relevance is not None:
         kept = [one for one in ranked if one.relevance >= request.min_relevance]
         least = request.min_relevance
