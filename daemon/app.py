@@ -171,14 +171,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         schedules=lambda agent, db: scheduler.schedules(agent, db),  # noqa: PLW0108
         advisor=Advice(thinking.model),
     )
-    indexes = Indexes(
-        agents,
-        lambda: live.settings.index,
-        {name: agent.paths for name, agent in live.settings.agents.items()},
-        state_dir=start.state_dir,
-        publish=base.bus.publish,
-        problems=problems,
-    )
+    indexes = _indexes(base, agents)
     services = Services(
         agents=agents,
         model=model,
@@ -216,6 +209,18 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         "conversations": thinking.listener.run,
     }
     await serve(start, live.current, services, edge, signals, tasks)
+
+
+def _indexes(base: _Base, agents: Agents) -> Indexes:
+    live = base.live
+    return Indexes(
+        agents,
+        lambda: live.settings.index,
+        {name: agent.paths for name, agent in live.settings.agents.items()},
+        state_dir=base.start.state_dir,
+        publish=base.bus.publish,
+        problems=base.problems,
+    )
 
 
 def _agents(
