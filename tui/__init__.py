@@ -1,0 +1,1 @@
+"""The memory live in a terminal: a client of the socket."""
