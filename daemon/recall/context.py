@@ -81,7 +81,10 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """For whom and for what a context block is made, and what alone may be in it."""
+    """For whom and for what a context block is made, and what alone may be in it.
+
+    `found`: only what the query finds.
+    """
 
     agent: str
     query: str
@@ -89,6 +92,7 @@ class Asked(msgspec.Struct, frozen=True):
     local: dt.tzinfo
     rules: Rules
     filters: Filters = Filters()
+    found: bool = False
 
 
 class BlockReading:
@@ -338,6 +342,9 @@ def read_block(
     reading = BlockReading(db, asked)
     sections = [one for one in SECTIONS if one.source or asked.filters == Filters()]
     read = {one.name: [*one.read(reading)] for one in sections}
+    if asked.found:
+        read = {name: [one for one in items if one.relevance is not None]
+                for name, items in read.items()}  # fmt: skip
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
     filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]

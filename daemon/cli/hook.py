@@ -1,0 +1,170 @@
+"""`thermocline hook`: what Claude Code, Codex and Gemini CLI run at the events of a session.
+
+It tells the agent what the memory has for the turn, and the memory what is said. Nothing here may
+hold up an agent: there is no model, no child process, a short wait for the daemon, and no error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from ..client import Client
+from ..client.caller import Caller
+from .project import FILE, OFF, OWN, WORDS, Project, project_of, switch
+
+# A client cuts what is longer: Codex beyond 9,900 characters, Claude Code beyond 10,000.
+_MOST_CHARS: Final = 9_000
+_TOKENS: Final = 2_000
+_PROMPT_CHARS: Final = 4_000
+_TURN_CHARS: Final = 16_000
+# Claude Code gives the last hook of a session a second and a half.
+_PATIENCE_SECONDS: Final = 1.0
+_MOST_INPUT: Final = 4 << 20
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `hook`."""
+    parser.add_argument(
+        "--project",
+        nargs="?",
+        const="",
+        choices=("", *WORDS),
+        metavar="WORD",
+        help="show or set what the project of this folder does: on, off, or own (an agent"
+        " that other projects do not see)",
+    )
+    parser.epilog = (
+        "A client runs this command by itself, with the event on standard input: at the start\n"
+        "of a session and at each prompt it prints what the memory has for it, and from\n"
+        "prompts and answers the memory learns. Without a daemon it does nothing. Its exit\n"
+        "code is always 0.\n\n"
+        f"The word is kept in {FILE} in the project's folder, which holds for all below it.\n\n"
+        "example:\n  thermocline hook --project off"
+    )
+
+
+def run_hook(args: argparse.Namespace, client: Client) -> None:
+    """Handle the event on standard input, or the project of this folder."""
+    if args.project is not None:
+        project = switch(os.getcwd(), args.project) if args.project else project_of(os.getcwd())
+        _show(project, as_json=args.json)
+        return
+    # Whatever goes wrong here is no reason for the agent to stop.
+    with suppress(Exception):
+        event = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
+        told = Event(event, args.agent).handled(client.socket_path)
+        if told:
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
+
+
+class Event:
+    """One event of a session.
+
+    Args:
+        given: what the client wrote.
+        agent: whose memory; None: the project's, or the daemon's default.
+    """
+
+    def __init__(self, given: Mapping[str, Any], agent: str | None) -> None:
+        self._given = given
+        self._name = self._text("hook_event_name")
+        self._project = project_of(self._text("cwd") or os.getcwd())
+        self._agent = agent or self._project.agent
+        session = self._text("session_id") or "session"
+        # Where it was said can be seen from what is kept of it.
+        self._conversation = f"{self._project.name}/{session}"[:200]
+
+    def handled(self, socket: str) -> dict[str, Any] | None:
+        """Do what the event asks for; return what the client is told."""
+        handler = _HANDLERS.get(self._name)
+        # What a subagent is told to do, no person has said.
+        if handler is None or self._project.word == OFF or self._text("agent_id"):
+            return None
+        with Caller(socket, self._agent, timeout=_PATIENCE_SECONDS) as caller:
+            block = handler(self, caller)
+        if not block or len(block) > _MOST_CHARS:
+            return None
+        inner = {"hookEventName": self._name, "additionalContext": block}
+        return {"hookSpecificOutput": inner}
+
+    def started(self, caller: Caller) -> str:
+        """What is always worth knowing."""
+        return self._block(caller, {})
+
+    def prompted(self, caller: Caller) -> str:
+        """What answers the prompt, which is heard as well."""
+        prompt = self._text("prompt")
+        if not prompt.strip() or prompt.startswith("/"):
+            return ""
+        block = ""
+        with suppress(Exception):
+            block = self._block(caller, {"query": prompt[:_PROMPT_CHARS], "found": True})
+        if self._name == "UserPromptSubmit":
+            # Gemini CLI tells it once more with the answer.
+            self._observe(caller, [("user", prompt)])
+        return block
+
+    def answered(self, caller: Caller) -> str:
+        """What the agent has said; a client that repeats the prompt is heard for both."""
+        answer = self._text("last_assistant_message") or self._text("prompt_response")
+        prompt = self._text("prompt")
+        self._observe(caller, [("user", prompt), ("assistant", answer)])
+        return ""
+
+    def compacted(self, caller: Caller) -> str:
+        """The summary that the conversation goes on with."""
+        self._observe(caller, [("assistant", self._text("compact_summary"))])
+        return ""
+
+    def ended(self, caller: Caller) -> str:
+        """The conversation, or the part of it that is compacted, is over: it becomes an episode."""
+        self._observe(caller, [], end=True)
+        return ""
+
+    def _observe(self, caller: Caller, said: list[tuple[str, str]], *, end: bool = False) -> None:
+        turns = [
+            {"role": role, "text": text[:_TURN_CHARS]}
+            for role, text in said
+            if text.strip() and not text.startswith("/")
+        ]
+        if turns or end:
+            body = {"conversation": self._conversation, "turns": turns, "end": end}
+            caller.request("POST", "/api/observe", body=body)
+
+    def _block(self, caller: Caller, asked: dict[str, Any]) -> str:
+        body = {"max_tokens": _TOKENS, **asked}
+        return str(caller.request("POST", "/api/context", body=body).get("text") or "")
+
+    def _text(self, name: str) -> str:
+        value = self._given.get(name)
+        return value if isinstance(value, str) else ""
+
+
+# By the names of Claude Code and Codex, and of Gemini CLI where they differ.
+_HANDLERS: Final[dict[str, Callable[[Event, Caller], str]]] = {
+    "SessionStart": Event.started,
+    "UserPromptSubmit": Event.prompted,
+    "BeforeAgent": Event.prompted,
+    "Stop": Event.answered,
+    "AfterAgent": Event.answered,
+    "PreCompact": Event.ended,
+    "PreCompress": Event.ended,
+    "PostCompact": Event.compacted,
+    "SessionEnd": Event.ended,
+}
+
+
+def _show(project: Project, *, as_json: bool) -> None:
+    told = {"project": project.name, "folder": project.root, "memory": project.word}
+    if as_json:
+        print(json.dumps({**told, "agent": project.agent}))
+        return
+    says = {OFF: "off", OWN: f"its own, agent {project.agent}"}.get(project.word, "on")
+    print(f"{project.name} ({project.root}): {says}")
