@@ -2,21 +2,26 @@
 
 It tells the agent what the memory has for the turn, and the memory what is said. Nothing here may
 hold up an agent: there is no model, no child process, a short wait for the daemon, and no error.
+Every turn waits for it: it loads a tenth of what another verb does (`program.py`).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any, Final
 
-from ..client import Client
-from ..client.caller import Caller
+from ..client.wire import Connection, request_of
+from ..runtime.places import default_socket
 from .project import FILE, OFF, OWN, WORDS, Project, project_of, switch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final
+
+    from ..client import Client
 
 # A client cuts what is longer: Codex beyond 9,900 characters, Claude Code beyond 10,000.
 _MOST_CHARS: Final = 9_000
@@ -55,13 +60,35 @@ def run_hook(args: argparse.Namespace, client: Client) -> None:
         project = switch(os.getcwd(), args.project) if args.project else project_of(os.getcwd())
         _show(project, as_json=args.json)
         return
-    # Whatever goes wrong here is no reason for the agent to stop.
-    with suppress(Exception):
+    handle(client.socket_path, args.agent)
+
+
+def handle(socket: str | None, agent: str | None) -> None:
+    """Handle the event on standard input; a failure is no reason for the agent to stop."""
+    try:
+        if sys.stdin.isatty():
+            print("thermocline: waiting for an event on standard input", file=sys.stderr)
         event = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
-        told = Event(event, args.agent).handled(client.socket_path)
+        told = Event(event, agent).handled(socket or default_socket(os.environ))
         if told:
             sys.stdout.write(json.dumps(told) + "\n")
             sys.stdout.flush()
+    except Exception:  # noqa: BLE001, S110
+        pass
+
+
+class _Daemon:
+    """One connection to the daemon, about one agent's memory."""
+
+    def __init__(self, socket: str, agent: str | None) -> None:
+        self._connection = Connection(socket, _PATIENCE_SECONDS)
+        self._agent = agent
+
+    def ask(self, path: str, body: Any) -> Any:
+        """The answer to a POST; None where it was refused."""
+        request = request_of("POST", path, {"agent": self._agent}, {}, body)
+        answer = self._connection.converse(request)
+        return json.loads(answer.body) if answer.status < 400 else None
 
 
 class Event:
@@ -87,48 +114,45 @@ class Event:
         # What a subagent is told to do, no person has said.
         if handler is None or self._project.word == OFF or self._text("agent_id"):
             return None
-        with Caller(socket, self._agent, timeout=_PATIENCE_SECONDS) as caller:
-            block = handler(self, caller)
+        block = handler(self, _Daemon(socket, self._agent))
         if not block or len(block) > _MOST_CHARS:
             return None
         inner = {"hookEventName": self._name, "additionalContext": block}
         return {"hookSpecificOutput": inner}
 
-    def started(self, caller: Caller) -> str:
+    def started(self, daemon: _Daemon) -> str:
         """What is always worth knowing."""
-        return self._block(caller, {})
+        return self._block(daemon, {})
 
-    def prompted(self, caller: Caller) -> str:
+    def prompted(self, daemon: _Daemon) -> str:
         """What answers the prompt, which is heard as well."""
         prompt = self._text("prompt")
         if not prompt.strip() or prompt.startswith("/"):
             return ""
-        block = ""
-        with suppress(Exception):
-            block = self._block(caller, {"query": prompt[:_PROMPT_CHARS], "found": True})
+        block = self._block(daemon, {"query": prompt[:_PROMPT_CHARS], "found": True})
         if self._name == "UserPromptSubmit":
             # Gemini CLI tells it once more with the answer.
-            self._observe(caller, [("user", prompt)])
+            self._observe(daemon, [("user", prompt)])
         return block
 
-    def answered(self, caller: Caller) -> str:
+    def answered(self, daemon: _Daemon) -> str:
         """What the agent has said; a client that repeats the prompt is heard for both."""
         answer = self._text("last_assistant_message") or self._text("prompt_response")
         prompt = self._text("prompt")
-        self._observe(caller, [("user", prompt), ("assistant", answer)])
+        self._observe(daemon, [("user", prompt), ("assistant", answer)])
         return ""
 
-    def compacted(self, caller: Caller) -> str:
+    def compacted(self, daemon: _Daemon) -> str:
         """The summary that the conversation goes on with."""
-        self._observe(caller, [("assistant", self._text("compact_summary"))])
+        self._observe(daemon, [("assistant", self._text("compact_summary"))])
         return ""
 
-    def ended(self, caller: Caller) -> str:
+    def ended(self, daemon: _Daemon) -> str:
         """The conversation, or the part of it that is compacted, is over: it becomes an episode."""
-        self._observe(caller, [], end=True)
+        self._observe(daemon, [], end=True)
         return ""
 
-    def _observe(self, caller: Caller, said: list[tuple[str, str]], *, end: bool = False) -> None:
+    def _observe(self, daemon: _Daemon, said: list[tuple[str, str]], *, end: bool = False) -> None:
         turns = [
             {"role": role, "text": text[:_TURN_CHARS]}
             for role, text in said
@@ -136,11 +160,11 @@ class Event:
         ]
         if turns or end:
             body = {"conversation": self._conversation, "turns": turns, "end": end}
-            caller.request("POST", "/api/observe", body=body)
+            daemon.ask("/api/observe", body)
 
-    def _block(self, caller: Caller, asked: dict[str, Any]) -> str:
+    def _block(self, daemon: _Daemon, asked: dict[str, Any]) -> str:
         body = {"max_tokens": _TOKENS, **asked}
-        return str(caller.request("POST", "/api/context", body=body).get("text") or "")
+        return str((daemon.ask("/api/context", body) or {}).get("text") or "")
 
     def _text(self, name: str) -> str:
         value = self._given.get(name)
@@ -148,7 +172,7 @@ class Event:
 
 
 # By the names of Claude Code and Codex, and of Gemini CLI where they differ.
-_HANDLERS: Final[dict[str, Callable[[Event, Caller], str]]] = {
+_HANDLERS: Final[dict[str, Callable[[Event, _Daemon], str]]] = {
     "SessionStart": Event.started,
     "UserPromptSubmit": Event.prompted,
     "BeforeAgent": Event.prompted,

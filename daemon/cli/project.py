@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from typing import Final, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 FILE: Final = ".thermocline"
 ON: Final = "on"
@@ -21,11 +24,14 @@ _NAME_CHARS: Final = 40
 _MOST_LEVELS: Final = 64
 
 
-class Project(NamedTuple):
+class Project:
     """A project: its folder, and what its file says; without one, or with another word, `on`."""
 
-    root: str
-    word: str
+    __slots__ = ("root", "word")
+
+    def __init__(self, root: str, word: str) -> None:
+        self.root = root
+        self.word = word
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from ..language.pairing import judge_pair
 from ..language.secrets import secrets_of
-from ..memory.records import Memory
+from ..memory.records import DEFAULT_CATEGORY, Memory
 from ..recall.context_formats import age_of
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
@@ -59,12 +59,14 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
         until=asked.until or None,
     )
     answer = await recalling.ask(scope, body)
-    items = sorted(_items(answer, scope.now), key=lambda one: one.relevance, reverse=True)
-    # The memories have their own order, which says more than the relevance alone.
-    best = [one for one in items if one.source.startswith("memory")]
-    others = iter(one for one in items if not one.source.startswith("memory"))
+    items = _items(answer, scope.now)
+    # The memories have an order of their own, which says more than the relevance alone; but what
+    # holds now goes before what it replaced.
+    best = sorted(items[: len(answer.results)], key=lambda one: one.outdated)
+    others = items[len(answer.results) :]
+    others.sort(key=lambda one: one.relevance, reverse=True)
     return RecalledItems(
-        results=_merged(best, [*others])[: asked.limit], why=answer.why, doubt=answer.doubt
+        results=_merged(best, others)[: asked.limit], why=answer.why, doubt=answer.doubt
     )
 
 
@@ -108,8 +110,12 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
             if same is not None:
                 memories.reinforce(tx, [same.id])
                 return KeptMemory(same, same)
-            new = memories.insert(tx, memory)
-            older = [one for one in alike if judge_pair(one, new).relation == "contradiction"]
+            older = [one for one in alike if judge_pair(one, memory).relation == "contradiction"]
+            fields = {}
+            if older and memory.category == DEFAULT_CATEGORY:
+                # It says the same of the same thing.
+                fields["category"] = older[0].category
+            new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
             gone = [one for one in older if merging.supersede(tx, one.id, new.id) is not None]
             return KeptMemory(new, None, tuple(gone))
 
