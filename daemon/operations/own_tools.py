@@ -16,6 +16,7 @@ from ..recall.context_formats import age_of
 from ..recall.recall import Request, recall
 from ..recall.sources import MEMORIES
 from ..shapes.context import ContextQuery
+from ..shapes.graph import FoundEntity
 from ..shapes.memory import NewMemory
 from ..shapes.recall import RecallBody, Recalled
 from ..shapes.tools import (
@@ -178,6 +179,16 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
     ]
     found += [
         RecalledItem(
+            id=one.memories[0] if one.memories else "",
+            text=_known_of(one),
+            source=f"{one.mention_count} memories",
+            relevance=round(one.relevance, 3),
+            age=age_of(one.last_seen, now),
+        )
+        for one in answer.entities
+    ]
+    found += [
+        RecalledItem(
             id=one.id,
             text=f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent,
             source="experience",
@@ -196,6 +207,11 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.chunks
     ]
     return found
+
+
+def _known_of(entity: FoundEntity) -> str:
+    related = ", ".join(f"{one.relation} {one.target}" for one in entity.relations[:5])
+    return f"{entity.name} ({entity.type}{f': {related}' if related else ''})"
 
 
 def _merged(first: Sequence[RecalledItem], others: Sequence[RecalledItem]) -> list[RecalledItem]:

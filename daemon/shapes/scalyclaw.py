@@ -162,11 +162,11 @@ class ScalyGraph(Struct, forbid_unknown_fields=True):
 
 
 class ScalyEdge(Struct):
-    """A relation; `strength` counts the memories that state it."""
+    """A relation; `strength` is one for each memory that states it, and fades."""
 
     relation: str
     target: str
-    strength: int
+    strength: float
 
 
 class ScalyNode(Struct, rename="camel"):
