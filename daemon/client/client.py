@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import shapes
-from .caller import Caller, Json, place
+from .caller import Caller, place
 from .errors import refusal
 from .wire import lines_of
+
+if TYPE_CHECKING:
+    from .caller import Json
 
 Memories: TypeAlias = "Sequence[shapes.memory.MemoryView]"
 

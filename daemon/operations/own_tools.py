@@ -146,7 +146,7 @@ async def describe(scope: Scope, asked: ContextArguments) -> ContextText:
 async def forget(scope: Scope, asked: ForgetArguments) -> ForgottenMemory:
     """Forget one memory."""
     done = await remembering.remove(scope, asked.id)
-    return ForgottenMemory(done.id, done.deleted, done.unmerged or ())
+    return ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
 def _items(answer: Recalled, now: float) -> list[RecalledItem]:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 from daemon_process import Daemon, wait_until
 from shells import COMMAND
 
+from thermocline.daemon.cli.program import options
+
+PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
 META = "io.modelcontextprotocol/"
 NOW = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 
@@ -23,9 +27,9 @@ NOW = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 class Session:
     """A client's end of one bridge."""
 
-    def __init__(self, *options: str, cwd: Path | None = None, **env: str) -> None:
+    def __init__(self, *words: str, cwd: Path | None = None, **env: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "mcp", *options],
+            [*PROGRAM, "mcp", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **env},
@@ -74,9 +78,9 @@ def session(shared_daemon: Daemon) -> Iterator[Callable[..., Session]]:
     """`session(...)` begins one with the module's daemon."""
     made: list[Session] = []
 
-    def begin(*options: str, **more: Any) -> Session:
+    def begin(*words: str, **more: Any) -> Session:
         where = {"THERMOCLINE_SOCKET": str(shared_daemon.socket)}
-        made.append(Session(*options, **(where | more)))
+        made.append(Session(*words, **(where | more)))
         return made[-1]
 
     yield begin
@@ -86,7 +90,7 @@ def session(shared_daemon: Daemon) -> Iterator[Callable[..., Session]]:
 
 
 def test_a_session_of_the_old_era(session: Any) -> None:
-    client = session("--agent", "old")
+    client = session("--agent-id", "old")
     hello = client.ok(
         "initialize",
         protocolVersion="2025-06-18",
@@ -111,7 +115,7 @@ def test_a_session_of_the_old_era(session: Any) -> None:
 
 
 def test_requests_of_the_new_era_carry_their_version(session: Any) -> None:
-    client = session("--agent", "new")
+    client = session("--agent-id", "new")
     about = client.ok("server/discover", _meta=NOW)
     assert about["resultType"] == "complete"
     assert about["supportedVersions"][0] == "2026-07-28"
@@ -125,6 +129,32 @@ def test_requests_of_the_new_era_carry_their_version(session: Any) -> None:
     assert "2026-07-28" in error["data"]["supported"]
     unknown = client.ask("initialize", protocolVersion="1999-01-01", capabilities={})
     assert unknown["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_the_long_way_through_the_parser_is_the_same(shared_daemon: Daemon) -> None:
+    line = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
+    command = [*COMMAND, "mcp", "--tools=profclaw", "--socket", str(shared_daemon.socket)]
+    done = subprocess.run(command, input=line, capture_output=True, check=True)
+    assert len(json.loads(done.stdout)["result"]["tools"]) == 3
+    wrong = subprocess.run([*PROGRAM, "mcp", "--tools", "nobody"], capture_output=True, check=False)
+    assert wrong.returncode == 2
+    assert b"invalid choice" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), {}),
+        (("--start", "--tools", "x"), {"--start": "", "--tools": "x"}),
+        (("--tools", "--start"), {"--tools": "--start"}),
+        (("--tools",), None),
+        (("--start", "--start"), None),
+        (("--help",), None),
+        (("more",), None),
+    ],
+)
+def test_the_short_way_takes_what_it_knows(words: Any, found: Any) -> None:
+    assert options(words, ("--start", "--tools")) == found
 
 
 def test_what_is_no_request_is_refused_and_the_next_is_answered(session: Any) -> None:
@@ -143,7 +173,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(session: Any) ->
 
 
 def test_resources_are_the_hot_state_and_memories(session: Any) -> None:
-    client = session("--agent", "res")
+    client = session("--agent-id", "res")
     key = client.tool("remember", text="Ana lives in Kiel")["structuredContent"]["id"]
     assert [one["uri"] for one in client.ok("resources/list")["resources"]] == ["memory://hot"]
     templates = client.ok("resources/templates/list")["resourceTemplates"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from thermocline.daemon.cli import mcp
 from thermocline.daemon.operations import OPERATIONS
 from thermocline.daemon.shapes.tools import PRESETS, listed, tools_of
 
@@ -35,6 +36,12 @@ def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
         assert "$ref" not in json.dumps(tool)
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert tool["annotations"]["openWorldHint"] is False
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
+    # Else: python -m thermocline.daemon.shapes.tools
+    assert mcp.tools_of(preset) == listed(preset)
 
 
 def test_the_default_tools_cost_at_most_1500_tokens() -> None:
