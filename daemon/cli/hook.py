@@ -48,7 +48,7 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
         "A client runs this command by itself, with the event on standard input: at the start\n"
         "of a session and at each prompt it prints what the memory has for it, and from\n"
         "prompts and answers the memory learns. Without a daemon it does nothing. Its exit\n"
-        "code is always 0.\n\n"
+        "code is 0.\n\n"
         f"The word is kept in the file {FILE}, in the project's folder, for all below it.\n\n"
         "example:\n  thermocline hook --project off"
     )
