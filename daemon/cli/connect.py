@@ -15,7 +15,7 @@ import msgspec
 
 from ..client import Client
 from ..connect import edits
-from ..connect.clients import PROGRAMS, Program, Where
+from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
 from ..connect.edits import Change, Edit, Launch
 from ..errors import InvalidInput
 from .arguments import WrongUsage, say, text_of
@@ -44,6 +44,7 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
     add("program", nargs="?", metavar="CLIENT", choices=[*PROGRAMS], help=", ".join(PROGRAMS))
     add("--list", action="store_true", help="show what is installed and what is connected")
     add("--print", action="store_true", help="print what to write, for those who do it by hand")
+    add("--plugin", action="store_true", help="print the folder of the plug-in for CLIENT")
     add("--undo", action="store_true", help="take out what connect has entered")
     add("--yes", action="store_true", help="do not ask")
     add("--no-hooks", action="store_true", help="only the tools: nothing happens by itself")
@@ -61,6 +62,7 @@ def add_connect(parser: argparse.ArgumentParser) -> None:
         "  thermocline connect claude-code\n"
         "  thermocline connect codex --instructions --yes\n"
         "  thermocline connect cursor --project\n"
+        "  thermocline connect claude-code --plugin\n"
         "  thermocline connect --list"
     )
 
@@ -73,7 +75,7 @@ def run_connect(args: argparse.Namespace, _: Client) -> int | None:
     launch = _launch(args)
     if args.program is None:
         refuse(
-            args.print or args.undo or args.no_hooks or args.yes,
+            args.print or args.undo or args.no_hooks or args.yes or args.plugin,
             f"which client? one of {', '.join(PROGRAMS)}",
         )
         if args.instructions and not args.list:
@@ -84,6 +86,9 @@ def run_connect(args: argparse.Namespace, _: Client) -> int | None:
     refuse(args.list, "--list takes no CLIENT")
     refuse(args.print and args.undo, "--print and --undo exclude each other")
     program = PROGRAMS[args.program]
+    if args.plugin:
+        print(_plugin(args.program))
+        return None
     refuse(project and not program.projects, f"{program.title} has no configuration of projects")
     wanted = _edits(program, where, launch, args)
     changes = edits.changes_of(wanted, undo=args.undo)
@@ -91,6 +96,12 @@ def run_connect(args: argparse.Namespace, _: Client) -> int | None:
         _show_entries(wanted)
         return None
     return _make(program, changes, args, where)
+
+
+def _plugin(name: str) -> Path:
+    folder = PLUGINS / name
+    refuse(not folder.is_dir(), f"there is no plug-in for {PROGRAMS[name].title}")
+    return folder
 
 
 def _launch(args: argparse.Namespace) -> Launch:

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from .edits import NAME, Edit, Launch, hooks, member, replacement, table
+from .edits import NAME, Edit, Launch, chosen, hooks, listed, member, replacement, table
 
 _SECONDS: Final = 10
+PLUGINS: Final = Path(__file__).with_name("plugins")
+_PLUGIN_MARK: Final = "/daemon/connect/plugins/openclaw"
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -166,6 +168,23 @@ os.execvp(command[0], [*command, "--json", *sys.argv[1:]])
 """
 
 
+def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
+    path = _openclaw(where) / "openclaw.json"
+    names = {"--agent-id": "agent", "--socket": "socket"}
+    options = dict(zip(launch.options[::2], launch.options[1::2], strict=True))
+    entry = {
+        "enabled": True,
+        # Without it OpenClaw calls neither the hook before a turn nor the one behind it.
+        "hooks": {"allowConversationAccess": True},
+        "config": {names[option]: value for option, value in options.items()},
+    }
+    return [
+        listed(path, ("plugins", "load", "paths"), str(PLUGINS / "openclaw"), _PLUGIN_MARK),
+        member(path, ("plugins", "entries", NAME), entry),
+        chosen(path, ("plugins", "slots", "memory"), NAME),
+    ]
+
+
 def _openclaw_server(where: Where, launch: Launch) -> list[Edit]:
     folder = _openclaw(where)
     script = folder / "workspace" / "skills" / "tiered-memory" / "scripts" / "memory_cli.py"
@@ -264,6 +283,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         ("openclaw",),
         _openclaw,
         _openclaw_server,
+        _openclaw_plugin,
         instructions=lambda where: _openclaw(where) / "workspace" / "AGENTS.md",
+        remark="restart OpenClaw's gateway: `openclaw gateway restart`",
     ),
 }

@@ -166,6 +166,35 @@ def table(path: Path, name: str, values: Mapping[str, Any]) -> Edit:
     return Edit(path, enter, lambda text: tables.remove(text, name))
 
 
+def chosen(path: Path, keys: Sequence[str], value: str) -> Edit:
+    """A choice of one among several programs; only our own is taken back."""
+    return Edit(
+        path,
+        lambda text: text if _at(text, keys) == value else jsonc.put(text, keys, value),
+        lambda text: jsonc.remove(text, keys) if _at(text, keys) == value else text,
+    )
+
+
+def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
+    """A text in a list of a JSON file; `mark` is in every text of ours."""
+
+    def others(text: str) -> list[Any]:
+        found = _at(text, keys)
+        return [one for one in found or () if not (isinstance(one, str) and mark in one)]
+
+    def enter(text: str) -> str:
+        wanted = [*others(text), value]
+        return text if _at(text, keys) == wanted else jsonc.put(text, keys, wanted)
+
+    def leave(text: str) -> str:
+        kept = others(text)
+        if kept == (_at(text, keys) or []):
+            return text
+        return jsonc.put(text, keys, kept) if kept else jsonc.remove(text, keys)
+
+    return Edit(path, enter, leave)
+
+
 def hooks(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> Edit:
     """Hooks of a JSON file: under `hooks`, a list of groups for each event.
 

@@ -160,9 +160,38 @@ def _script(script: Path, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
+def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home: Path) -> None:
+    config = home / ".openclaw" / "openclaw.json"
+    config.parent.mkdir()
+    before = {"plugins": {"load": {"paths": ["/their/own"]}, "slots": {"memory": "other"}}}
+    config.write_text(json.dumps(before))
+    out("openclaw", "--yes", "--agent-id", "work")
+    plugins = json.loads(config.read_text())["plugins"]
+    theirs, ours = plugins["load"]["paths"]
+    assert theirs == "/their/own"
+    assert (Path(ours) / "openclaw.plugin.json").is_file()
+    assert plugins["slots"]["memory"] == "thermocline"
+    entry = plugins["entries"]["thermocline"]
+    assert entry["config"] == {"agent": "work"}
+    assert entry["hooks"]["allowConversationAccess"] is True
+    out("openclaw", "--undo", "--yes")
+    assert json.loads(config.read_text()) == {"plugins": {"load": {"paths": ["/their/own"]}}}
+
+
+def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
+    folder = Path(out("claude-code", "--plugin").strip())
+    manifest = json.loads((folder / ".claude-plugin" / "plugin.json").read_text())
+    assert manifest["name"] == "thermocline"
+    hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
+    out("claude-code", "--yes")
+    written = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]
+    assert hooks.keys() == written.keys()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (("cursor", "--plugin"), "no plug-in for Cursor"),
         (("emacs",), "invalid choice"),
         (("--yes",), "which client?"),
         (("claude-desktop", "--project"), "no configuration of projects"),
