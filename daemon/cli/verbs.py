@@ -50,6 +50,8 @@ VERBS: Final = {
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
     "connect": "enter this memory in Claude Code, Codex and other programs",
+    "mcp": "serve the memory's tools to an MCP client on standard streams",
+    "hook": "handle an event of an agent's session, or switch the memory for a project",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.

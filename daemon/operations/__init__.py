@@ -29,6 +29,7 @@ from . import (
     stats,
     status,
     sync,
+    tools,
     tree,
     upkeep,
 )
@@ -39,6 +40,7 @@ __all__ = ["OPERATIONS", "Operation"]
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
     *context.OPERATIONS,
+    *tools.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,
