@@ -240,6 +240,7 @@ def _agents(
         device=base.device,
         readers=settings.store.readers_per_agent,
         face_delay_seconds=lambda: live.settings.store.face_delay_seconds,
+        since=time.time(),
     )
     return Agents(
         base.start.state_dir,
