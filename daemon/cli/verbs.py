@@ -48,6 +48,10 @@ VERBS: Final = {
     "upkeep": "show the upkeep schedule",
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
+    "doctor": "find what is wrong on this device, and say what to do",
+    "install": "have systemd run the daemon, for the system or for you",
+    "uninstall": "take it away from systemd; memories and settings are kept",
+    "completion": "print the completion of commands for a shell",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.
@@ -66,6 +70,7 @@ _MODULES: Final = {
     "skill": "own_files",
     "sync-critical": "sync",
     "tidy": "merge",
+    "uninstall": "install",
     "undo": "history",
     "unmerge": "merge",
     "update": "store",
