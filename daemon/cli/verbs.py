@@ -56,6 +56,7 @@ VERBS: Final = {
     "install": "have systemd run the daemon, for the system or for you",
     "uninstall": "take it away from systemd; memories and settings are kept",
     "completion": "print the completion of commands for a shell",
+    "tui": "see the memory live in the terminal, and take care of it",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.

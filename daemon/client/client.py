@@ -494,6 +494,17 @@ class Client(Caller):
         """The daemon's state, its problems, and the sizes of the open agents."""
         return self.ask(shapes.status.Status, "GET", "/api/status")
 
+    def config(self) -> shapes.config.ConfigPage:
+        """Every setting with its value, origin, default and help."""
+        return self.ask(shapes.config.ConfigPage, "GET", "/api/config")
+
+    def configure(
+        self, values: Mapping[str, Json], unset: Sequence[str] = ()
+    ) -> shapes.config.ConfigChanged:
+        """Set `values` by dotted key and take out the keys in `unset`: all of it, or nothing."""
+        body = {"set": {**values}, "unset": [*unset]}
+        return self.ask(shapes.config.ConfigChanged, "PUT", "/api/config", body=body)
+
     def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
         answer = self._call("GET", "/api/health")
@@ -509,6 +520,10 @@ class Client(Caller):
     def metrics_history(self) -> shapes.stats.MetricsHistory:
         """The recorded days, and the last seven against those before."""
         return self.ask(shapes.stats.MetricsHistory, "GET", "/api/metrics/history")
+
+    def live(self) -> shapes.stats.LiveMetrics:
+        """The agent's last two hours by minute."""
+        return self.ask(shapes.stats.LiveMetrics, "GET", "/api/metrics/live")
 
     def stats(self) -> shapes.stats.Stats:
         """Sizes against their limits."""
