@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
+from textual.events import Click
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -34,6 +35,12 @@ class Line(Widget):
     def paint(self, name: str, *, bold: bool = True, on: str | None = None) -> Style:
         """A colour of the theme, bold."""
         return paint(self.app, name, bold=bold, on=on)
+
+    async def on_click(self, event: Click) -> None:
+        """Do what stands there. A link of Textual's would bring its own colours."""
+        action = event.style.meta.get("action")
+        if action is not None:
+            await self.run_action(action)
 
 
 class Head(Line):
@@ -76,17 +83,18 @@ class TabBar(Line):
 
     def render(self) -> Text:
         """The row."""
-        whole = sum(len(tab.title) + 3 for tab in VIEWS) <= self.size.width
+        whole = sum(len(tab.title) + 3 for tab in VIEWS) < self.size.width
         row = Text(no_wrap=True)
+        after = ""
         for tab in VIEWS:
             here = tab.name == self.shown
-            label = f" {tab.key} {tab.title} " if whole or here else f" {tab.key} "
-            style = Style.from_meta({"@click": f"app.tab('{tab.name}')"})
+            label = f"{tab.key} {tab.title}" if whole or here else tab.key
+            click = Style.from_meta({"action": f"app.tab('{tab.name}')"})
             if here:
-                style += self.paint("background", on="primary")
+                row.append(f" {label} ", click + self.paint("background", on="primary"))
             else:
-                style += Style.parse("dim")
-            row.append(label if whole or here else label.rstrip(), style)
+                row.append(after).append(label, click + Style(dim=True))
+            after = "" if here else " "
         return row
 
 
@@ -125,6 +133,6 @@ class Keys(Line):
         return row.append_text(last)
 
     def _add(self, row: Text, key: str, words: str, action: str) -> None:
-        click = Style.from_meta({"@click": action})
+        click = Style.from_meta({"action": action})
         row.append(key, click + self.paint("accent"))
         row.append(f" {words}  ", click)

@@ -49,13 +49,14 @@ class Gauge(Widget):
         self.detail = detail
 
     def render(self) -> Text:
-        """The line; in few columns the bar goes first, then the detail is cut."""
+        """The line."""
         line = Text(self._label + " ", no_wrap=True, overflow="ellipsis")
         if self.share is None:
             return line.append(self.detail)
         percent = f"{self.share:4.0%} ".replace("%", " %")
-        columns = min(self.size.width - len(line) - len(percent) - 1, 24)
-        columns = min(columns, self.size.width - len(line) - len(percent) - len(self.detail) - 1)
+        room = self.size.width - line.cell_len - len(percent) - 1
+        # The bar comes before the detail, which is cut where there is no room for both.
+        columns = min(max(room - len(self.detail), 8), room, 24)
         if columns >= 4:
             full, empty = bar(self.share, columns)
             color = "error" if self.share >= 1 else "warning" if self.share >= NEAR else "primary"
