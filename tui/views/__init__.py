@@ -43,7 +43,7 @@ VIEWS: Final = (
     Tab("3", "tree", "placeholder", "PlaceholderView", "the categories"),
     Tab("4", "hot", "placeholder", "PlaceholderView", "what is always in the agent's context"),
     Tab("5", "files", "files", "FilesView", "watched files and their parts"),
-    Tab("6", "sync", "placeholder", "PlaceholderView", "the replica, devices and conflicts"),
+    Tab("6", "sync", "sync", "SyncView", "the replica, devices and conflicts"),
     Tab("7", "settings", "placeholder", "PlaceholderView", "every setting, and where it is from"),
     Tab("8", "upkeep", "placeholder", "PlaceholderView", "schedules, runs and the model"),
     Tab("9", "log", "placeholder", "PlaceholderView", "what happens, as it happens"),

@@ -247,7 +247,7 @@ class FilesView(View):
         if self.mode == "files" and self._total > shown:
             line.append(f"first {shown} of {number_of(self._total, 'file', 'files')}, / searches  ")
         elif self.mode != "files":
-            line.append(f"{_TITLES[self.mode]}: ", "bold")
+            line.append(f"{_TITLES[self.mode]} {shown}", "bold").append(" of ")
         line.append(f"{number_of(stats.files, 'file', 'files')}, ")
         line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
         if stats.state.to_read:
@@ -291,7 +291,10 @@ class FilesView(View):
         if listed is None:
             return
         chunks = listed.results
-        at = next((at for at, one in enumerate(chunks) if one.end_line >= line), 0)
+        starts = [one.start_line for one in chunks]
+        # Chunks overlap: the one that begins there is meant, else the first that has the line.
+        held = (at for at, one in enumerate(chunks) if one.end_line >= line)
+        at = starts.index(line) if line in starts else next(held, 0)
         self.open = _Open(path, chunks, at)
         await self._draw_file()
 
