@@ -45,7 +45,7 @@ VIEWS: Final = (
     Tab("5", "files", "files", "FilesView", "watched files and their parts"),
     Tab("6", "sync", "sync", "SyncView", "the replica, devices and conflicts"),
     Tab("7", "settings", "placeholder", "PlaceholderView", "every setting, and where it is from"),
-    Tab("8", "upkeep", "placeholder", "PlaceholderView", "schedules, runs and the model"),
+    Tab("8", "upkeep", "upkeep", "UpkeepView", "schedules, runs and the model"),
     Tab("9", "log", "placeholder", "PlaceholderView", "what happens, as it happens"),
 )
 TABS: Final = {tab.name: tab for tab in VIEWS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from rich.style import Style
 from rich.text import Text
@@ -20,50 +20,28 @@ from thermocline.daemon.client import Client
 from thermocline.daemon.shapes.files import ChunkPlace, FilesStats, FileView, FoundChunk
 
 from ..dialogs.ask import AskScreen
-from ..text import ago, number_of, plain, size
+from ..text import number_of, plain, size
 from ..widgets.excerpt import Excerpt
 from ..widgets.paint import paint
-from ..widgets.rows import Column, Rows
+from ..widgets.rows import Rows
+from .file_lists import (
+    COLUMNS,
+    EMPTY,
+    TITLES,
+    Mode,
+    Row,
+    file_rows,
+    found_rows,
+    path_rows,
+    problem_rows,
+)
 from .view import View
 
-Mode = Literal["files", "problems", "paths", "found"]
 _AT_ONCE: Final = 500
 # Lines that are read before and after a chunk.
 _AROUND: Final = 60
 _MOST_LINES: Final = 400
 _PAUSE_SECONDS: Final = 0.15
-_COLUMNS: Final[dict[Mode, tuple[Column, ...]]] = {
-    "files": (
-        Column("File", keep_end=True),
-        Column("Chunks", 6, right=True),
-        Column("Lines", 7, least=50, right=True),
-        Column("Size", 9, least=70, right=True),
-        Column("Changed", 10, least=44, right=True),
-    ),
-    "problems": (Column("File", 24, keep_end=True), Column("Not indexed because")),
-    "paths": (
-        Column("Watched path", keep_end=True),
-        Column("By", 9),
-        Column("State", 8),
-    ),
-    "found": (
-        Column("Score", 5, right=True),
-        Column("Where", 26, keep_end=True),
-        Column("Heading"),
-    ),
-}
-_EMPTY: Final[dict[Mode, str]] = {
-    "files": "no file is watched: a adds a folder",
-    "problems": "every watched file is indexed",
-    "paths": "nothing is watched: a adds a folder",
-    "found": "no part of a file answers",
-}
-_TITLES: Final[dict[Mode, str]] = {
-    "files": "Files",
-    "problems": "Not indexed",
-    "paths": "Watched",
-    "found": "Found",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +60,8 @@ class FilesView(View):
     FilesView { layout: vertical; }
     FilesView #state { height: 1; padding: 0 1; color: $secondary; }
     FilesView #body { layout: horizontal; height: 1fr; }
-    FilesView #list { width: 9fr; }
-    FilesView Excerpt { width: 11fr; margin-left: 1; }
+    FilesView #list { width: 1fr; }
+    FilesView Excerpt { width: 1fr; margin-left: 1; }
     FilesView #query { height: 1; border: none; padding: 0 1; display: none; }
     FilesView.-searching #query { display: block; }
     Screen.-normal FilesView #body { layout: vertical; }
@@ -130,7 +108,7 @@ class FilesView(View):
         with Container(id="body"):
             with Vertical(id="list"):
                 yield Input(placeholder="search the watched files", id="query")
-                yield Rows(*_COLUMNS["files"], empty="reading ...", id="rows")
+                yield Rows(*COLUMNS["files"], empty="reading ...", id="rows")
             yield Excerpt()
 
     def first_focus(self) -> Widget:
@@ -181,62 +159,22 @@ class FilesView(View):
             self._total = len(found.chunks)
         else:
             self._found, self._total = [], 0
-        self._draw_rows(_EMPTY["found"] if query else "type what to search for")
+        self._draw_rows(EMPTY["found"] if query else "type what to search for")
 
     def _draw_rows(self, empty: str = "") -> None:
         rows = self.query_one(Rows)
-        rows.lay_out(*_COLUMNS[self.mode], empty=empty or _EMPTY[self.mode])
-        rows.fill({
-            "files": self._file_rows,
-            "problems": self._problem_rows,
-            "paths": self._path_rows,
-            "found": self._found_rows,
-        }[self.mode]())  # fmt: skip
+        rows.lay_out(*COLUMNS[self.mode], empty=empty or EMPTY[self.mode])
+        rows.fill(self._list_rows())
         self.refresh_bindings()
 
-    def _file_rows(self) -> list[tuple[str, list[Text | str]]]:
-        now = self.app.now()
-        return [
-            (
-                one.path,
-                [
-                    self.shown(self._short(one.path)),
-                    f"{one.chunks:,}" if not one.reason else "!",
-                    f"{one.lines:,}",
-                    size(one.size),
-                    ago(one.modified_at, now),
-                ],
-            )
-            for one in self._files
-        ]
-
-    def _problem_rows(self) -> list[tuple[str, list[Text | str]]]:
-        return [
-            (one.path, [self.shown(self._short(one.path)), Text(plain(one.reason))])
-            for one in self._files
-        ]
-
-    def _path_rows(self) -> list[tuple[str, list[Text | str]]]:
-        return [
-            (
-                one.path,
-                [self.shown(one.path), one.origin, "! missing" if one.missing else "✓ there"],
-            )
-            for one in (self._stats.paths if self._stats is not None else [])
-        ]
-
-    def _found_rows(self) -> list[tuple[str, list[Text | str]]]:
-        return [
-            (
-                one.id,
-                [
-                    f"{one.score:.2f}",
-                    self.shown(f"{self._short(one.path)}:{one.start_line}"),
-                    self.shown(one.heading or one.text),
-                ],
-            )
-            for one in self._found
-        ]
+    def _list_rows(self) -> list[Row]:
+        if self.mode == "paths":
+            return path_rows(self._stats.paths if self._stats is not None else (), self.shown)
+        if self.mode == "found":
+            return found_rows(self._found, self._short, self.shown)
+        if self.mode == "problems":
+            return problem_rows(self._files, self._short, self.shown)
+        return file_rows(self._files, self._short, self.shown, self.app.now())
 
     def _draw_state(self) -> None:
         stats = self._stats
@@ -247,7 +185,7 @@ class FilesView(View):
         if self.mode == "files" and self._total > shown:
             line.append(f"first {shown} of {number_of(self._total, 'file', 'files')}, / searches  ")
         elif self.mode != "files":
-            line.append(f"{_TITLES[self.mode]} {shown}", "bold").append(" of ")
+            line.append(f"{TITLES[self.mode]} {shown}", "bold").append(" of ")
         line.append(f"{number_of(stats.files, 'file', 'files')}, ")
         line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
         if stats.state.to_read:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client
@@ -24,10 +23,8 @@ from ..widgets.facts import Facts
 from ..widgets.paint import paint
 from ..widgets.rows import Column, Rows
 from ..widgets.spark import Spark
-from .view import View
+from .parts import PartsView
 
-Part = Literal["rounds", "conflicts", "devices"]
-PARTS: Final[tuple[Part, ...]] = ("rounds", "conflicts", "devices")
 _LABEL: Final = 9
 _MOST_CONFLICTS: Final = 200
 # The replica is asked for its devices, which may take a second, only this often.
@@ -44,32 +41,23 @@ _WORDS: Final = {
 }
 
 
-class SyncView(View):
+class SyncView(PartsView):
     """The state above, and below it the parts: beside each other, or one at a time."""
 
     DEFAULT_CSS = """
-    SyncView { layout: vertical; padding: 0 1; }
-    SyncView .panel {
-        border-top: solid $border-blurred; border-title-color: $secondary;
-        border-title-style: bold; border-title-align: left;
-    }
-    SyncView .panel:focus-within { border-top: solid $primary; }
     SyncView #now { height: auto; max-height: 60%; }
-    SyncView #parts { height: 1fr; layout: vertical; }
-    SyncView #parts > .panel { height: 1fr; display: none; }
-    SyncView.-rounds #rounds, SyncView.-conflicts #conflicts, SyncView.-devices #devices {
-        display: block;
-    }
     SyncView #detail { height: auto; max-height: 60%; border-top: dashed $border-blurred; }
     SyncView #detail Static { height: auto; }
     Screen.-low SyncView #now, Screen.-low SyncView #detail { border: none; }
-    SyncView.-beside #parts {
-        layout: grid; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 3fr 2fr; grid-gutter: 0 2;
-    }
-    SyncView.-beside #parts > .panel { display: block; height: 100%; }
+    SyncView.-beside #parts { grid-rows: 3fr 2fr; }
     SyncView.-beside #conflicts { row-span: 2; }
     SyncView.-beside #conflicts Rows { height: auto; max-height: 60%; }
     """
+    PARTS: ClassVar[Mapping[str, str]] = {
+        "rounds": "Rounds",
+        "conflicts": "Conflicts",
+        "devices": "Devices",
+    }
     # Rounds tell of no event.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     WRITES: ClassVar[frozenset[str]] = frozenset({"sync", "take_back", "retire", "rejoin"})
@@ -78,8 +66,6 @@ class SyncView(View):
         Binding("r", "part('rounds')", "Rounds", show=False),
         Binding("c", "part('conflicts')", "Conflicts"),
         Binding("d", "part('devices')", "Devices"),
-        Binding("left", "turn(-1)", "Part before", show=False),
-        Binding("right", "turn(1)", "Next part", show=False),
         Binding("b", "take_back", "Take the lost value"),
         Binding("x", "retire", "Retire"),
         Binding("j", "rejoin", "Use this device again"),
@@ -88,13 +74,11 @@ class SyncView(View):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.part: Part = "rounds"
         self.status: SyncStatus | None = None
         self._conflicts: dict[str, VersionView] = {}
         self._devices: list[DeviceView] = []
         self._asked = float("-inf")
         self._agent: str | None = None
-        self.add_class("-rounds")
 
     def compose(self) -> ComposeResult:
         """State, sparks, and the three parts."""
@@ -104,7 +88,7 @@ class SyncView(View):
             yield Spark("outbox", label_columns=_LABEL, id="outbox")
             yield Spark("latency", unit=" ms", label_columns=_LABEL, id="latency")
         with Container(id="parts"):
-            with Container(id="rounds", classes="panel"):
+            with self.panel("rounds"):
                 yield Rows(
                     Column("When", 10),
                     Column("Sent", 5, right=True),
@@ -114,7 +98,7 @@ class SyncView(View):
                     Column("Result"),
                     empty="no round since the daemon started",
                 )
-            with Container(id="conflicts", classes="panel"):
+            with self.panel("conflicts"):
                 yield Rows(
                     Column("When", 10),
                     Column("Fields", 10, least=56),
@@ -123,7 +107,7 @@ class SyncView(View):
                 )
                 with VerticalScroll(id="detail", can_focus=False):
                     yield Static()
-            with Container(id="devices", classes="panel"):
+            with self.panel("devices"):
                 yield Rows(
                     Column("Device"),
                     Column("Seen", 10),
@@ -131,22 +115,6 @@ class SyncView(View):
                     Column("Id", 12, least=64),
                     empty="no device has replicated yet",
                 )
-
-    def on_mount(self) -> None:
-        """Countdowns go on by themselves."""
-        self.set_interval(1.0, self._draw_now)
-
-    def on_resize(self) -> None:
-        """Put the parts beside each other where there is room."""
-        size = self.app.size
-        self.set_class(size.width >= 120 and size.height >= 24, "-beside")
-        for spark in self.query(Spark):
-            spark.display = size.height >= _ALL_FACTS_HEIGHT
-        self._draw()
-
-    def first_focus(self) -> Widget:
-        """The part that is shown."""
-        return self._rows(self.part)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys mean something here."""
@@ -183,7 +151,7 @@ class SyncView(View):
         if live is not None:
             self.query_one("#outbox", Spark).values = tuple(live.outbox)
             self.query_one("#latency", Spark).values = tuple(live.sync_ms)
-        self._draw()
+        self.draw()
 
     async def _read_conflicts(self, lost: int) -> None:
         if not lost:
@@ -195,24 +163,31 @@ class SyncView(View):
         if found is not None:
             self._conflicts = {str(one.number): one for one in found.results}
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw what was read."""
         status, now = self.status, self.app.now()
         if status is None:
             return
-        self._draw_now()
+        self.tick()
         rounds = [(str(one.at), self._round(one, now)) for one in status.rounds]
         # Rounds move down as others come: the cursor stays at the top unless it was moved.
-        table = self._rows("rounds")
+        table = self.rows("rounds")
         table.fill(rounds, select=rounds[0][0] if rounds and table.cursor_row <= 0 else None)
-        self._rows("conflicts").fill(
+        self.rows("conflicts").fill(
             [(key, self._conflict(one, now)) for key, one in self._conflicts.items()]
         )
-        self._rows("devices").fill([(one.id, self._device(one, now)) for one in self._devices])
-        self._draw_titles()
+        self.rows("devices").fill([(one.id, self._device(one, now)) for one in self._devices])
+        self.name_parts(
+            {
+                "conflicts": f" {len(self._conflicts)}" if self._conflicts else "",
+                "devices": f" {len(self._devices)}" if self._devices else "",
+            }
+        )
         self._draw_detail()
         self.refresh_bindings()
 
-    def _draw_now(self) -> None:
+    def tick(self) -> None:
+        """Draw the state."""
         if self.status is not None and self.is_on_screen:
             rows = list(self._facts(self.status, self.app.now()))
             height = self.app.size.height
@@ -220,6 +195,8 @@ class SyncView(View):
             most = 2 if height < 16 else 4 if height < _ALL_FACTS_HEIGHT else len(rows)
             error = bool(self.status.message) + bool(self.status.hint)
             self.query_one(Facts).set(rows[: most + error])
+            for spark in self.query(Spark):
+                spark.display = height >= _ALL_FACTS_HEIGHT
 
     def _facts(self, status: SyncStatus, now: float) -> Iterator[tuple[str, str | Text]]:
         yield "state", self._phase(status, now)
@@ -254,7 +231,11 @@ class SyncView(View):
         elif status.last_success is None:
             mark, color, words = "○", "secondary", "no round yet"
         elif status.queued:
-            mark, color, words = "○", "secondary", f"{number_of(status.queued, 'row', 'rows')} wait"
+            mark, color, words = (
+                "○",
+                "secondary",
+                number_of(status.queued, "row waits", "rows wait"),
+            )
         return Text(f"{mark} {words}", paint(self.app, color, bold=True))
 
     def _proof(self, status: SyncStatus, now: float) -> Text:
@@ -297,23 +278,8 @@ class SyncView(View):
         name = self.shown(one.name).append(" (this one)" if one.this else "", "dim")
         return [name, ago(one.last_at, now), state, plain(one.id)]
 
-    def _draw_titles(self) -> None:
-        counts = {
-            "rounds": "",
-            "conflicts": f" {len(self._conflicts)}" if self._conflicts else "",
-            "devices": f" {len(self._devices)}" if self._devices else "",
-        }
-        beside = self.has_class("-beside")
-        for part in PARTS:
-            names = [part] if beside else PARTS
-            title = Text(" ")
-            for name in names:
-                style = "bold" if name == part else "dim not bold"
-                title.append(f"{name.capitalize()}{counts[name]}", style).append("  ")
-            self.query_one(f"#{part}").border_title = title.markup
-
     def _draw_detail(self) -> None:
-        one = self._conflicts.get(self._rows("conflicts").selected)
+        one = self._conflicts.get(self.rows("conflicts").selected)
         self.query_one("#detail").display = one is not None
         if one is None:
             return
@@ -332,36 +298,12 @@ class SyncView(View):
         text.rstrip()
         self.query_one("#detail Static", Static).update(text)
 
-    def _rows(self, part: Part) -> Rows:
-        return self.query_one(f"#{part} Rows", Rows)
-
     # Keys
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show both values of the conflict under the cursor."""
         event.stop()
         self._draw_detail()
-
-    def on_descendant_focus(self) -> None:
-        """The keys are those of the part that has the focus."""
-        for part in PARTS:
-            if self._rows(part).has_focus and part != self.part:
-                self._go_to(part)
-
-    def action_part(self, part: Part) -> None:
-        """Show a part."""
-        self._go_to(part)
-        self._rows(part).focus()
-
-    def action_turn(self, step: int) -> None:
-        """Show the part beside."""
-        self.action_part(PARTS[(PARTS.index(self.part) + step) % len(PARTS)])
-
-    def _go_to(self, part: Part) -> None:
-        self.part = part
-        for name in PARTS:
-            self.set_class(name == part, f"-{name}")
-        self.refresh_bindings()
 
     @work
     async def action_sync(self) -> None:
@@ -392,7 +334,7 @@ class SyncView(View):
     @work
     async def action_take_back(self) -> None:
         """Put the value that lost into force again."""
-        one = self._conflicts.get(self._rows("conflicts").selected)
+        one = self._conflicts.get(self.rows("conflicts").selected)
         if one is None:
             return
         which = {"id": one.id, "kind": one.kind}
@@ -403,7 +345,7 @@ class SyncView(View):
     @work
     async def action_retire(self) -> None:
         """No longer wait for a device that will not come back."""
-        selected = self._rows("devices").selected
+        selected = self.rows("devices").selected
         one = next((one for one in self._devices if one.id == selected), None)
         if one is None:
             return
@@ -434,15 +376,15 @@ class SyncView(View):
 
     async def show(self, what: str) -> None:
         """Show a part by its name, or a conflict by its number."""
-        if what in PARTS:
+        if what in self.PARTS:
             self.action_part(what)
         elif what:
             self.action_part("conflicts")
-            self._rows("conflicts").select(what)
+            self.rows("conflicts").select(what)
 
     def copied(self) -> str:
         """The lost value under the cursor, the device's id, or the round's error."""
-        key = self._rows(self.part).selected
+        key = self.rows(self.part).selected
         if self.part == "conflicts" and (one := self._conflicts.get(key)) is not None:
             return ", ".join(_value(one.data.get(name)) for name in one.replaced)
         if self.part == "rounds" and self.status is not None:
