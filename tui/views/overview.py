@@ -14,11 +14,11 @@ from textual.widgets import Static
 from thermocline.daemon.client import Client
 from thermocline.daemon.shapes.files import FilesStats
 from thermocline.daemon.shapes.stats import LiveMetrics, Stats
-from thermocline.daemon.shapes.status import AgentStatus, Status
+from thermocline.daemon.shapes.status import AgentStatus, ModelStatus, Status
 from thermocline.daemon.shapes.sync import SyncStatus
 
 from ..health import verdict
-from ..text import ago, number_of, plain, size, span
+from ..text import ago, number_of, part_of, plain, size, span
 from ..widgets.facts import Facts
 from ..widgets.gauge import Gauge
 from ..widgets.paint import paint
@@ -59,7 +59,7 @@ class OverviewView(View):
         layout: grid; grid-size: 3; grid-gutter: 0 1; grid-rows: auto;
     }
     Screen.-wide.-tall OverviewView .panel { border: round $border; padding: 0 1; }
-    Screen.-wide.-tall OverviewView #numbers .panel { height: 9; }
+    Screen.-wide.-tall OverviewView #numbers .panel { height: 6; }
     Screen.-wide.-tall OverviewView #sparks {
         layout: grid; grid-size: 2; grid-gutter: 1 4; grid-rows: 5;
     }
@@ -86,15 +86,18 @@ class OverviewView(View):
             yield _panel(Static(id="verdict"), id="health", title="Health")
             with Container(id="numbers"):
                 yield _panel(
-                    *(Gauge(one, label_columns=_LABEL, id=one) for one in ("hot", "warm", "tree")),
-                    Facts(_LABEL, id="memory"),
+                    Gauge("hot", label_columns=5, color="accent", id="hot"),
+                    Gauge("warm", label_columns=5, color="warning", id="warm"),
+                    Facts(5, id="cold"),
+                    Gauge("tree", label_columns=5, color="success", id="tree"),
                     title="Memory",
                 )
                 yield _panel(Facts(_LABEL, id="replica"), title="Replica")
+                yield _panel(Facts(_LABEL, id="work"), title="Upkeep")
                 yield _panel(
-                    Facts(_LABEL, id="work"),
+                    Facts(_LABEL, id="model"),
                     Gauge("budget", label_columns=_LABEL, id="budget"),
-                    title="Upkeep and model",
+                    title="Model",
                 )
                 yield _panel(Facts(_LABEL, id="files"), title="Files")
                 yield _panel(Facts(_LABEL, id="process"), title="Daemon")
@@ -153,8 +156,9 @@ class OverviewView(View):
         if agent is not None:
             self._draw_memory(agent)
             self._draw_replica(agent, now)
-            self._draw_work(status, agent, now)
+            self._draw_work(agent, now)
             self._draw_files(agent, now)
+        self._draw_model(status.llm)
         self._draw_process(status, agent, now)
 
     def _draw_health(self, status: Status, now: float) -> None:
@@ -177,24 +181,22 @@ class OverviewView(View):
 
     def _draw_memory(self, agent: AgentStatus) -> None:
         hot, warm, tree = (self.query_one(f"#{name}", Gauge) for name in ("hot", "warm", "tree"))
-        hot.set(*_filled(agent.hot_bytes, agent.hot_max_bytes))
-        warm.set(*_filled(agent.warm_bytes, agent.warm_max_bytes))
-        most = self._stats.tree.max_nodes if self._stats is not None else 0
-        nodes = f"{agent.tree_nodes} of {most}"
-        tree.set(agent.tree_nodes / most if most else None, nodes)
-        self.query_one("#memory", Facts).set(
-            [
-                ("count", f"{agent.warm:,} warm, {agent.cold:,} cold in the archive"),
-                ("pairs", f"{agent.kv:,}"),
-            ]
+        hot.set(
+            agent.hot_bytes / agent.hot_max_bytes, part_of(agent.hot_bytes, agent.hot_max_bytes)
         )
+        held = part_of(agent.warm_bytes, agent.warm_max_bytes)
+        warm.set(agent.warm_bytes / agent.warm_max_bytes, f"{held}, {agent.warm:,}")
+        most = self._stats.tree.max_nodes if self._stats is not None else 0
+        nodes = f"{agent.tree_nodes} of {most} categories"
+        tree.set(agent.tree_nodes / most if most else None, nodes)
+        self.query_one("#cold", Facts).set([("cold", f"{agent.cold:,} in the archive, no cap")])
 
     def _draw_replica(self, agent: AgentStatus, now: float) -> None:
         sync = agent.sync
         phases = {"idle": "in step", "working": "sending and receiving", "stopped": "STOPPED"}
         state = phases.get(sync.phase, sync.phase)
         if sync.replica == "none":
-            state = "none: the memory is on this device alone"
+            state = "none, on this device alone"
         elif sync.next_try is not None and sync.phase == "waiting":
             state = f"next try {ago(max(sync.next_try, now), now)}"
         rows: list[tuple[str, str | Text]] = [("state", Text(state, "bold"))]
@@ -216,39 +218,48 @@ class OverviewView(View):
             rows.append(("restore", "not rehearsed yet"))
         self.query_one("#replica", Facts).set(rows)
 
-    def _draw_work(self, status: Status, agent: AgentStatus, now: float) -> None:
-        upkeep, model = agent.upkeep, status.llm
+    def _draw_work(self, agent: AgentStatus, now: float) -> None:
+        upkeep = agent.upkeep
         last = (
             "nothing yet" if upkeep.last is None else f"{upkeep.last}, {ago(upkeep.last_at, now)}"
         )
         if upkeep.error:
-            last = f"✗ {upkeep.last} FAILED {ago(upkeep.last_at, now)}: {plain(upkeep.error)}"
+            last = f"✗ {upkeep.last} FAILED {ago(upkeep.last_at, now)}"
         due = "none"
         if upkeep.next is not None and upkeep.next_at is not None:
             due = f"{upkeep.next}, {ago(max(upkeep.next_at, now), now)}"
         rows = [("now", f"{upkeep.running} runs")] if upkeep.running else []
         rows += [("last", last), ("next", due)]
-        names = ", ".join(dict.fromkeys(one for many in model.models.values() for one in many))
-        state = "none, rules only" if model.state == "off" else f"{plain(names)}, {model.state}"
-        rows.append(("model", state))
-        if model.state != "off":
-            rows.append(("today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"))
+        if upkeep.error:
+            rows.append(("why", plain(upkeep.error)))
         self.query_one("#work", Facts).set(rows)
+
+    def _draw_model(self, model: ModelStatus) -> None:
+        names = ", ".join(dict.fromkeys(one for many in model.models.values() for one in many))
+        states = {
+            "failing": "FAILING, rules until it answers",
+            "spent": "BUDGET SPENT, rules until tomorrow",
+            "missing": "litellm IS NOT INSTALLED, rules only",
+        }
+        rows = [("model", plain(names) or "none: rules only")]
+        if model.state != "off":
+            rows.append(("state", states.get(model.state, model.state)))
+        rows.append(("today", f"{model.today.calls:,} calls, {model.today.tokens:,} tokens"))
+        self.query_one("#model", Facts).set(rows)
         budget = self.query_one("#budget", Gauge)
         budget.display = model.state != "off"
         spent, most = model.today.cost, model.limits.cost
         if most:
-            budget.set(spent / most, f"${spent:.2f} of ${most:.2f} today")
+            budget.set(spent / most, f"${spent:.2f} of ${most:.2f}")
         else:
             budget.set(None, f"${spent:.2f} today, no limit")
 
     def _draw_files(self, agent: AgentStatus, now: float) -> None:
         index, files = agent.index, self._files
-        rows = [("watched", f"{index.watched_files:,}" + " (behind)" * index.dirty)]
+        watched = number_of(index.watched_files, "file", "files")
         if files is not None:
-            rows.append(
-                ("chunks", f"{files.chunks:,} of {number_of(files.files, 'file', 'files')}")
-            )
+            watched += f", {number_of(files.chunks, 'chunk', 'chunks')}"
+        rows = [("index", watched + ", BEHIND" * index.dirty)]
         if index.to_read:
             rows.append(("to read", f"{index.to_read:,}"))
         rows.append(("looked", ago(index.last_sync_at, now)))
@@ -259,16 +270,12 @@ class OverviewView(View):
     def _draw_process(self, status: Status, agent: AgentStatus | None, now: float) -> None:
         up = status.uptime_seconds + (now - self.snapshot.at if self.snapshot.connected else 0.0)
         disk = size(agent.database_bytes) if agent is not None else "-"
+        agents = number_of(len(status.agents), "agent", "agents")
         self.query_one("#process", Facts).set(
             [
-                ("up", span(max(up, 0.0))),
-                ("memory", f"{size(status.memory_bytes)}, disk {disk}"),
+                ("up", f"{span(max(up, 0.0))}, {agents}, {status.connections} connected"),
+                ("memory", f"{size(status.memory_bytes)}, on disk {disk}"),
                 ("version", f"{status.version}, process {status.pid}"),
-                ("device", plain(status.device)),
-                (
-                    "clients",
-                    f"{status.connections}, {number_of(len(status.agents), 'agent', 'agents')}",
-                ),
             ]
         )
 
@@ -281,14 +288,6 @@ def _panel(*children: Widget, title: str, id: str | None = None) -> Container:  
     made = Container(*children, id=id, classes="panel")
     made.border_title = f" {title} "
     return made
-
-
-def _filled(used: float, limit: float) -> tuple[float | None, str]:
-    if not limit:
-        return None, size(used)
-    have, most = size(used), size(limit)
-    unit = most.rpartition(" ")[2]
-    return used / limit, f"{have.removesuffix(f' {unit}')} of {most}"
 
 
 def _put(where: Static, text: Text) -> None:

@@ -83,18 +83,22 @@ class TabBar(Line):
 
     def render(self) -> Text:
         """The row."""
-        whole = sum(len(tab.title) + 3 for tab in VIEWS) < self.size.width
+        names = sum(len(tab.title) + 3 for tab in VIEWS)
+        whole = names < self.size.width
+        gap = "  " if names + len(VIEWS) < self.size.width else " "
         row = Text(no_wrap=True)
-        after = ""
+        after = gap[1:]
         for tab in VIEWS:
             here = tab.name == self.shown
             label = f"{tab.key} {tab.title}" if whole or here else tab.key
             click = Style.from_meta({"action": f"app.tab('{tab.name}')"})
             if here:
-                row.append(f" {label} ", click + self.paint("background", on="primary"))
+                row.append(gap[1:]).append(
+                    f" {label} ", click + self.paint("background", on="primary")
+                )
             else:
                 row.append(after).append(label, click + Style(dim=True))
-            after = "" if here else " "
+            after = gap[1:] if here else gap
         return row
 
 
@@ -119,7 +123,8 @@ class Keys(Line):
         self._add(last, "?", "keys", "app.keys")
         seen: set[str] = set()
         for _, binding, enabled, _ in self.screen.active_bindings.values():
-            if not binding.show or not enabled or binding.action in seen:
+            shown = binding.show or binding.action == "command_palette"
+            if not shown or not enabled or binding.action in seen:
                 continue
             seen.add(binding.action)
             key = self.app.get_key_display(binding)

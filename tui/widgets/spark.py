@@ -30,17 +30,15 @@ def top_of(highest: float) -> float:
 def fitted(values: Sequence[float | None], columns: int) -> list[float | None]:
     """As many values as there are columns, the newest last.
 
-    More values than columns are taken together, by the highest of them; where there were none, and
-    where one is not known, is None.
+    Values that share a column are the highest of them; None stands for one that is not known.
     """
-    shown: list[float | None] = [*values]
-    if len(shown) > columns:
-        # Groups are counted from the newest, so that bars do not change as they move on.
-        per = -(-len(shown) // columns)
-        shown = [*[None] * (-len(shown) % per), *shown]
-        groups = [shown[start : start + per] for start in range(0, len(shown), per)]
-        shown = [max((one for one in group if one is not None), default=None) for group in groups]
-    return [*[None] * (columns - len(shown)), *shown]
+    count = len(values)
+    shown: list[float | None] = []
+    for column in range(columns):
+        first, end = column * count // columns, (column + 1) * count // columns
+        group = (one for one in values[first : max(end, first + 1)] if one is not None)
+        shown.append(max(group, default=None))
+    return shown
 
 
 def bars(values: Sequence[float | None], rows: int, top: float) -> list[str]:
