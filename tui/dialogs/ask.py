@@ -26,7 +26,9 @@ class AskScreen(ModalScreen[str]):
         width: 64; max-width: 100%; height: auto; max-height: 100%;
         border: round $primary; padding: 0 1; background: $surface;
     }
-    AskScreen Input { border: none; height: 1; margin-top: 1; padding: 0 1; }
+    AskScreen Input, AskScreen Input:focus {
+        border: none; height: 1; margin-top: 1; padding: 0 1;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Leave it")]
 

@@ -62,7 +62,10 @@ class FilesView(View):
     FilesView #body { layout: horizontal; height: 1fr; }
     FilesView #list { width: 1fr; }
     FilesView Excerpt { width: 1fr; margin-left: 1; }
-    FilesView #query { height: 1; border: none; padding: 0 1; display: none; }
+    FilesView #query, FilesView #query:focus {
+        height: 1; border: none; padding: 0 1; background: $panel;
+    }
+    FilesView #query { display: none; }
     FilesView.-searching #query { display: block; }
     Screen.-normal FilesView #body { layout: vertical; }
     Screen.-normal FilesView #list, Screen.-narrow FilesView #list { width: 1fr; }

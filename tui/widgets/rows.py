@@ -63,11 +63,13 @@ class Rows(DataTable[Text]):
         self._empty = empty
         self._filled: list[tuple[str, Sequence[Text | str]]] = []
         self._drawn: object = None
+        # Where the cursor goes once there is a width to draw for.
+        self._place = 0
 
     @property
     def selected(self) -> str:
         """The key of the row under the cursor; "" if there is no row."""
-        place = self.cursor_row
+        place = self.cursor_row if self._drawn is not None else self._place
         return self._filled[place][0] if 0 <= place < len(self._filled) else ""
 
     @property
@@ -86,20 +88,24 @@ class Rows(DataTable[Text]):
         wanted = select if select is not None else self.selected
         place = next((at for at, (key, _) in enumerate(rows) if key == wanted), None)
         self._filled = list(rows)
-        self._draw(self.cursor_row if place is None else place)
+        self._draw(
+            (self._place if self._drawn is None else self.cursor_row) if place is None else place
+        )
 
     def select(self, key: str) -> None:
         """Put the cursor on the row with this key, if there is one."""
         place = next((at for at, (one, _) in enumerate(self._filled) if one == key), None)
         if place is not None:
+            self._place = place
             self.move_cursor(row=place)
 
     def on_resize(self, event: Resize) -> None:
         """Lay out the columns for the new width."""
         del event
-        self._draw(self.cursor_row)
+        self._draw(self._place if self._drawn is None else self.cursor_row)
 
     def _draw(self, cursor: int) -> None:
+        self._place = cursor
         width = self.size.width
         if not width:
             return
