@@ -454,6 +454,10 @@ class Client(Caller):
         wanted = {"prefix": prefix, **options}
         return self.ask(shapes.files.FilePage, "GET", "/api/files/list", wanted)
 
+    def files_chunks(self, path: str) -> shapes.files.ChunkList:
+        """The chunks of a watched file, by their lines."""
+        return self.ask(shapes.files.ChunkList, "GET", "/api/files/chunks", {"path": path})
+
     def files_stats(self) -> shapes.files.FilesStats:
         """How much is indexed, and what is watched."""
         return self.ask(shapes.files.FilesStats, "GET", "/api/files/stats")
