@@ -35,6 +35,7 @@ from .importers.takeover import TakeOver
 from .language import secrets
 from .llm.client import ModelClient, build_model
 from .operations.access import Gate
+from .operations.live import sample
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
@@ -47,6 +48,7 @@ from .restore.verify import Verifier
 from .runtime.background import Endless
 from .runtime.heap import give_back, share_heap
 from .runtime.log import configure
+from .runtime.minutes import Minutes
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
 from .runtime.signals import ProcessSignals
@@ -122,6 +124,7 @@ class _Base(msgspec.Struct, frozen=True):
     live: LiveSettings
     bus: Bus
     problems: Problems
+    minutes: Minutes
     device: DeviceId
     readers: ThreadPoolExecutor
     files: ThreadPoolExecutor
@@ -144,7 +147,16 @@ async def run(start: Start, live: LiveSettings) -> None:
         restored.finish(start.state_dir)
         remove_leftovers(start.state_dir)
         signals = ProcessSignals(asyncio.get_running_loop())
-        base = _Base(start, live, Bus(), Problems(), DeviceId(start.state_dir), readers, files)
+        base = _Base(
+            start,
+            live,
+            Bus(),
+            Problems(),
+            Minutes(time.time),
+            DeviceId(start.state_dir),
+            readers,
+            files,
+        )
         await _serve(base, signals, started)
 
 
@@ -153,6 +165,8 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
 
     def publish(agent: str, event: Event) -> None:
         base.bus.publish(agent, event)
+        if event.type == "memory.stored":
+            base.minutes.count_store(agent)
         indexes.heard(agent, event)
 
     # They need one another, and are not called before all are there.
@@ -190,6 +204,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         settings=live.current,
         config=live,
         problems=problems,
+        minutes=base.minutes,
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
         identity=Identity(
@@ -285,6 +300,7 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
         settings=live.current,
         waiting=Waiting(),
         problems=base.problems,
+        done=lambda agent, ms: base.minutes.note(agent, "sync_ms", ms),
     )
 
 
@@ -306,6 +322,7 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         verify=verify,
         close_idle=services.agents.close_idle,
         give_back=give_back,
+        sample=lambda: sample(base.minutes, services.agents),
     )
     return Scheduler(
         services.agents,

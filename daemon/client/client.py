@@ -513,6 +513,10 @@ class Client(Caller):
         """The recorded days, and the last seven against those before."""
         return self.ask(shapes.stats.MetricsHistory, "GET", "/api/metrics/history")
 
+    def live(self) -> shapes.stats.LiveMetrics:
+        """The agent's last two hours by minute."""
+        return self.ask(shapes.stats.LiveMetrics, "GET", "/api/metrics/live")
+
     def stats(self) -> shapes.stats.Stats:
         """Sizes against their limits."""
         return self.ask(shapes.stats.Stats, "GET", "/api/memory/stats")

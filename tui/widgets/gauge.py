@@ -1,0 +1,63 @@
+"""A bar that fills up to a limit, with the numbers beside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from .paint import paint
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+# From here on a limit is near enough to say so.
+NEAR: Final = 0.9
+
+
+def bar(share: float, columns: int) -> tuple[str, str]:
+    """The full and the empty part of a bar `columns` wide, to an eighth of a column."""
+    eighths = round(min(max(share, 0.0), 1.0) * columns * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    full, rest = divmod(eighths, 8)
+    filled = "█" * full + (_EIGHTHS[rest] if rest else "")
+    return filled, "─" * (columns - len(filled))
+
+
+class Gauge(Widget):
+    """`Warm  ████▌────  45 %  23 KB of 50 KB`, in one line of any width.
+
+    Args:
+        label: what is measured.
+        label_columns: columns of the label, so that gauges below each other line up.
+    """
+
+    DEFAULT_CSS = """
+    Gauge { height: 1; }
+    """
+    share: reactive[float | None] = reactive(None)
+    detail = reactive("")
+
+    def __init__(self, label: str, *, label_columns: int = 0, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._label = label.ljust(label_columns)
+
+    def set(self, share: float | None, detail: str) -> None:
+        """Show a share of the limit (None: there is no limit) and what it means."""
+        self.share = share
+        self.detail = detail
+
+    def render(self) -> Text:
+        """The line; in few columns the bar goes first, then the detail is cut."""
+        line = Text(self._label + " ", no_wrap=True, overflow="ellipsis")
+        if self.share is None:
+            return line.append(self.detail)
+        percent = f"{self.share:4.0%} ".replace("%", " %")
+        columns = min(self.size.width - len(line) - len(percent) - 1, 24)
+        columns = min(columns, self.size.width - len(line) - len(percent) - len(self.detail) - 1)
+        if columns >= 4:
+            full, empty = bar(self.share, columns)
+            color = "error" if self.share >= 1 else "warning" if self.share >= NEAR else "primary"
+            line.append(full, paint(self.app, color)).append(empty, "dim").append(" ")
+        return line.append(percent).append(self.detail, "dim")
