@@ -39,7 +39,7 @@ class Tab(NamedTuple):
 
 VIEWS: Final = (
     Tab("1", "overview", "placeholder", "PlaceholderView", "health, sizes and history at a glance"),
-    Tab("2", "memories", "placeholder", "PlaceholderView", "find, read and change memories"),
+    Tab("2", "memories", "memories", "MemoriesView", "find, read and change memories"),
     Tab("3", "tree", "placeholder", "PlaceholderView", "the categories"),
     Tab("4", "hot", "placeholder", "PlaceholderView", "what is always in the agent's context"),
     Tab("5", "files", "placeholder", "PlaceholderView", "watched files and their parts"),
