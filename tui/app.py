@@ -60,6 +60,7 @@ class ThermoclineApp(App[None]):
     Attributes:
         snapshot: the daemon as it was a moment ago.
         happened: the latest events.
+        events_seen: how many there were.
         calls: runs calls for the agent that is shown.
         hide_texts: whether stored texts are shown as dots.
     """
@@ -79,21 +80,26 @@ class ThermoclineApp(App[None]):
     CSS = """
     Screen { layers: base flash; }
     #views { height: 1fr; }
+    * {
+        scrollbar-size-vertical: 1; scrollbar-color: $border; scrollbar-color-hover: $primary;
+        scrollbar-color-active: $primary; scrollbar-background: $background;
+        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+    }
     """
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as Textual declares it
         (0, "-narrow"), (80, "-normal"), (120, "-wide"),
     ]  # fmt: skip
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - likewise
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high"), (34, "-tall")]  # noqa: RUF012 - likewise
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(tab.key, f"tab('{tab.name}')", tab.title, show=False) for tab in VIEWS),
         Binding("u", "undo", "Undo"),
         Binding("colon", "jump", "Go to", key_display=":"),
         Binding("ctrl+f", "find", "Find"),
-        Binding("m", "hide_texts", "Hide texts", show=False),
-        Binding("y", "copy", "Copy", show=False),
-        Binding("ctrl+a", "choose_agent", "Agent", show=False),
-        Binding("ctrl+t", "change_theme", "Theme", show=False),
+        Binding("m", "hide_texts", "Hide texts"),
+        Binding("y", "copy", "Copy"),
+        Binding("ctrl+a", "choose_agent", "Agent"),
+        Binding("ctrl+t", "change_theme", "Theme"),
         Binding("question_mark", "keys", "Keys", key_display="?", show=False),
         Binding("q", "quit", "Quit"),
     ]
@@ -122,6 +128,7 @@ class ThermoclineApp(App[None]):
         self.now = now
         self.snapshot = Snapshot(since=now())
         self.happened: deque[FeedEvent] = deque(maxlen=5000)
+        self.events_seen = 0
         self.calls = Calls(lambda: connect(self.agent))
         self.feed = Feed(lambda: connect(None), self._feed_posts, now)
 
@@ -219,6 +226,7 @@ class ThermoclineApp(App[None]):
         """Draw what has changed."""
         before, self.snapshot = self.snapshot, message.snapshot
         self.happened.extend(message.snapshot.events)
+        self.events_seen += len(message.snapshot.events)
         self.query_one(Head).refresh()
         view = self.view
         if view is None:

@@ -99,6 +99,12 @@ def size(count: float) -> str:
     return f"{count:.1f} GB"
 
 
+def part_of(used: float, limit: float) -> str:
+    """A number of bytes against its limit: `4.7 of 5 KB`."""
+    have, most = size(used), size(limit).replace(".0 ", " ")
+    return f"{have.removesuffix(most[most.rindex(' ') :])} of {most}"
+
+
 def number_of(number: float, one: str, several: str) -> str:
     """A number with the word that goes with it."""
     return f"{number:,.0f} {one if number == 1 else several}"

@@ -38,7 +38,7 @@ class Tab(NamedTuple):
 
 
 VIEWS: Final = (
-    Tab("1", "overview", "placeholder", "PlaceholderView", "health, sizes and history at a glance"),
+    Tab("1", "overview", "overview", "OverviewView", "health, sizes and history at a glance"),
     Tab("2", "memories", "memories", "MemoriesView", "find, read and change memories"),
     Tab("3", "tree", "placeholder", "PlaceholderView", "the categories"),
     Tab("4", "hot", "placeholder", "PlaceholderView", "what is always in the agent's context"),

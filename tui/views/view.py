@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from rich.text import Text
 from textual.widget import Widget
@@ -55,8 +55,8 @@ class View(Widget):
     are the view's own may be `str`.
 
     Layout: the screen has the class `-narrow` below 80 columns, `-normal` below 120, `-wide` from
-    there on; and `-low` below 20 rows. In CSS: `Screen.-narrow MemoriesView #detail { ... }`.
-    No state is told by colour alone.
+    there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there
+    on. In CSS: `Screen.-narrow MemoriesView #detail { ... }`. No state is told by colour alone.
 
     Attributes:
         WATCHES: prefixes of events that change what the view shows, such as `memory` or
@@ -75,6 +75,11 @@ class View(Widget):
     can_focus = True
     if TYPE_CHECKING:
         app = getters.app(ThermoclineApp)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the rules of a view depend on the classes of the screen."""
+        cls.SCOPED_CSS = False
+        super().__init_subclass__(**kwargs)
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, id=name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
+from textual.events import Click
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -34,6 +35,12 @@ class Line(Widget):
     def paint(self, name: str, *, bold: bool = True, on: str | None = None) -> Style:
         """A colour of the theme, bold."""
         return paint(self.app, name, bold=bold, on=on)
+
+    async def on_click(self, event: Click) -> None:
+        """Do what stands there. A link of Textual's would bring its own colours."""
+        action = event.style.meta.get("action")
+        if action is not None:
+            await self.run_action(action)
 
 
 class Head(Line):
@@ -76,17 +83,22 @@ class TabBar(Line):
 
     def render(self) -> Text:
         """The row."""
-        whole = sum(len(tab.title) + 3 for tab in VIEWS) <= self.size.width
+        names = sum(len(tab.title) + 3 for tab in VIEWS)
+        whole = names < self.size.width
+        gap = "  " if names + len(VIEWS) < self.size.width else " "
         row = Text(no_wrap=True)
+        after = gap[1:]
         for tab in VIEWS:
             here = tab.name == self.shown
-            label = f" {tab.key} {tab.title} " if whole or here else f" {tab.key} "
-            style = Style.from_meta({"@click": f"app.tab('{tab.name}')"})
+            label = f"{tab.key} {tab.title}" if whole or here else tab.key
+            click = Style.from_meta({"action": f"app.tab('{tab.name}')"})
             if here:
-                style += self.paint("background", on="primary")
+                row.append(gap[1:]).append(
+                    f" {label} ", click + self.paint("background", on="primary")
+                )
             else:
-                style += Style.parse("dim")
-            row.append(label if whole or here else label.rstrip(), style)
+                row.append(after).append(label, click + Style(dim=True))
+            after = gap[1:] if here else gap
         return row
 
 
@@ -111,7 +123,8 @@ class Keys(Line):
         self._add(last, "?", "keys", "app.keys")
         seen: set[str] = set()
         for _, binding, enabled, _ in self.screen.active_bindings.values():
-            if not binding.show or not enabled or binding.action in seen:
+            shown = binding.show or binding.action == "command_palette"
+            if not shown or not enabled or binding.action in seen:
                 continue
             seen.add(binding.action)
             key = self.app.get_key_display(binding)
@@ -125,6 +138,6 @@ class Keys(Line):
         return row.append_text(last)
 
     def _add(self, row: Text, key: str, words: str, action: str) -> None:
-        click = Style.from_meta({"@click": action})
+        click = Style.from_meta({"action": action})
         row.append(key, click + self.paint("accent"))
         row.append(f" {words}  ", click)

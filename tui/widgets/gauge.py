@@ -11,8 +11,6 @@ from textual.widget import Widget
 from .paint import paint
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-# From here on a limit is near enough to say so.
-NEAR: Final = 0.9
 
 
 def bar(share: float, columns: int) -> tuple[str, str]:
@@ -26,11 +24,12 @@ def bar(share: float, columns: int) -> tuple[str, str]:
 
 
 class Gauge(Widget):
-    """`Warm  ████▌────  45 %  23 KB of 50 KB`, in one line of any width.
+    """`warm  ████▌────  45 %  23 of 50 KB`, in one line of any width.
 
     Args:
         label: what is measured.
         label_columns: columns of the label, so that gauges below each other line up.
+        color: of the bar, up to the limit.
     """
 
     DEFAULT_CSS = """
@@ -39,8 +38,16 @@ class Gauge(Widget):
     share: reactive[float | None] = reactive(None)
     detail = reactive("")
 
-    def __init__(self, label: str, *, label_columns: int = 0, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        label: str,
+        *,
+        label_columns: int = 0,
+        color: str = "primary",
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id)
+        self._color = color
         self._label = label.ljust(label_columns)
 
     def set(self, share: float | None, detail: str) -> None:
@@ -49,15 +56,16 @@ class Gauge(Widget):
         self.detail = detail
 
     def render(self) -> Text:
-        """The line; in few columns the bar goes first, then the detail is cut."""
+        """The line."""
         line = Text(self._label + " ", no_wrap=True, overflow="ellipsis")
         if self.share is None:
             return line.append(self.detail)
         percent = f"{self.share:4.0%} ".replace("%", " %")
-        columns = min(self.size.width - len(line) - len(percent) - 1, 24)
-        columns = min(columns, self.size.width - len(line) - len(percent) - len(self.detail) - 1)
+        room = self.size.width - line.cell_len - len(percent) - 1
+        # The bar comes before the detail, which is cut where there is no room for both.
+        columns = min(max(room - len(self.detail), 8), room, 24)
         if columns >= 4:
             full, empty = bar(self.share, columns)
-            color = "error" if self.share >= 1 else "warning" if self.share >= NEAR else "primary"
+            color = "error" if self.share > 1 else self._color
             line.append(full, paint(self.app, color)).append(empty, "dim").append(" ")
         return line.append(percent).append(self.detail, "dim")
