@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -54,9 +54,10 @@ class MemoriesView(View):
     MemoriesView #line { height: 1; padding: 0 1; color: $text-muted; }
     MemoriesView #preview {
         height: 8; border-top: solid $border; padding: 0 1; layout: horizontal;
+        overflow: hidden;
     }
     MemoriesView #preview #said { width: 1fr; height: auto; }
-    MemoriesView #preview #why { width: 44; margin-left: 2; height: auto; }
+    MemoriesView #preview #why { width: 40; margin-left: 2; height: auto; }
     Screen.-wide MemoriesView #preview { height: 11; }
     Screen.-narrow MemoriesView #preview, Screen.-low MemoriesView #preview { display: none; }
     """
@@ -98,7 +99,7 @@ class MemoriesView(View):
             two_lines_below=70,
             empty="no memories yet: a adds one",
         )
-        with VerticalScroll(id="preview", can_focus=False):
+        with Horizontal(id="preview"):
             yield Static(id="said")
             yield Static(id="why")
 
@@ -227,7 +228,7 @@ class MemoriesView(View):
         )
         said.update(text)
         why.update(
-            memory_text.explained(memory, self.paint, 44)
+            memory_text.explained(memory, self.paint, 40)
             if isinstance(memory, HitView)
             else memory_text.lined(
                 memory_text.facts(memory, self.shown, self.paint, self.app.now())

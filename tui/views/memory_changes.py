@@ -96,7 +96,7 @@ def fields_for(memory: MemoryView | None, categories: list[str], category: str) 
         Field("category", "Category", category, "general", words=categories),
         Field("subject", "Subject", subject, "what it is about"),
         Field("tags", "Tags", ", ".join(tags), "words, with commas between"),
-        Field("importance", "Importance", f"{importance:g}", "0 to 1", told=_graded),
+        Field("importance", "Importance", f"{importance:g}", "0 to 1", told=graded),
     ]
 
 
@@ -138,7 +138,8 @@ def _stripped(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-def _graded(entry: str) -> str:
+def graded(entry: str) -> str:
+    """The word for an importance that is being entered."""
     try:
         value = float(entry.replace(",", "."))
     except ValueError:

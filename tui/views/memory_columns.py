@@ -30,8 +30,9 @@ def listed(view: View) -> Columns:
     """The columns of the list."""
     make = _Cells(view)
     return [
-        Column("importance", "Importance", 13, make.grade, least=_ALL),
-        Column("score", "Score", 5, make.score, right=True, least=60),
+        Column("importance", "Importance", 14, make.grade, least=_ALL),
+        Column("importance", "Importance", 10, make.word, least=60, most=_ALL - 1),
+        Column("score", "Score", 5, make.score, right=True, least=90),
         Column("score", "Tier", 8, make.tier, least=50),
         Column("type", "Type", 6, make.type, least=_ALL),
         Column("category", "Category", 14, make.category, least=60),
@@ -60,8 +61,8 @@ def brief(view: View) -> Callable[[MemoryView], tuple[Text, Text]]:
     make = _Cells(view)
 
     def lines(memory: MemoryView) -> tuple[Text, Text]:
-        second = make.relevance(memory) if isinstance(memory, HitView) else make.word(memory)
-        second.append(" ").append_text(make.tier(memory)).append("  ")
+        first = make.relevance(memory) if isinstance(memory, HitView) else make.word(memory)
+        second = Text().append_text(first).append(" ").append_text(make.tier(memory)).append("  ")
         second.append(age(memory.created_at, view.app.now()), "dim").append("  ")
         second.append(view.shown(memory.category).plain, "dim")
         return make.text(memory), second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 from textual import work
@@ -19,7 +20,7 @@ from thermocline.daemon.shapes.history import VersionList
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import HitView
 
-from ..text import ago, moment
+from ..text import ago, moment, one_line
 from ..widgets.paint import paint
 from . import memory_text
 from .memory_actions import MemoryActions
@@ -58,11 +59,14 @@ class MemoryDetail(ModalScreen[None]):
         border: round $primary; padding: 0 1; background: $surface;
     }
     MemoryDetail.-narrow > VerticalScroll, MemoryDetail.-low > VerticalScroll { margin: 0 0 2 0; }
-    MemoryDetail #facts { layout: grid; grid-size: 2; grid-rows: auto; height: auto; }
+    MemoryDetail #facts {
+        layout: grid; grid-size: 2; grid-columns: 3fr 2fr; grid-rows: auto; grid-gutter: 0 1;
+        height: auto; margin-top: 1;
+    }
     MemoryDetail #facts > Static { height: auto; }
-    MemoryDetail.-narrow #facts { grid-size: 1; }
-    MemoryDetail #text { height: auto; margin-bottom: 1; }
-    MemoryDetail #why { height: auto; margin-bottom: 1; }
+    MemoryDetail.-narrow #facts { grid-size: 1; grid-columns: 1fr; }
+    MemoryDetail #text { height: auto; }
+    MemoryDetail #why { height: auto; margin-top: 1; }
     MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
     MemoryDetail OptionList {
         height: auto; max-height: 14; border: none; padding: 0; background: $surface;
@@ -98,9 +102,13 @@ class MemoryDetail(ModalScreen[None]):
             with Container(id="facts"):
                 yield Static(id="known")
                 yield Static(id="from")
-            yield Static("Earlier versions", id="versions-title", classes="title")
+            yield Static(
+                "Earlier versions: enter puts one back", id="versions-title", classes="title"
+            )
             yield OptionList(id="versions")
-            yield Static("Merged into it", id="merged-title", classes="title")
+            yield Static(
+                "Merged into it: enter parts them again", id="merged-title", classes="title"
+            )
             yield OptionList(id="merged")
         yield Static(self._hint(), id="hint")
 
@@ -161,12 +169,11 @@ class MemoryDetail(ModalScreen[None]):
         text = shown(memory.text, keep="\n\t")
         memory_text.mark(text, memory_text.words_of(memory), self._mark())
         self.query_one("#text", Static).update(text)
-        why = Text()
+        self.query_one("#why").display = isinstance(memory, HitView)
         if isinstance(memory, HitView):
-            why = memory_text.explained(memory, self._paint, self.size.width - 8)
-            why.append_text(memory_text.lined(memory_text.reasons(memory, shown)))
-        self.query_one("#why", Static).update(why)
-        self.query_one("#why").display = bool(why)
+            bars = memory_text.explained(memory, self._paint, self.size.width - 8)
+            more = memory_text.lined(memory_text.reasons(memory, shown))
+            self.query_one("#why", Static).update(Group(bars, more))
         facts = memory_text.lined(memory_text.facts(memory, shown, self._paint, now))
         self.query_one("#known", Static).update(facts)
         device = self._versions.device
@@ -204,7 +211,7 @@ class MemoryDetail(ModalScreen[None]):
                 continue
             line.append_text(self._value(name, version.data)).append(" → ", "dim")
             line.append_text(self._value(name, after))
-        return line.append("\n  enter puts this version back", "dim")
+        return line
 
     def _value(self, name: str, data: dict[str, Any]) -> Text:
         value = data.get(name, _DEFAULTS.get(name, ""))
@@ -216,8 +223,7 @@ class MemoryDetail(ModalScreen[None]):
 
     def _merged_line(self, merged: MemoryView) -> Text:
         line = Text(f"{merged.id[:8]}  ").append(ago(merged.created_at, self.app.now()), "dim")
-        line.append("  ").append_text(self._view.shown(" ".join(merged.text[:400].split())))
-        return line.append("\n  enter parts them again", "dim")
+        return line.append("  ").append_text(self._view.shown(one_line(merged.text[:400])))
 
     def _paint(self, name: str, *, bold: bool = False) -> Style:
         return paint(self.app, name, bold=bold)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import UNSET
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import Explanation, HitView
 
-from ..text import ago, moment, one_line
+from ..text import ago, moment, number_of, one_line
 from ..widgets.gauge import bar
 
 Shown: TypeAlias = Callable[..., Text]
@@ -155,15 +156,17 @@ def _bar(
 ) -> None:
     room = max(4, min(30, columns - _LABEL - 7))
     full, empty = bar(value / top, room)
-    text.append(f"{label:<{_LABEL}}").append(full, style).append(empty, "dim")
-    text.append(f" {value:5.2f}\n")
+    text.append("\n" * bool(text)).append(f"{label:<{_LABEL}}").append(full, style).append(
+        empty, "dim"
+    )
+    text.append(f" {value:5.2f}")
 
 
 def facts(memory: MemoryView, shown: Shown, paint: Paint, now: float) -> Iterator[tuple[str, Text]]:
     """What is known of a memory beside its text, a line each; empty fields are left out."""
     word, color = grade(memory.importance)
     yield "importance", Text(f"{word} {short(memory.importance)}", paint(color))
-    tier = tier_cell(memory, paint).append(f"  score {short(memory.score)}", "")
+    tier = Text().append_text(tier_cell(memory, paint)).append(f"  score {short(memory.score)}")
     tier.append("  pinned" if memory.pinned else "").append("  archived" if memory.archived else "")
     yield "tier", tier
     category = shown(memory.category)
@@ -188,7 +191,7 @@ def _times(memory: MemoryView, now: float) -> Iterator[tuple[str, Text]]:
     yield "stored", _at(memory.created_at, now)
     if memory.updated_at - memory.created_at > 1:
         yield "changed", _at(memory.updated_at, now)
-    uses = f"{memory.access_count:,} times"
+    uses = number_of(memory.access_count, "time", "times")
     if memory.last_accessed_at is not None:
         uses += f", last {ago(memory.last_accessed_at, now)}"
     yield "used", Text(uses if memory.access_count else "never")
@@ -211,23 +214,14 @@ def provenance(memory: MemoryView, device: str, shown: Shown) -> Iterator[tuple[
             yield name.replace("_", " "), Text(str(value)[:8])
 
 
-def lined(pairs: Iterator[tuple[str, Text]], *, label: int = _LABEL) -> Text:
-    """Names and values, a line each, the names in a column of their own."""
-    text = Text()
+def lined(pairs: Iterator[tuple[str, Text]]) -> Table:
+    """Names and values below each other; a long value goes on below itself."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="dim", width=_LABEL, no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in pairs:
-        text.append(f"{name:<{label}} ", "dim").append_text(value).append("\n")
-    return text
-
-
-def change_of(version: Any, shown: Shown, now: float) -> Text:
-    """An earlier version on a line: when and by whom it was replaced, and in what."""
-    what = ", ".join(version.replaced) or "nothing that shows"
-    line = Text(f"{moment(version.at, now):<13}")
-    line.append(f"{ago(version.at, now):>11}  ", "dim")
-    line.append_text(shown(version.writer)).append("  ").append_text(shown(what))
-    if version.why:
-        line.append("  ").append(shown(version.why).plain, "dim")
-    return line
+        table.add_row(name, value)
+    return table
 
 
 def _at(when: float, now: float) -> Text:

@@ -33,7 +33,7 @@ class Column(Generic[T]):
         label: its head.
         width: its columns on the screen; 0: whatever the others leave.
         cell: what it shows of a row.
-        least: the width of the table from which on it is shown.
+        least, most: the widths of the table at which it is shown.
         right: whether it stands to the right, as numbers do.
     """
 
@@ -42,6 +42,7 @@ class Column(Generic[T]):
     width: int
     cell: Callable[[T], Text]
     least: int = 0
+    most: int = 10_000
     right: bool = False
 
 
@@ -272,10 +273,12 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         at, line = divmod(int(self.scroll_offset.y) + y - self._head, self.lines)
         if at >= self.total:
             nothing = self.total == 0 and at == 0 and line == 0
-            text = Text("  ").append_text(self.empty) if nothing else Text()
-            return self._strip(text, width, base + self._style("paged--dim"))
+            text = Text("  ") if nothing else Text()
+            if nothing:
+                text.append_text(self.empty).stylize(self._style("paged--dim"))
+            return self._strip(text, width, base)
         here = at == self.cursor
-        text = Text("› " if here and line == 0 else "  ", self._style("paged--mark"))
+        text = Text().append("› " if here and line == 0 else "  ", self._style("paged--mark"))
         row = self.rows.get(at)
         if row is None:
             text.append("…", self._style("paged--dim"))
@@ -299,7 +302,7 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
 
     def _laid_out(self) -> list[tuple[Column[T], int]]:
         width = self.size.width
-        shown = [column for column in self.columns if width >= column.least]
+        shown = [column for column in self.columns if column.least <= width <= column.most]
         fixed = sum(column.width + _GAP for column in shown if column.width)
         rest = max(4, width - _MARK - fixed - _GAP * sum(not one.width for one in shown))
         return [(column, column.width or rest) for column in shown]
