@@ -497,6 +497,17 @@ class Client(Caller):
         """The daemon's state, its problems, and the sizes of the open agents."""
         return self.ask(shapes.status.Status, "GET", "/api/status")
 
+    def config(self) -> shapes.config.ConfigPage:
+        """Every setting with its value, origin, default and help."""
+        return self.ask(shapes.config.ConfigPage, "GET", "/api/config")
+
+    def configure(
+        self, values: Mapping[str, Json], unset: Sequence[str] = ()
+    ) -> shapes.config.ConfigChanged:
+        """Set `values` by dotted key and take out the keys in `unset`: all of it, or nothing."""
+        body = {"set": {**values}, "unset": [*unset]}
+        return self.ask(shapes.config.ConfigChanged, "PUT", "/api/config", body=body)
+
     def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
         answer = self._call("GET", "/api/health")

@@ -44,8 +44,8 @@ VIEWS: Final = (
     Tab("4", "hot", "hot", "HotView", "what is always in the agent's context"),
     Tab("5", "files", "placeholder", "PlaceholderView", "watched files and their parts"),
     Tab("6", "sync", "placeholder", "PlaceholderView", "the replica, devices and conflicts"),
-    Tab("7", "settings", "placeholder", "PlaceholderView", "every setting, and where it is from"),
+    Tab("7", "settings", "settings", "SettingsView", "every setting, and where it is from"),
     Tab("8", "upkeep", "placeholder", "PlaceholderView", "schedules, runs and the model"),
-    Tab("9", "log", "placeholder", "PlaceholderView", "what happens, as it happens"),
+    Tab("9", "log", "log", "LogView", "what happens, as it happens"),
 )
 TABS: Final = {tab.name: tab for tab in VIEWS}
