@@ -73,6 +73,11 @@ class Client(Caller):
         path = place("/api/memory", memory_id) + "/reinforce"
         return self.ask(shapes.memory.Reinforced, "POST", path)
 
+    def unreinforce(self, memory_id: str) -> shapes.memory.Reinforced:
+        """Take back one use that the daemon's device has counted."""
+        path = place("/api/memory", memory_id) + "/reinforce"
+        return self.ask(shapes.memory.Reinforced, "DELETE", path)
+
     def merge(self, memory_id: str, into: str) -> shapes.merging.Merged:
         """Merge a memory into another, which receives its uses, tags and references."""
         path = place("/api/memory", memory_id) + "/merge"
@@ -160,12 +165,17 @@ class Client(Caller):
         """Remove a category that contains no memories, with those below it."""
         return self.ask(shapes.tree.CategoryRemoved, "DELETE", "/api/tree", {"path": path})
 
+    def tree_rename(self, path: str, to: str) -> shapes.tree.CategoryRenamed:
+        """Rename a category with all below it; `tree_undo` takes it back."""
+        body = {"path": path, "to": to}
+        return self.ask(shapes.tree.CategoryRenamed, "POST", "/api/tree/rename", body=body)
+
     def tree_prune(self) -> shapes.tree.TreePruned:
         """Remove the categories that are empty and long unused."""
         return self.ask(shapes.tree.TreePruned, "POST", "/api/tree/prune")
 
     def tree_undo(self) -> shapes.tree.RebuildUndone:
-        """Undo the last rebuild of the tree."""
+        """Undo the last rebuild or renaming of the tree."""
         return self.ask(shapes.tree.RebuildUndone, "POST", "/api/tree/undo")
 
     def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> shapes.memory.MemoryPage:
