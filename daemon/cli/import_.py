@@ -11,8 +11,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..client import ApiError, Client
 from ..errors import InvalidInput
@@ -75,25 +76,27 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
     with Look(path) as look, _Sending(args, client) as sending:
         if not look.is_folder and not look.stat.st_size:
             raise WrongUsage(f"{args.path} is empty")
-        for found in _read(args, look):
+        sending.format, reading = _reading(args, look)
+        for found in reading:
             sending.take(found)
         sending.send()
-    _show_all(args, sending.reports)
+    _show_all(args, sending.reports, sorted(sending.others))
 
 
-def _read(args: argparse.Namespace, look: Look) -> Iterator[Found | Document | Fault]:
-    """What there is at the path, in the format that was named, or that it has.
+def _reading(
+    args: argparse.Namespace, look: Look
+) -> tuple[str, Iterator[Found | Document | Fault]]:
+    """The format that was named, or that the path has, and what there is.
 
     Raises:
         InvalidInput: the format cannot be told.
     """
     from ..importers import formats, state_files  # noqa: PLC0415 - as above
-    from ..importers.found import Document  # noqa: PLC0415 - as above
+    from ..importers.systems import evoclaw  # noqa: PLC0415 - as above
 
     if args.format in _FILES:
         refuse(look.is_folder, f"--format {args.format} needs a file")
-        yield Document(look.path, look.path.read_bytes(), look.stat.st_mtime, args.format)
-        return
+        return args.format, evoclaw.state_file(look, args.format)
     found = formats.format_of(look, args.format)
     if found is None:
         if not look.is_folder:
@@ -102,9 +105,7 @@ def _read(args: argparse.Namespace, look: Look) -> Iterator[Found | Document | F
         raise InvalidInput(
             f"cannot tell what {look.path} is", field="format", hint=f"say so: --format {names}"
         )
-    if sys.stderr.isatty() and not args.json:
-        say(f"reading {look.path} as {found.name}")
-    yield from found.read(look)
+    return found.name, chain(found.read(look), look.faults())
 
 
 class _Report:
@@ -153,9 +154,11 @@ class _Sending:
         self._size = 0
         self._agent = ""
         self._sent = 0
+        self.format = ""
+        self.others: set[str] = set()
         self.reports: dict[str, _Report] = {"": _Report()}
 
-    def __enter__(self) -> _Sending:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,7 +198,7 @@ class _Sending:
             self._agent = agent
             self._waiting.append(found)
             self._size += size
-            report.entries(found.place, "")
+            report.entries(found.place, self.format)
 
     def send(self) -> None:
         """Send the entries that wait."""
@@ -219,7 +222,7 @@ class _Sending:
             return ""
         if named is None:
             return agent
-        self.reports[""].note(f"agent {agent} is there too: give --agent-id {agent}")
+        self.others.add(agent)
         return None
 
     def _document(self, document: Document, agent: str) -> None:
@@ -296,16 +299,20 @@ def _run_whole(args: argparse.Namespace, client: Client, token: str | None) -> N
     _show_json_or_text(args, raw)
 
 
-def _show_all(args: argparse.Namespace, reports: dict[str, _Report]) -> None:
-    """Print the reports.
+def _show_all(args: argparse.Namespace, reports: dict[str, _Report], others: list[str]) -> None:
+    """Print the reports; `others` are agents that were not asked for.
 
     Raises:
         InvalidInput: nothing could be read at all.
     """
+    if others and not reports[""].read:
+        hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
+        raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
     used = {agent: one for agent, one in reports.items() if one.read or one.left_out or not agent}
     if len(used) == 1 and not used[""].read and used[""].left_out:
         raise InvalidInput(f"cannot import {'; '.join(used[''].left_out[:_NAMED])}", field="path")
     raw = {agent: one.shown(dry_run=args.dry_run) for agent, one in used.items()}
+    raw[""]["others"] = [{"agent": name, "path": args.path} for name in others]
     _show_json_or_text(args, raw)
 
 

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import msgspec
 
@@ -87,7 +87,7 @@ class Look:
         self._copies: dict[Path, sqlite_copy.Copy] = {}
         self._head: bytes | None = None
 
-    def __enter__(self) -> Look:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,7 +95,7 @@ class Look:
 
     @property
     def head(self) -> bytes:
-        """The first 64 KB of a regular file, else nothing."""
+        """The first 256 KB of a regular file, else nothing."""
         if self._head is None:
             self._head = head_of(self.path) if stat.S_ISREG(self.stat.st_mode) else b""
         return self._head
@@ -111,6 +111,10 @@ class Look:
             if path not in self._copies:
                 self._copies[path] = self._open.enter_context(sqlite_copy.Copy(path))
         return [self._copies[path] for path in paths]
+
+    def faults(self) -> Iterator[Fault]:
+        """The databases that were looked at and cannot be opened."""
+        yield from (Fault(str(path), one.fault) for path, one in self._copies.items() if one.fault)
 
     def with_tables(self, *tables: str) -> list[sqlite_copy.Copy]:
         """Those databases that have all of these tables."""
@@ -306,10 +310,10 @@ def files_below(top: Path, pattern: str) -> Iterator[Path]:
 
 
 def head_of(path: Path) -> bytes:
-    """The first 64 KB of a regular file, else nothing."""
+    """The first 256 KB of a regular file, else nothing."""
     try:
         with open_file(path, path.parent) as file:
-            return bytes(file.read(1 << 16))
+            return bytes(file.read(1 << 18))
     except OSError:
         return b""
 

@@ -140,7 +140,7 @@ class Intake:
         """Take experiences, each with its `id`."""
         kind, offered = experiences.KIND, []
         for fields in found:
-            data = {name: one for name, one in fields.items() if name in kind.fields}
+            data = {name: one for name, one in fields.items() if name != "id"}
             data["tags"] = sorted(data.get("tags", ()))
             at = stamp_at(min(data.get("created_at", 0.0), self.tx.now)), _IMPORT
             edits = frozenset({"intent", "solution", "tags"})

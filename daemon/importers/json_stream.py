@@ -11,6 +11,7 @@ from ..memory.records import Json
 
 _PIECE: Final = 1 << 20
 LONGEST: Final = 64 << 20
+_BETWEEN: Final = " \t\r\n,"
 
 
 class CutOff(ValueError):
@@ -22,41 +23,43 @@ def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
 
     Raises:
         CutOff: the file is no list, ends before its end, or an element is longer than `longest`
-            bytes.
+            characters.
     """
-    decoder, text = json.JSONDecoder(), codecs.getincrementaldecoder("utf-8-sig")("replace")
-    buffer, number, begun = "", 0, False
+    decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+    buffer, number = decode(file.read(_PIECE)).lstrip(), 0
+    if not buffer.startswith("["):
+        raise CutOff("it is not a list")
+    buffer, is_whole = buffer[1:], False
     while True:
-        piece = file.read(max(_PIECE, len(buffer)))
-        buffer += text.decode(piece, not piece)
-        if not begun:
-            buffer = buffer.lstrip()
-            if buffer and not buffer.startswith("["):
-                raise CutOff("it is not a list")
-            begun, buffer = bool(buffer), buffer[1:]
         at = 0
-        while True:
-            at = _skipped(buffer, at)
-            if buffer[at : at + 1] == "]":
-                return
-            try:
-                element, end = decoder.raw_decode(buffer, at)
-            except RecursionError as error:
-                raise CutOff(f"element {number + 1} is nested too deep") from error
-            except ValueError:
-                break
-            if end == len(buffer) and piece:
-                break  # A number may go on.
+        for element, end in _whole(buffer, is_whole=is_whole):
             yield element
             number, at = number + 1, end
-        buffer = buffer[at:]
-        if not piece:
+        buffer = buffer[at:].lstrip(_BETWEEN)
+        if buffer.startswith("]"):
+            return
+        if is_whole:
             raise CutOff(f"it is cut off, or not JSON, after {number} elements")
         if len(buffer) > longest:
-            raise CutOff(f"element {number + 1} is not JSON, or longer than {longest:,} bytes")
+            raise CutOff(f"element {number + 1} is not JSON, or longer than {longest:,} characters")
+        # As much again: what is not whole is read once more from its start.
+        piece = file.read(max(_PIECE, len(buffer)))
+        is_whole = not piece
+        buffer += decode(piece, is_whole)
 
 
-def _skipped(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n,":
-        at += 1
-    return at
+def _whole(text: str, *, is_whole: bool) -> Iterator[tuple[Json, int]]:
+    """The elements that are complete, each with the place where it ends."""
+    decoder, at = json.JSONDecoder(), 0
+    while True:
+        while at < len(text) and text[at] in _BETWEEN:
+            at += 1
+        try:
+            element, at = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise CutOff("an element is nested too deep") from error
+        except ValueError:
+            return
+        if at == len(text) and not is_whole:
+            return  # A number may go on.
+        yield element, at

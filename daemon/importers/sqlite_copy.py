@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 MAGIC: Final = b"SQLite format 3\0"
 _BESIDE: Final = ("-wal", "-journal")
 _TRIES: Final = 5
+_LARGEST: Final = 1 << 36
 
 
 class Copy:
@@ -36,6 +37,7 @@ class Copy:
         self._folder = tempfile.TemporaryDirectory(prefix="thermocline-import-")
         try:
             copied = _copied(path, Path(self._folder.name))
+            _pad(copied)
             self._db = sqlite3.connect(copied)
             self._db.row_factory = sqlite3.Row
             self._db.text_factory = lambda found: found.decode(errors="replace")
@@ -45,7 +47,7 @@ class Copy:
             self._db = sqlite3.connect(":memory:")
             self.fault = f"cannot be read ({error.strerror or error})"
 
-    def __enter__(self) -> Copy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -113,6 +115,17 @@ def _copied(path: Path, folder: Path) -> Path:
         if _stands(path) == before:
             return target
     raise OSError(16, "another program writes to it all the time", str(path))
+
+
+def _pad(path: Path) -> None:
+    """Give a file that was cut off its whole length again, so that what is left can be read."""
+    with path.open("r+b") as file:
+        head = file.read(100)
+        size = int.from_bytes(head[16:18])
+        pages = int.from_bytes(head[28:32])
+        whole = (65_536 if size == 1 else size) * pages
+        if len(head) == 100 and file.seek(0, 2) < whole <= _LARGEST:
+            file.truncate(whole)
 
 
 def _stands(path: Path) -> list[tuple[int, int] | None]:

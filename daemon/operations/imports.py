@@ -163,7 +163,8 @@ class _Import:
         edited_at: float | None,
         writer: str | None = None,
     ) -> None:
-        async with self._scope.store(create=not self._request.dry_run) as store:
+        trial = self._request.dry_run
+        async with self._scope.store(create=not trial, trial=trial) as store:
             for part in parts:
                 self.done.add(await self._commit(store, part, edited_at, writer))
 

@@ -19,6 +19,7 @@ def detect(look: Look) -> bool:
 
 def read(look: Look) -> Reading:
     """Each fact of an observation, else its narrative, and each summary of a session."""
+    # The prompts are in the transcripts of Claude Code, with the answers.
     for copy in look.with_tables("observations", "session_summaries"):
         origin = Origin(NAME, copy.path.stat().st_mtime)
         for row in table_rows(copy, "observations", "id"):

@@ -66,13 +66,20 @@ def _is_state_file(look: Look) -> bool:
     return True
 
 
-def _document(path: Path, below: Path, agent: str) -> Iterator[Document | Fault]:
+def state_file(look: Look, format_: str) -> Iterator[Document | Fault]:
+    """A file whose format was named."""
+    return _document(look.path, look.path.parent, "", format_)
+
+
+def _document(
+    path: Path, below: Path, agent: str, format_: str | None = None
+) -> Iterator[Document | Fault]:
     try:
         content, found = atomic.read(path, LARGEST_FILE, below=below)
     except (OSError, ThermoclineError) as error:
         yield Fault(str(path), reason(error, path), agent)
     else:
-        yield Document(path, content, found.st_mtime, agent=agent)
+        yield Document(path, content, found.st_mtime, format_, agent)
 
 
 def _own_tables(copy: Copy) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -21,7 +21,7 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError
 _MOST_BYTES: Final = 32 << 30
 
 
-def conversations(look: Look) -> Iterator[tuple[str, int, dict[str, Any]] | Fault]:
+def conversations(look: Look) -> Generator[tuple[str, int, dict[str, Any]] | Fault, None, None]:
     """Each conversation with the place of its file and its number there.
 
     A member of a zip is read as a stream, and never written anywhere, whatever its name says.

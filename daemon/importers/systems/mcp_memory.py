@@ -59,11 +59,12 @@ def read(look: Look) -> Reading:
         else:
             one, other = str(fields["from"]), str(fields["to"])
             relation = str(fields["relationType"])
+            said = f"{one} {relation.replace('_', ' ')} {other}"
             told = _entity(one, kinds.get(one, "")) | {
                 "relations": [{"relation": relation.lower()[:120], "target": other[:120]}]
             }
             yield from origin.memory(
-                str(path), f"{one}\0{relation}\0{other}", f"{one} {relation.replace('_', ' ')} {other}",
+                str(path), f"{one}\0{relation}\0{other}", said,
                 category=category("relations"), tags=["relation"], subject=one[:500],
                 entities=[told, _entity(other, kinds.get(other, ""))],
             )  # fmt: skip

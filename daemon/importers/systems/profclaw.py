@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Final
 
 from ...memory.records import Json
@@ -32,7 +33,7 @@ def read(look: Look) -> Reading:
             chat = path.startswith("chat://")
             yield from origin.memory(
                 f"{copy.path}: memory_chunks", f"chunk/{path}/{row.get('id')}", row.get("text"),
-                category="conversations/profclaw" if chat else category("notes", path.split("/")[-1]),
+                category="conversations/profclaw" if chat else category("notes", Path(path).name),
                 type="episodic" if chat else None, group=path.removeprefix("chat://")[:200],
                 position=row.get("start_line"), created_at=seconds(row.get("created_at")),
                 updated_at=seconds(row.get("updated_at")),

@@ -104,8 +104,9 @@ def _files(folder: Path) -> Reading:
 
 def _reflection(origin: Origin, place: str, line: dict[str, Any]) -> Reading:
     lesson, context = str(line.get("lesson") or ""), str(line.get("context") or "")
+    said = f"{context}: {lesson}" if context else lesson
     yield from origin.memory(
-        place, f"reflection/{line.get('ts')}/{lesson}", f"{context}: {lesson}" if context else lesson,
+        place, f"reflection/{line.get('ts')}/{lesson}", said,
         outcome=str(line.get("action") or "")[:4000], category="reflections",
         event=_EVENTS.get(str(line.get("type")), "fact_stored"), importance=0.7,
         tags=[str(line.get("type") or "insight")], created_at=seconds(line.get("ts")),
