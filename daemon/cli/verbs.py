@@ -31,6 +31,7 @@ VERBS: Final = {
     "episode": "list what conversations came to, or add one",
     "skill": "list, show or add skills",
     "experiences": "find, list, add, use or prune experiences and preferences",
+    "graph": "show the people and things that memories name, and how they are related",
     "sessions": "open, list, archive or replay stretches of work",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",
@@ -48,6 +49,7 @@ VERBS: Final = {
     "upkeep": "show the upkeep schedule",
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
+    "connect": "enter this memory in Claude Code, Codex and other programs",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.

@@ -281,7 +281,7 @@ def _experiences(reading: BlockReading) -> Iterable[Shown]:
 
 def _entities(reading: BlockReading) -> Iterable[Shown]:
     shown = [memory.id for memory, _ in reading.memories]
-    for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
+    for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES, reading.asked.now):
         related = ", ".join(f"{r.relation} {r.target}" for r in one.relations[:_RELATIONS])
         text = f"{one.name} ({one.type}{f': {related}' if related else ''})"
         mentions = f"{one.mentions} {'memory' if one.mentions == 1 else 'memories'}"

@@ -224,7 +224,9 @@ def _scalyclaw(reading: BlockReading) -> str:
         lines = (_scalyclaw_line(hit.memory) for hit in hits)
         sections.append("\n".join(("## Relevant Memories", *lines)))
     shown = [hit.memory.id for hit in hits]
-    known = entities.known(reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES)
+    known = entities.known(
+        reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES, reading.asked.now
+    )
     if known:
         lines = (_scalyclaw_entity(one) for one in known)
         sections.append("\n".join(("## Known Entities", *lines)))
