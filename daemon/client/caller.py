@@ -56,6 +56,7 @@ class Caller:
         self._agent = agent
         self._timeout = timeout
         self._connection: Connection | None = None
+        self._streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:
@@ -79,6 +80,11 @@ class Caller:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def hang_up(self) -> None:
+        """End a stream that another thread reads: it raises `AnswerLost` there."""
+        if self._streaming is not None:
+            self._streaming.shut_down()
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -168,7 +174,7 @@ class Caller:
             raise AnswerUnreadable(self.socket_path, str(error)) from error
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        connection = self._open(timeout)
+        connection = self._streaming = self._open(timeout)
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
@@ -182,6 +188,7 @@ class Caller:
         except TimeoutError as error:
             raise AnswerLost(self.socket_path, "the stream fell silent") from error
         finally:
+            self._streaming = None
             connection.close()
 
     def _once(self, request: bytes) -> Response:

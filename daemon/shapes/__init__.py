@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         cold,
         common,
         compact,
+        config,
         context,
         devices,
         distill,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
+    "agents", "cold", "common", "compact", "config", "context", "devices", "distill", "events",
     "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging",
     "metadata", "observe", "own_files", "pairs", "profclaw", "recall", "restore", "scalyclaw",
     "sessions", "stats", "status", "sync", "tools", "tree", "upkeep", "validate",
