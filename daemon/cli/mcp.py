@@ -33,7 +33,7 @@ _META: Final = "io.modelcontextprotocol/"
 _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": "1"}
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
-_NO_VERSION, _NO_RESOURCE = -32022, -32002
+_NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
 # It makes four tools of its own of what resources a server has, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
 _HOT: Final = "memory://hot"
@@ -191,6 +191,9 @@ class Bridge:
             answer = {"result": self._handled(method, params)}
         except _Refused as refused:
             answer = {"error": refused.error}
+        except Exception as error:  # noqa: BLE001 - each request has an answer
+            told = f"the bridge failed: {type(error).__name__}"
+            answer = {"error": {"code": _FAULT, "message": told}}
         if cancellable and self._waiting.pop(_key(key), None) is None:
             return
         self._send(key, **answer)
@@ -198,8 +201,12 @@ class Bridge:
     def _send(self, key: Any, **answer: Any) -> None:
         line = json.dumps({"jsonrpc": "2.0", "id": key, **answer}).encode() + b"\n"
         with self._writing:
-            self._out.write(line)
-            self._out.flush()
+            try:
+                self._out.write(line)
+                self._out.flush()
+            except BrokenPipeError:
+                # The client has gone: its input ends as well.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
 
     def _handled(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         meta = params.get("_meta")

@@ -40,8 +40,7 @@ def main() -> int:
 
     try:
         serve(given.get("--tools", _PRESETS[0]), socket=socket, agent=agent, start=_FLAG in given)
-    except (KeyboardInterrupt, BrokenPipeError):
-        # The client has gone.
+    except KeyboardInterrupt:
         return 130
     return 0
 

@@ -32,6 +32,7 @@ class Session:
             [*PROGRAM, "mcp", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, **env},
             cwd=cwd,
         )
@@ -68,8 +69,9 @@ class Session:
         if self.process.stdin is not None and not self.process.stdin.closed:
             self.process.stdin.close()
         code = self.process.wait(60)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
         return code
 
 
@@ -254,6 +256,26 @@ def test_it_ends_with_its_input_after_what_is_under_way(session: Any) -> None:
     client.process.stdin.close()
     assert client.next()["result"]["structuredContent"]["stored"] is True
     assert client.process.wait(60) == 0
+
+
+def test_a_client_that_goes_before_its_answer_leaves_no_noise(session: Any) -> None:
+    client = session()
+    client.process.stdout.close()
+    client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    client.process.stdin.close()
+    assert client.process.stderr.read() == b""
+    assert client.process.wait(60) == 0
+
+
+def test_a_daemon_that_cannot_be_started_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    client = Session("--start", THERMOCLINE_SOCKET=str(file / "x.sock"), HOME=str(file))
+    told = client.tool("recall", query="x")
+    assert told["isError"] is True
+    assert "no daemon answers" in told["content"][0]["text"]
+    assert client.end() == 0
 
 
 def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path: Path) -> None:

@@ -143,6 +143,13 @@ def test_recall_finds_pairs_and_memories_in_one_list(call: Any) -> None:
     assert {one["source"] for one in found} == {"pair", "memory"}
 
 
+def test_recall_cuts_what_is_longer_than_a_model_can_use(call: Any) -> None:
+    call.store("The harbour's rules: " + "never leave the gate of the harbour open. " * 1_000)
+    found = use(call, "recall", query="rules of the harbour")["results"]
+    assert len(found[0]["text"]) < 2_100
+    assert found[0]["text"].endswith("characters in all]")
+
+
 # ScalyClaw's
 
 
