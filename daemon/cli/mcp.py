@@ -265,7 +265,7 @@ class Bridge:
         except (ClientError, OSError, ValueError) as error:
             # For the model, which can correct its arguments or tell the user.
             return {"content": [_text(_told(error))], "isError": True}
-        written = json.dumps(found, ensure_ascii=False)
+        written = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         return {"content": [_text(written)], "structuredContent": found, "isError": False}
 
     def _prompts(self, _: dict[str, Any], __: bool) -> dict[str, Any]:

@@ -106,6 +106,14 @@ class Client(Caller):
         body = {"query": query, **options}
         return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
 
+    def tools(self, **which: Json) -> list[Json]:
+        """The tools for models, in the form that `ToolsQuery` names."""
+        return self.ask(shapes.tools.ToolList, "GET", "/api/tools", which).tools
+
+    def use_tool(self, name: str, arguments: Json, tools: str | None = None) -> Json:
+        """Call a tool with a model's arguments; `tools` says of which preset it is."""
+        return self.request("POST", place("/api/tools", name), {"tools": tools}, arguments)
+
     def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""
         return self.list(url=url, limit=limit, order="score").results

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
 from thermocline.daemon.cli import mcp
 from thermocline.daemon.operations import OPERATIONS
@@ -59,6 +60,14 @@ def test_a_list_comes_as_a_provider_takes_it(call: Any) -> None:
     anthropic = first("format=anthropic&tools=profclaw")
     assert (anthropic["name"], anthropic["input_schema"]["type"]) == ("memory_search", "object")
     assert call("GET", "/api/tools?format=cohere").refusal()[0] == 400
+
+
+def test_a_python_program_lists_and_calls_the_tools(shared_daemon: Daemon, call: Any) -> None:
+    with shared_daemon.client(call.agent) as client:
+        assert client.tools(format="openai")[0]["function"]["name"] == "recall"
+        client.use_tool("remember", {"text": "Ana lives in Kiel"})
+        found = client.use_tool("memory_search", {"query": "Ana"}, tools="profclaw")
+    assert [one["text"] for one in found["chunks"]] == ["Ana lives in Kiel"]
 
 
 def test_every_answer_fits_its_output_schema(call: Any) -> None:
