@@ -6,10 +6,11 @@ READY := .venv/.ready
 MODELS := .venv/.models
 TUI := .venv/.tui
 FUZZ := .venv/.fuzz
+CLIENTS := .venv/clients/.ready
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz demo lock clean
+.PHONY: help install llm tui run test check format bench crash soak fuzz clients demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -22,6 +23,7 @@ help:
 	@echo "make crash    kills, full disks and damaged files (minutes)"
 	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
+	@echo "make clients  real agents and protocol clients use the memory (2 GB from npm, once)"
 	@echo "make lock     resolve the locks again (needs uv)"
 
 install: $(READY)
@@ -93,6 +95,14 @@ $(FUZZ): tests/requirements-fuzz.lock $(READY)
 fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz --timeout 1800
 
+$(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json $(READY)
+	@echo "installing Claude Code, Codex, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
+	@$(BIN)/python tests/fixtures/client_programs.py
+	@touch $@
+
+clients: $(CLIENTS)
+	$(BIN)/python -m pytest -q -m clients --timeout 1800
+
 demo: $(READY)
 	@$(BIN)/python tests/acceptance/demo.py
 
@@ -107,6 +117,11 @@ lock:
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-tui.lock
 	uv pip compile pyproject.toml --group snapshots --constraint requirements-tui.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-snapshots.lock
+	uv pip compile --group clients --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-clients.lock
+	for folder in tests/fixtures/clients/node tests/fixtures/clients; do \
+	  (cd $$folder && npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund); \
+	done
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
