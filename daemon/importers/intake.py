@@ -266,6 +266,9 @@ class Intake:
         if ours is None:
             return found
         differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
+        if ours.data.get("original_category") == data.get("category"):
+            # The tree has merged its category since.
+            differing.discard("category")
         if not differing:
             self.skip(THERE)
             return None

@@ -52,7 +52,7 @@ def read(look: Look) -> Reading:
                     continue
                 yield from origin.memory(
                     str(path), f"{name}\0{text}", text, subject=name[:500],
-                    category=category(kind or "entities", name), tags=[kind] if kind else [],
+                    category=category("entities", kind), tags=[kind] if kind else [],
                     entities=[_entity(name, kind)],
                     data={"entity": name, "place": position},
                 )  # fmt: skip
@@ -65,7 +65,7 @@ def read(look: Look) -> Reading:
             }
             yield from origin.memory(
                 str(path), f"{one}\0{relation}\0{other}", said,
-                category=category("relations"), tags=["relation"], subject=one[:500],
+                category="entities/relations", tags=["relation"], subject=one[:500],
                 entities=[told, _entity(other, kinds.get(other, ""))],
             )  # fmt: skip
 
