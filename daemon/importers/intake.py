@@ -46,7 +46,7 @@ _IMPORT: Final = "import"
 EDITABLE: Final = frozenset(
     (
         *("text", "category", "importance", "metadata", "type", "event", "subject", "outcome"),
-        *("tags", "source", "actor", "group", "position", "data", "expires_at"),
+        *("tags", "pinned", "source", "actor", "group", "position", "data", "expires_at"),
     )
 )
 

@@ -20,6 +20,7 @@ from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
 from ..restore.verify import Verifier
+from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -54,6 +55,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
+    minutes: Minutes
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
