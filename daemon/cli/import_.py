@@ -23,7 +23,7 @@ from .options import DATABASE, add_options, refuse
 from .terminal import show_json, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..importers.found import Document, Fault, Found, Look
+    from ..importers.found import Document, Found, GivenPath, ReadFault
 
 _SYSTEMS: Final = (
     *("basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex", "evoclaw"),
@@ -70,10 +70,10 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
     if args.db_url or args.path == "-":
         _run_whole(args, client, token)
         return
-    from ..importers.found import Look  # noqa: PLC0415 - no other verb needs the readers
+    from ..importers.found import GivenPath  # noqa: PLC0415 - no other verb needs the readers
 
     path = Path(args.path).expanduser().resolve()
-    with Look(path) as look, _Sending(args, client) as sending:
+    with GivenPath(path) as look, _Sending(args, client) as sending:
         if not look.is_folder and not look.stat.st_size:
             raise WrongUsage(f"{args.path} is empty")
         sending.format, reading = _reading(args, look)
@@ -84,8 +84,8 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
 
 
 def _reading(
-    args: argparse.Namespace, look: Look
-) -> tuple[str, Iterator[Found | Document | Fault]]:
+    args: argparse.Namespace, look: GivenPath
+) -> tuple[str, Iterator[Found | Document | ReadFault]]:
     """The format that was named, or that the path has, and what there is.
 
     Raises:
@@ -166,19 +166,19 @@ class _Sending:
             if agent:
                 client.close()
 
-    def take(self, found: Found | Document | Fault) -> None:
+    def take(self, found: Found | Document | ReadFault) -> None:
         """Note a fault, send a document, and send entries once there are enough.
 
         Raises:
             ApiError: the daemon refused.
         """
-        from ..importers.found import Document, Fault  # noqa: PLC0415 - as above
+        from ..importers.found import Document, ReadFault  # noqa: PLC0415 - as above
 
         agent = self._whose(found.agent)
         if agent is None:
             return
         report = self.reports.setdefault(agent, _Report())
-        if isinstance(found, Fault):
+        if isinstance(found, ReadFault):
             report.note(f"{found.place}: {found.why}")
         elif isinstance(found, Document):
             self.send()

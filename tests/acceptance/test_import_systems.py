@@ -433,3 +433,21 @@ def test_a_text_that_is_too_long_is_cut_and_reported(shell: Shell, tmp_path: Pat
     taken = shell.json("import", str(written(tmp_path / "m.json", json.dumps(long))))
     assert taken["stored"] == {"memory": 1}
     assert any("cut to 60,000 bytes" in line for line in taken["left_out"])
+
+
+def test_a_long_state_file_is_sent_in_parts(shell: Shell, tmp_path: Path) -> None:
+    facts = [{"id": f"f{n}", "text": f"brick {n} " + "x" * 600} for n in range(1_500)]
+    path = written(tmp_path / "warm-memory.json", json.dumps(facts))
+    assert path.stat().st_size > 900_000
+    taken = shell.json("import", str(path))
+    assert taken["stored"] == {"memory": 1_500}
+    assert [part["entries"] for part in taken["read"]] == [1_500]
+    assert shell.json("import", str(path))["stored"] == {}
+
+
+def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None:
+    for name, text in (("deep", "[" * 100_000), ("odd", '[{"mapping": 7}, {"mapping": {"a": 3}}]')):
+        file = written(tmp_path / name / "conversations.json", text)
+        _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
+        assert "deep" in err or "no mapping" in err
+    assert listed(shell) == []
