@@ -414,6 +414,9 @@ def test_the_daemon_opens_no_file_for_anybody(call: Any, tmp_path: Path) -> None
     assert answer.status == 400
     record = {"id": "a1", "text": "sent as an entry", "category": "a/b"}
     assert call.ok("POST", "/api/import", {"memories": [record]})["stored"] == {"memory": 1}
+    odd = {"id": "x y", "type": "tool_chain", "intent": "i", "created_at": 1, "last_used_at": 1}
+    for one in ({}, odd, odd | {"id": "x", "created_at": "soon"}, odd | {"id": "x", "intent": ""}):
+        assert call("POST", "/api/import", {"experiences": [one]}).status == 400
     both = {"memories": [record], "text": "[]"}
     assert call("POST", "/api/import", both).status == 400
 
