@@ -25,7 +25,7 @@ from .terminal import show_json, visible
 if TYPE_CHECKING:  # importing it loads what no other verb needs
     from ..importers.found import Document, Found, GivenPath, ReadFault
 
-_SYSTEMS: Final = (
+SYSTEMS: Final = (
     *("basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex", "evoclaw"),
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
@@ -44,16 +44,21 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     add("path", metavar="PATH", nargs="?", help="a file, a folder, or - for standard input")
     url = {"flags": ("--url", "--db-url"), "help": "a database of EvoClaw's: libsql:// or https://"}
     add_options(parser, DATABASE, DATABASE, db_url=url)
-    add("--format", choices=(*_SYSTEMS, *_FILES), help="what PATH is; default: detect it")
+    add(
+        "--format", metavar="FORMAT", choices=(*SYSTEMS, *_FILES),
+        help="what PATH is, one of those below; default: detect it",
+    )  # fmt: skip
     add("--distil", action="store_true", help="of conversations, keep what rules find worth it")
     add("--dry-run", action="store_true", help="store nothing, and show what would be stored")
     parser.epilog = (
-        "PATH is the memory of another system (--format lists them), a state file, MEMORY.md, or\n"
-        "a backup. It is only read, and by this command: the daemon opens no file. Repeating an\n"
-        "import adds nothing; what has changed in the source is changed here, unless it was\n"
-        "changed here later, and forgotten memories stay forgotten. Secrets are left out. Every\n"
-        "turn of a conversation is kept as it was said, without tools and their output; --distil\n"
-        "keeps only statements. Agents found in a workspace are all imported unless one is named.\n"
+        "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is only\n"
+        "read, and by this command: the daemon opens no file. Repeating an import adds nothing;\n"
+        "what has changed in the source is changed here, unless it was changed here later, and\n"
+        "forgotten memories stay forgotten. Secrets are left out. Every turn of a conversation is\n"
+        "kept as it was said, without tools and their output; --distil keeps only statements.\n"
+        "Agents found in a workspace are all imported unless one is named.\n"
+        f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
+        f"formats of single files:\n  {', '.join(_FILES)}\n"
         "examples:\n"
         "  thermocline import ~/.claude --dry-run\n"
         "  thermocline import chatgpt-export.zip --distil\n"

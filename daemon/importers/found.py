@@ -25,7 +25,7 @@ from ..store import atomic
 from . import sqlite_copy
 
 LARGEST_FILE: Final = 64 << 20
-_MOST_FILES: Final = 100_000
+_MOST_FILES: Final = 500_000
 # A longer text is cut: no memory takes more than 64 KB.
 _TEXT_BYTES: Final = 60_000
 _SEGMENT_CHARS: Final = 60
@@ -303,13 +303,18 @@ def open_file(path: Path, below: Path) -> Any:
 
 
 def files_below(top: Path, pattern: str) -> Iterator[Path]:
-    """The regular files below a folder whose names match, in order; links are not followed."""
+    """The files below a folder whose names match, in order; links are not followed.
+
+    Of the files of a huge folder, such as a whole home, the first half million are looked at.
+    """
     wanted, number = re.compile(pattern), 0
     for folder, folders, names in os.walk(top, followlinks=False):
         folders.sort()
         for name in sorted(names):
             path = Path(folder, name)
-            if wanted.fullmatch(name) and (number := number + 1) <= _MOST_FILES:
+            if (number := number + 1) > _MOST_FILES:
+                return
+            if wanted.fullmatch(name):
                 yield path
 
 

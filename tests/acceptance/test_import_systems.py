@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from shells import Shell
 
+from thermocline.daemon.cli.import_ import SYSTEMS
+from thermocline.daemon.importers.formats import NAMES
+
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 TINYCLAW = """
 CREATE TABLE episodic_memory (id TEXT PRIMARY KEY, user_id TEXT, event_type TEXT, content TEXT,
@@ -454,3 +457,8 @@ def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None
         _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
         assert "deep" in err or "no mapping" in err
     assert listed(shell) == []
+
+
+def test_the_command_names_every_format() -> None:
+    assert SYSTEMS == NAMES
+    assert {name for name, *_ in CASES} | {"jsonl"} == {*NAMES}
