@@ -167,6 +167,8 @@ class _Sending:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._sent and sys.stderr.isatty():
+            print(f"\r{'':30}\r", end="", file=sys.stderr, flush=True)
         for agent, client in self._clients.items():
             if agent:
                 client.close()
@@ -218,7 +220,7 @@ class _Sending:
         self._ask(request, self._agent, places)
         self._sent += len(some)
         if sys.stderr.isatty():
-            print(f"\r{self._sent:,} entries", end="\r", file=sys.stderr, flush=True)
+            print(f"\r{self._sent:,} entries", end="", file=sys.stderr, flush=True)
 
     def _whose(self, agent: str) -> str | None:
         """Under which agent something is reported: "" is the one of the command line."""
@@ -253,6 +255,10 @@ class _Sending:
         answer = json.loads(client.answered)
         for part in answer["read"]:
             part["file"] = path
+        if path:
+            name = f"{request['name']}: "
+            lines = [line.removeprefix(name) for line in answer["left_out"]]
+            answer["left_out"] = [f"{path}: {line}" for line in lines]
         self.reports[agent].add(answer, places)
 
 

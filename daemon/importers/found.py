@@ -278,7 +278,7 @@ def lines_of(path: Path, below: Path) -> Iterator[tuple[int, dict[str, Json]] | 
         yield ReadFault(str(path), reason(error, path))
     if bad:
         where = ", ".join(map(str, bad[:5])) + (" and more" if len(bad) > 5 else "")
-        yield ReadFault(str(path), f"{len(bad)} lines are not JSON objects (line {where})")
+        yield ReadFault(str(path), f"lines that are not JSON objects: {len(bad)} (line {where})")
 
 
 def text_of(path: Path, below: Path) -> str | ReadFault:
