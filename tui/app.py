@@ -125,9 +125,7 @@ class ThermoclineApp(App[None]):
         self._connect = connect
         self._state = state
         self._last = recalled(state) if state is not None else Remembered()
-        self._first_tab = next(
-            (name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name
-        )
+        self._tab = next((name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name)
         self._undo: Undo | None = None
         self.agent = agent
         self.read_only = read_only
@@ -155,7 +153,7 @@ class ThermoclineApp(App[None]):
             self.register_theme(theme)
         usual = DEFAULT_THEME if not self._last.theme else self._last.theme
         self.theme = usual if usual in self.available_themes else DEFAULT_THEME
-        await self.action_tab(self._first_tab)
+        await self.action_tab(self._tab)
         self.feed.start()
         # The clock of ages and countdowns; it draws the head's single row.
         self.set_interval(1.0, self._tick)
@@ -170,7 +168,7 @@ class ThermoclineApp(App[None]):
     @property
     def tab(self) -> Tab:
         """The tab that is shown."""
-        return TABS[self.query_one(TabBar).shown]
+        return TABS[self._tab]
 
     @property
     def view(self) -> View | None:
@@ -192,7 +190,7 @@ class ThermoclineApp(App[None]):
     async def action_tab(self, name: str) -> None:
         """Show a tab."""
         switcher = self.query_one("#views", ContentSwitcher)
-        self.query_one(TabBar).shown = name
+        self._tab = self.query_one(TabBar).shown = name
         if not switcher.query_children(f"#{name}"):
             await switcher.mount(TABS[name].make())
         self._show_view()
