@@ -21,6 +21,7 @@ from textual.widgets import ContentSwitcher
 from thermocline.daemon.client import ApiError, Client, ClientError
 
 from .calls import Calls
+from .dialogs.agents import AgentsScreen
 from .dialogs.choose import ChooseScreen
 from .dialogs.confirm import ConfirmScreen
 from .dialogs.find import FindScreen
@@ -333,14 +334,8 @@ class ThermoclineApp(App[None]):
 
     @work
     async def action_choose_agent(self) -> None:
-        """Show another agent's memory."""
-        try:
-            found = await self.calls.run(Client.agents, 30.0)
-        except ClientError as error:
-            self.failed(error)
-            return
-        names = [(one.id, plain(one.id)) for one in found.results]
-        chosen = await self.choose_from("Agent", names, self.agent_name)
+        """Show another agent's memory, or forget one."""
+        chosen = await self.push_screen_wait(AgentsScreen())
         if chosen is not None:
             self.show_agent(chosen)
 
