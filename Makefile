@@ -7,10 +7,11 @@ MODELS := .venv/.models
 TUI := .venv/.tui
 FUZZ := .venv/.fuzz
 CLIENTS := .venv/clients/.ready
+SNAPSHOTS := .venv/.snapshots
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz clients demo lock clean
+.PHONY: help install llm tui run test check format bench crash soak fuzz clients live snapshots demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -24,6 +25,7 @@ help:
 	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
 	@echo "make clients  real agents and protocol clients use the memory (2 GB from npm, once)"
+	@echo "make snapshots  compare every screen of the terminal view with its picture"
 	@echo "make lock     resolve the locks again (needs uv)"
 
 install: $(READY)
@@ -102,6 +104,19 @@ $(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.
 
 clients: $(CLIENTS)
 	$(BIN)/python -m pytest -q -m clients --timeout 1800
+
+# With a real model; needs THERMOCLINE_LIVE_KEY, and skips without.
+live: $(CLIENTS)
+	$(BIN)/python -m pytest -q -m live --timeout 1800
+
+# Apart from the other tests: a screen changes with every release of Textual, which is pinned here.
+$(SNAPSHOTS): tests/requirements-snapshots.lock $(TUI)
+	@echo "installing pytest-textual-snapshot into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-snapshots.lock
+	@touch $@
+
+snapshots: $(SNAPSHOTS)
+	$(BIN)/python -m pytest -q -m snapshot $(if $(UPDATE),--snapshot-update)
 
 demo: $(READY)
 	@$(BIN)/python tests/acceptance/demo.py
