@@ -45,7 +45,7 @@ class Rows(DataTable[Text]):
     """
 
     DEFAULT_CSS = """
-    Rows { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
+    Rows { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
         background: $background; }
     Rows > .datatable--header { background: $background; color: $secondary; text-style: none; }
     Rows > .datatable--cursor { background: $panel; color: $foreground; }
