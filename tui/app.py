@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from rich.text import Text
 from textual import work
@@ -22,9 +22,11 @@ from thermocline.daemon.client import ApiError, Client, ClientError
 
 from .calls import Calls
 from .dialogs.agents import AgentsScreen
+from .dialogs.choose import ChooseScreen
 from .dialogs.confirm import ConfirmScreen
+from .dialogs.find import FindScreen
 from .dialogs.jump import JumpScreen
-from .dialogs.keys import KeysScreen
+from .dialogs.keys import KeysScreen, keys_of
 from .feed import Feed, FeedEvent, Snapshot
 from .remembered import Remembered, recalled, remember
 from .text import plain
@@ -38,13 +40,12 @@ from .widgets.frame import Head, Keys, TabBar
 _UNDO_SECONDS: Final = 60.0
 
 
-class Undo:
-    """What was done last, and how to take it back."""
+class Undo(NamedTuple):
+    """What was done last, how to take it back, and until when."""
 
-    def __init__(self, text: str, action: Callable[[Client], object], until: float) -> None:
-        self.text = text
-        self.action = action
-        self.until = until
+    text: str
+    action: Callable[[Client], object]
+    until: float
 
 
 class ThermoclineApp(App[None]):
@@ -85,7 +86,12 @@ class ThermoclineApp(App[None]):
         scrollbar-size-vertical: 1; scrollbar-color: $border; scrollbar-color-hover: $primary;
         scrollbar-color-active: $primary; scrollbar-background: $background;
         scrollbar-background-hover: $background; scrollbar-background-active: $background;
+        scrollbar-corner-color: $background;
     }
+    DataTable, Tree, OptionList { background: $background; }
+    DataTable:focus, Tree:focus, OptionList:focus { background-tint: transparent; }
+    DataTable > .datatable--header { background: $surface; color: $secondary; }
+    DataTable:focus > .datatable--header { background-tint: transparent; }
     """
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as Textual declares it
         (0, "-narrow"), (80, "-normal"), (120, "-wide"),
@@ -100,7 +106,7 @@ class ThermoclineApp(App[None]):
         Binding("m", "hide_texts", "Hide texts"),
         Binding("y", "copy", "Copy"),
         Binding("ctrl+a", "choose_agent", "Agent"),
-        Binding("ctrl+t", "change_theme", "Theme"),
+        Binding("ctrl+t", "choose_theme", "Theme"),
         Binding("question_mark", "keys", "Keys", key_display="?", show=False),
         Binding("q", "quit", "Quit"),
     ]
@@ -120,9 +126,7 @@ class ThermoclineApp(App[None]):
         self._connect = connect
         self._state = state
         self._last = recalled(state) if state is not None else Remembered()
-        self._first_tab = next(
-            (name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name
-        )
+        self._tab = next((name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name)
         self._undo: Undo | None = None
         self.agent = agent
         self.read_only = read_only
@@ -150,7 +154,7 @@ class ThermoclineApp(App[None]):
             self.register_theme(theme)
         usual = DEFAULT_THEME if not self._last.theme else self._last.theme
         self.theme = usual if usual in self.available_themes else DEFAULT_THEME
-        await self.action_tab(self._first_tab)
+        await self.action_tab(self._tab)
         self.feed.start()
         # The clock of ages and countdowns; it draws the head's single row.
         self.set_interval(1.0, self._tick)
@@ -165,7 +169,7 @@ class ThermoclineApp(App[None]):
     @property
     def tab(self) -> Tab:
         """The tab that is shown."""
-        return TABS[self.query_one(TabBar).shown]
+        return TABS[self._tab]
 
     @property
     def view(self) -> View | None:
@@ -187,7 +191,7 @@ class ThermoclineApp(App[None]):
     async def action_tab(self, name: str) -> None:
         """Show a tab."""
         switcher = self.query_one("#views", ContentSwitcher)
-        self.query_one(TabBar).shown = name
+        self._tab = self.query_one(TabBar).shown = name
         if not switcher.query_children(f"#{name}"):
             await switcher.mount(TABS[name].make())
         self._show_view()
@@ -215,7 +219,7 @@ class ThermoclineApp(App[None]):
         """Show a tab, and in it the thing with this id, path or key."""
         await self.action_tab(tab)
         view = self.view
-        if view is not None:
+        if view is not None and what:
             await view.show(what)
 
     # The daemon
@@ -232,17 +236,9 @@ class ThermoclineApp(App[None]):
         view = self.view
         if view is None:
             return
-        appeared = message.snapshot.connected != before.connected or before.status is None
-        if appeared:
+        if message.snapshot.connected != before.connected or before.status is None:
             self._show_view()
-        elif (
-            any(
-                not prefix or event.type.startswith(prefix)
-                for prefix in view.WATCHES
-                for event in message.snapshot.events
-            )
-            or "" in view.WATCHES
-        ):
+        elif view.concerned(message.snapshot):
             view.refresh_data()
 
     def _tick(self) -> None:
@@ -284,11 +280,14 @@ class ThermoclineApp(App[None]):
         """
         return await self.push_screen_wait(ConfirmScreen(title, effects, word))
 
-    async def choose_from(self, title: str, choices: Sequence[tuple[str, str]]) -> str | None:
-        """Which of the choices (value, text) the person took; None: none of them."""
-        from .dialogs.choose import ChooseScreen  # noqa: PLC0415 - rarely wanted
+    async def choose_from(
+        self, title: str, choices: Sequence[tuple[str, str]], chosen: str | None = None
+    ) -> str | None:
+        """Which of the choices (value, text) the person took; None: none of them.
 
-        return await self.push_screen_wait(ChooseScreen(title, choices))
+        Only from a method decorated with `@work`, as `confirm`.
+        """
+        return await self.push_screen_wait(ChooseScreen(title, choices, chosen))
 
     # Actions
 
@@ -363,6 +362,21 @@ class ThermoclineApp(App[None]):
         elif word:
             self.flash(f"nothing is called {word!r}", "warning")
 
+    @work
+    async def action_find(self) -> None:
+        """Search everything, and show what was chosen in its tab."""
+        found = await self.push_screen_wait(FindScreen())
+        if found is not None:
+            await self.show_in(found.tab, found.what)
+
+    @work
+    async def action_choose_theme(self) -> None:
+        """Choose the colours; they are remembered."""
+        names = sorted(self.available_themes, key=lambda name: (DEFAULT_THEME not in name, name))
+        chosen = await self.choose_from("Theme", [(name, name) for name in names], self.theme)
+        if chosen is not None:
+            self.theme = chosen
+
     def action_keys(self) -> None:
         """Show every key that is valid now."""
         self.push_screen(KeysScreen(keys_of(self.screen, self)))
@@ -378,15 +392,3 @@ class ThermoclineApp(App[None]):
                 )
         for theme in sorted(self.available_themes):
             yield SystemCommand(f"Theme {theme}", "colours", partial(setattr, self, "theme", theme))
-
-
-def keys_of(screen: Screen[Any], app: App[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The valid keys and what they do: those of the view first, then those of the app."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for node, binding, enabled, _ in screen.active_bindings.values():
-        if enabled and binding.description and not binding.system:
-            name = "Everywhere" if node in (app, screen) else (node.name or "").capitalize()
-            groups.setdefault(name or "Here", []).append(
-                (app.get_key_display(binding), binding.description)
-            )
-    return sorted(groups.items(), key=lambda group: group[0] == "Everywhere")

@@ -53,6 +53,10 @@ def screenshot(
         while waited < _SETTLE_SECONDS and not app.settled and not app.snapshot.trouble:
             await pilot.pause(0.05)
             waited += 0.05
+        # Events come a moment after the first status.
+        await pilot.pause(0.4)
+        while app.snapshot.connected and not app.settled:
+            await pilot.pause(0.05)
         await pilot.pause()
         answered = app.snapshot.connected
         picture = app.export_screenshot(title="thermocline")

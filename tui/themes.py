@@ -25,7 +25,10 @@ THEMES: Final = (
         variables={
             "border": "#2c4560",
             "border-blurred": "#22374e",
+            "block-cursor-background": "#20506d",
+            "block-cursor-foreground": "#ffffff",
             "block-cursor-text-style": "none",
+            "block-cursor-blurred-background": "#17324a",
         },
     ),
     Theme(
@@ -41,5 +44,13 @@ THEMES: Final = (
         surface="#e9eef4",
         panel="#d8e2ec",
         dark=False,
+        variables={
+            "border": "#a9bccd",
+            "border-blurred": "#c3d1de",
+            "block-cursor-background": "#b5d6e6",
+            "block-cursor-foreground": "#0c1622",
+            "block-cursor-text-style": "none",
+            "block-cursor-blurred-background": "#d3e4ee",
+        },
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Json, Time
 
@@ -41,9 +41,10 @@ class VersionView(Struct):
 
 
 class VersionList(Struct):
-    """Versions, the latest first."""
+    """Versions, the latest first; of one row also the `device` that wrote the version in force."""
 
     results: list[VersionView]
+    device: str | UnsetType = UNSET
 
 
 class UndoBody(Struct, forbid_unknown_fields=True):

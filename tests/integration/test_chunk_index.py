@@ -379,7 +379,7 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(
         "agents": {"default": {"paths": [str(granted)]}},
     }  # fmt: skip
     config.write_text(json.dumps(settings))
-    daemon = make_daemon(f"--config={config}").start()
+    daemon = make_daemon(f"--config={config}", "--set=config.check_seconds=0.1").start()
     names = [".gitignore", "a.md", "b.tmp.md", "drafts/c.md", "x/drafts/d.md", "ignored/e.md"]
     names += ["x/.gitignore", "x/f.md", "x/kept.md", "node_modules/g.md", "h.rst"]
     for name in names:

@@ -36,6 +36,14 @@ def undo(call: Any, **wish: Any) -> list[str]:
     return [row["id"] for row in done["results"]]
 
 
+def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call: Any) -> None:
+    key = call.store("tea at four")["id"]
+    call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five"})
+    found = call.ok("GET", f"/api/history?id={key}")
+    assert found["device"] == found["results"][0]["device"] != ""
+    assert "device" not in call.ok("GET", "/api/history")
+
+
 def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) -> None:
     key = call.store("the first text", tags=["a"])["id"]
     path = f"/api/memory/{key}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.table import Table
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 
@@ -46,3 +46,15 @@ class KeysScreen(ModalScreen[None]):
         with VerticalScroll() as box:
             box.border_title = "Keys"
             yield Static(table)
+
+
+def keys_of(screen: Screen[Any], app: App[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The valid keys and what they do: those of the view first, then those of the app."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for node, binding, enabled, _ in screen.active_bindings.values():
+        if enabled and binding.description and not binding.system:
+            name = "Everywhere" if node in (app, screen) else (node.name or "").capitalize()
+            groups.setdefault(name or "Here", []).append(
+                (app.get_key_display(binding), binding.description)
+            )
+    return sorted(groups.items(), key=lambda group: group[0] == "Everywhere")

@@ -39,13 +39,13 @@ class Tab(NamedTuple):
 
 VIEWS: Final = (
     Tab("1", "overview", "overview", "OverviewView", "health, sizes and history at a glance"),
-    Tab("2", "memories", "placeholder", "PlaceholderView", "find, read and change memories"),
-    Tab("3", "tree", "placeholder", "PlaceholderView", "the categories"),
-    Tab("4", "hot", "placeholder", "PlaceholderView", "what is always in the agent's context"),
+    Tab("2", "memories", "memories", "MemoriesView", "find, read and change memories"),
+    Tab("3", "tree", "tree", "TreeView", "the categories"),
+    Tab("4", "hot", "hot", "HotView", "what is always in the agent's context"),
     Tab("5", "files", "files", "FilesView", "watched files and their parts"),
     Tab("6", "sync", "sync", "SyncView", "the replica, devices and conflicts"),
-    Tab("7", "settings", "placeholder", "PlaceholderView", "every setting, and where it is from"),
+    Tab("7", "settings", "settings", "SettingsView", "every setting, and where it is from"),
     Tab("8", "upkeep", "upkeep", "UpkeepView", "schedules, runs and the model"),
-    Tab("9", "log", "placeholder", "PlaceholderView", "what happens, as it happens"),
+    Tab("9", "log", "log", "LogView", "what happens, as it happens"),
 )
 TABS: Final = {tab.name: tab for tab in VIEWS}

@@ -129,6 +129,7 @@ class OverviewView(View):
 
     async def update(self) -> None:
         """Read what the status does not have, but not more often than it changes."""
+        self._draw()
         now = self.app.now()
         happened = self.app.events_seen != self._seen
         if self._agent != self.app.agent:
@@ -184,12 +185,16 @@ class OverviewView(View):
         hot.set(
             agent.hot_bytes / agent.hot_max_bytes, part_of(agent.hot_bytes, agent.hot_max_bytes)
         )
-        held = part_of(agent.warm_bytes, agent.warm_max_bytes)
-        warm.set(agent.warm_bytes / agent.warm_max_bytes, f"{held}, {agent.warm:,}")
+        warm.set(
+            agent.warm_bytes / agent.warm_max_bytes,
+            part_of(agent.warm_bytes, agent.warm_max_bytes),
+        )
         most = self._stats.tree.max_nodes if self._stats is not None else 0
         nodes = f"{agent.tree_nodes} of {most} categories"
         tree.set(agent.tree_nodes / most if most else None, nodes)
-        self.query_one("#cold", Facts).set([("cold", f"{agent.cold:,} in the archive, no cap")])
+        self.query_one("#cold", Facts).set(
+            [("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")]
+        )
 
     def _draw_replica(self, agent: AgentStatus, now: float) -> None:
         sync = agent.sync
@@ -273,9 +278,9 @@ class OverviewView(View):
         agents = number_of(len(status.agents), "agent", "agents")
         self.query_one("#process", Facts).set(
             [
-                ("up", f"{span(max(up, 0.0))}, {agents}, {status.connections} connected"),
+                ("up", f"{span(max(up, 0.0))}, {agents}"),
                 ("memory", f"{size(status.memory_bytes)}, on disk {disk}"),
-                ("version", f"{status.version}, process {status.pid}"),
+                ("version", f"{status.version}, pid {status.pid}, {status.connections} clients"),
             ]
         )
 

@@ -106,6 +106,12 @@ class View(Widget):
         """The widget that has the keys when the tab is shown."""
         return self
 
+    def concerned(self, snapshot: Snapshot) -> bool:
+        """Whether what is shown may have changed."""
+        return "" in self.WATCHES or any(
+            event.type.startswith(prefix) for prefix in self.WATCHES for event in snapshot.events
+        )
+
     def refresh_data(self) -> None:
         """Have `update` called soon, once for however many calls of this."""
         self._again = True

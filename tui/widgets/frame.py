@@ -120,11 +120,12 @@ class Keys(Line):
         """The row."""
         row = Text(no_wrap=True)
         last = Text(no_wrap=True)
+        self._add(last, "^p", "actions", "app.command_palette")
         self._add(last, "?", "keys", "app.keys")
+        last.rstrip()
         seen: set[str] = set()
         for _, binding, enabled, _ in self.screen.active_bindings.values():
-            shown = binding.show or binding.action == "command_palette"
-            if not shown or not enabled or binding.action in seen:
+            if not binding.show or not enabled or binding.action in seen:
                 continue
             seen.add(binding.action)
             key = self.app.get_key_display(binding)

@@ -33,7 +33,7 @@ class Gauge(Widget):
     """
 
     DEFAULT_CSS = """
-    Gauge { height: 1; }
+    Gauge { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     share: reactive[float | None] = reactive(None)
     detail = reactive("")

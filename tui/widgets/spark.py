@@ -70,7 +70,7 @@ class Spark(Widget):
     """
 
     DEFAULT_CSS = """
-    Spark { height: 1; }
+    Spark { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     values: reactive[tuple[float | None, ...]] = reactive(())
 
