@@ -118,7 +118,8 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(
         await seat.press("a")
         await seat.sees("Watch a path")
         await seat.enter(str(tmp_path / "more"))
-        await seat.sees("more/stars.md", "u undoes it")
+        await seat.hears("u undoes it")
+        await seat.sees("more/stars.md")
         await seat.press("u")
         await seat.until(lambda: watched() == {"docs"}, "it is undone")
         await seat.press("w")
@@ -126,7 +127,7 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(
         seat.view.query_one("Rows").select(str(tmp_path / "docs"))
         await seat.press("x")
         await seat.until(lambda: watched() == set(), "it is no longer watched")
-        await seat.sees("no longer watching")
+        await seat.hears("no longer watching")
         await seat.press("u")
         await seat.until(lambda: watched() == {"docs"}, "that is undone")
 
@@ -138,8 +139,7 @@ async def test_a_path_that_does_not_exist_is_refused_in_words(daemon: Daemon) ->
         await seat.press("a")
         await seat.sees("Watch a path")
         await seat.enter("/does/not/exist")
-        await seat.sees("✗")
-        assert "/does/not/exist" in seat.app.query_one("Flash").line
+        await seat.hears("/does/not/exist")
 
 
 async def test_every_file_is_looked_at_on_request(
@@ -148,7 +148,7 @@ async def test_every_file_is_looked_at_on_request(
     docs("look", tides="# Tides\n", boats=BOATS)
     async with seated(daemon, "files", "look") as seat:
         await seat.press("r")
-        await seat.sees("looked at", " 0 added, 0 changed, 0 removed")
+        await seat.hears(" 0 added, 0 changed, 0 removed")
 
 
 async def test_a_new_file_appears_by_itself(daemon: Daemon, docs: Callable[..., Path]) -> None:

@@ -103,10 +103,10 @@ async def test_a_conflict_shows_both_values_and_the_lost_one_is_put_into_force(
         with laptop.client("torn") as client:
             assert client.get(key).text == "Ana prefers coffee"
             await seat.press("b")
-            await seat.sees("the lost value is in force", "u undoes it")
+            await seat.hears("the lost value is in force; u undoes it")
             assert client.get(key).text == "Ana prefers [b]cocoa[/b]"
             await seat.press("u")
-            await seat.sees("undone")
+            await seat.hears("undone")
             assert client.get(key).text == "Ana prefers coffee"
 
 
@@ -115,7 +115,8 @@ async def test_a_restore_is_rehearsed(laptop: Daemon) -> None:
         async with seated(laptop, "sync", "rehearsed") as seat:
             await seat.sees("not rehearsed yet")
             await seat.press("v")
-            await seat.sees("a restore would bring back", "✓ would bring back everything")
+            await seat.hears("a restore would bring back")
+            await seat.sees("✓ would bring back everything")
         proof = client.sync_status().verification
         assert proof is not None
         assert proof.verified
@@ -138,14 +139,16 @@ async def test_devices_are_listed_and_one_is_retired_and_used_again(
             await seat.press("x")
             await seat.sees("Retire desktop")
             await seat.enter("retire")
-            await seat.sees("retired desktop", "○ retired")
+            await seat.hears("retired desktop")
+            await seat.sees("○ retired")
             seat.view.rows("devices").select(by_name["laptop"])
             await seat.press("x")
             await seat.sees("Retire laptop", "its replication stops")
             await seat.enter("retire")
             await seat.sees("STOPPED until somebody fixes it", "rejoin")
             await seat.press("j")
-            await seat.sees("this device is in use again", "✓ up to date")
+            await seat.hears("this device is in use again")
+            await seat.sees("✓ up to date")
 
 
 @pytest.mark.parametrize("size", [(40, 12), (40, 24), (80, 12), (80, 24), (120, 40)])
