@@ -116,7 +116,7 @@ async def test_a_path_is_added_and_removed_and_both_are_undone(
 
     async with seated(daemon, "files", "paths") as seat:
         await seat.press("a")
-        await seat.sees("Watch a path")
+        await seat.sees("Watch a folder")
         await seat.enter(str(tmp_path / "more"))
         await seat.hears("u undoes it")
         await seat.sees("more/stars.md")
@@ -137,9 +137,9 @@ async def test_a_path_that_does_not_exist_is_refused_in_words(daemon: Daemon) ->
         client.store("something")
     async with seated(daemon, "files", "wrong") as seat:
         await seat.press("a")
-        await seat.sees("Watch a path")
+        await seat.sees("Watch a folder")
         await seat.enter("/does/not/exist")
-        await seat.hears("/does/not/exist")
+        await seat.sees("Watch a folder", "'/does/not/exist'")
 
 
 async def test_every_file_is_looked_at_on_request(

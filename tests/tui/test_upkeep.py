@@ -117,8 +117,7 @@ async def test_the_daily_notes_are_read(daemon: Daemon) -> None:
 async def test_a_run_in_progress_shows_how_far_it_is(daemon: Daemon) -> None:
     filled(daemon, "slow")
     async with seated(daemon, "upkeep", "slow", now=lambda: 1_000_000.0) as seat:
-        seat.app.feed.stop()
-        await seat.until(lambda: seat.app.settled, "nothing comes any more")
+        await seat.freezes()
         data = {"mode": "full", "steps": ["evict", "prune", "hot"]}
         started = FeedEvent("1", "upkeep.started", "slow", 0.0, data)
         step = FeedEvent("2", "upkeep.progress", "slow", 0.0, {"mode": "full", "step": "evict"})
@@ -134,8 +133,8 @@ async def test_the_models_calls_cost_and_cache_are_shown_by_purpose(daemon: Daem
     filled(daemon, "asker")
     async with seated(daemon, "upkeep", "asker") as seat:
         await seat.sees("none is configured: rules do everything")
+        await seat.freezes()
         assert seat.app.snapshot.status is not None
-        seat.app.feed.stop()
         seat.app.snapshot.status.llm = MODEL
         seat.view.draw()
         await seat.sees(

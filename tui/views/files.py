@@ -16,10 +16,10 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import Client, ClientError
 from thermocline.daemon.shapes.files import ChunkPlace, FilesStats, FileView, FoundChunk
 
-from ..dialogs.ask import AskScreen
+from ..dialogs.form import Field, FormScreen
 from ..text import number_of, plain
 from ..widgets.excerpt import Excerpt
 from ..widgets.paint import paint
@@ -35,7 +35,7 @@ from .file_lists import (
     problem_rows,
     state_line,
 )
-from .view import View
+from .view import PATIENCE_SECONDS, View
 
 _AT_ONCE: Final = 500
 # Lines that are read before and after a chunk.
@@ -330,16 +330,27 @@ class FilesView(View):
     @work
     async def action_add(self) -> None:
         """Watch another folder or file."""
-        about = "A folder or a file on the daemon's machine. Markdown and text files are indexed."
-        path = await self.app.push_screen_wait(AskScreen("Watch a path", about, "/home/me/notes"))
-        added = await self.call_long(Client.files_add, path) if path else None
-        if added is not None:
-            count = number_of(added.files, "file", "files")
+
+        async def save(values: dict[str, str]) -> str:
+            try:
+                added = await self.app.calls.run(
+                    lambda client: client.files_add(values["path"].strip()), PATIENCE_SECONDS
+                )
+            except ClientError as error:
+                return plain(str(error))
             said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
+            more = "" if added.in_step else f", {added.to_read:,} to read"
             self.app.did(
-                f"{said}: {count}" + ("" if added.in_step else f", {added.to_read:,} to read"),
+                f"{said}: {number_of(added.files, 'file', 'files')}{more}",
                 undo=(lambda client: client.files_remove(added.path)) if added.added else None,
             )
+            return ""
+
+        fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
+        note = "Markdown and text files in it are indexed, and found by recall."
+        if await self.app.push_screen_wait(
+            FormScreen("Watch a folder or file", fields, save, note)
+        ):
             self.refresh_data()
 
     @work
