@@ -57,7 +57,7 @@ class MemoriesView(View):
         overflow: hidden;
     }
     MemoriesView #preview #said { width: 1fr; height: auto; }
-    MemoriesView #preview #why { width: 40; margin-left: 2; height: auto; }
+    MemoriesView #preview #why { width: 42; margin-left: 2; height: auto; }
     Screen.-wide MemoriesView #preview { height: 11; }
     Screen.-narrow MemoriesView #preview, Screen.-low MemoriesView #preview { display: none; }
     """

@@ -70,6 +70,14 @@ class MemoryDetail(ModalScreen[None]):
     MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
     MemoryDetail OptionList {
         height: auto; max-height: 14; border: none; padding: 0; background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    MemoryDetail OptionList:focus { border: none; background-tint: $surface 0%; }
+    MemoryDetail OptionList > .option-list--option-highlighted {
+        background: $surface; color: $foreground; text-style: none;
+    }
+    MemoryDetail OptionList:focus > .option-list--option-highlighted {
+        background: $primary-muted; color: $foreground; text-style: bold;
     }
     MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
     """
@@ -184,9 +192,9 @@ class MemoryDetail(ModalScreen[None]):
 
     def _fill(self, name: str, lines: list[Text]) -> None:
         options = self.query_one(f"#{name}", OptionList)
-        at = options.highlighted
+        at = options.highlighted or 0
         options.set_options([Option(line) for line in lines])
-        if at is not None and lines:
+        if lines:
             options.highlighted = min(at, len(lines) - 1)
         options.display = self.query_one(f"#{name}-title").display = bool(lines)
 
