@@ -21,6 +21,7 @@ from textual.widgets import ContentSwitcher
 from thermocline.daemon.client import ApiError, Client, ClientError
 
 from .calls import Calls
+from .dialogs.agents import AgentsScreen
 from .dialogs.choose import ChooseScreen
 from .dialogs.confirm import ConfirmScreen
 from .dialogs.find import FindScreen
@@ -125,9 +126,7 @@ class ThermoclineApp(App[None]):
         self._connect = connect
         self._state = state
         self._last = recalled(state) if state is not None else Remembered()
-        self._first_tab = next(
-            (name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name
-        )
+        self._tab = next((name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name)
         self._undo: Undo | None = None
         self.agent = agent
         self.read_only = read_only
@@ -155,7 +154,7 @@ class ThermoclineApp(App[None]):
             self.register_theme(theme)
         usual = DEFAULT_THEME if not self._last.theme else self._last.theme
         self.theme = usual if usual in self.available_themes else DEFAULT_THEME
-        await self.action_tab(self._first_tab)
+        await self.action_tab(self._tab)
         self.feed.start()
         # The clock of ages and countdowns; it draws the head's single row.
         self.set_interval(1.0, self._tick)
@@ -170,7 +169,7 @@ class ThermoclineApp(App[None]):
     @property
     def tab(self) -> Tab:
         """The tab that is shown."""
-        return TABS[self.query_one(TabBar).shown]
+        return TABS[self._tab]
 
     @property
     def view(self) -> View | None:
@@ -192,7 +191,7 @@ class ThermoclineApp(App[None]):
     async def action_tab(self, name: str) -> None:
         """Show a tab."""
         switcher = self.query_one("#views", ContentSwitcher)
-        self.query_one(TabBar).shown = name
+        self._tab = self.query_one(TabBar).shown = name
         if not switcher.query_children(f"#{name}"):
             await switcher.mount(TABS[name].make())
         self._show_view()
@@ -335,14 +334,8 @@ class ThermoclineApp(App[None]):
 
     @work
     async def action_choose_agent(self) -> None:
-        """Show another agent's memory."""
-        try:
-            found = await self.calls.run(Client.agents, 30.0)
-        except ClientError as error:
-            self.failed(error)
-            return
-        names = [(one.id, plain(one.id)) for one in found.results]
-        chosen = await self.choose_from("Agent", names, self.agent_name)
+        """Show another agent's memory, or forget one."""
+        chosen = await self.push_screen_wait(AgentsScreen())
         if chosen is not None:
             self.show_agent(chosen)
 

@@ -7,8 +7,9 @@ import grp
 import os
 import socket
 import stat
+import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import AlreadyRunning, Conflict
 from .connections import Server
@@ -52,9 +53,11 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 async def listen(server: Server, bound: socket.socket) -> asyncio.Server:
     """Serve what connects to `bound`."""
     loop = asyncio.get_running_loop()
+    # Python 3.13 would remove the file when it closes, though it may be systemd's.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
     # be longer.
-    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
+    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE, **keep)
     bound.listen(_BACKLOG)
     return listening
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from ..runtime.places import socket_places
+from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
 from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
@@ -21,21 +21,6 @@ T = TypeVar("T")
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
-
-
-def default_socket(env: Mapping[str, str]) -> str:
-    """The daemon's socket for a program with the environment `env`.
-
-    `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
-    creates it; else the path that a daemon of this user would create.
-    """
-    if named := env.get("THERMOCLINE_SOCKET"):
-        return named
-    root = os.getuid() == 0
-    places = socket_places(env, root=root)
-    # A program that is a service has its own run-time folder, which is not the daemon's.
-    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
 
 def place(collection: str, name: str) -> str:

@@ -233,10 +233,17 @@ class Client(Caller):
         body = {"messages": [*messages], **options}
         return self.ask(shapes.compact.CompactedMessages, "POST", "/api/compact", body=body)
 
-    def graph(self, entity: str, depth: int = 2) -> shapes.graph.Graph:
-        """What memories say of an entity, and what is up to `depth` relations away."""
-        wanted = {"entity": entity, "depth": depth}
+    def graph(
+        self, entity: str | None = None, depth: int = 2, limit: int = 20
+    ) -> shapes.graph.Graph:
+        """An entity and what is up to `depth` relations away; without one, the best known."""
+        wanted = {"entity": entity, "depth": depth} if entity else {"limit": limit}
         return self.ask(shapes.graph.Graph, "GET", "/api/graph", wanted)
+
+    def change_entity(self, name: str, **changes: Json) -> shapes.graph.EntityView:
+        """Set the `type` or the `aliases` of an entity."""
+        path = place("/api/graph", name)
+        return self.ask(shapes.graph.EntityView, "PUT", path, body=changes)
 
     def metadata(self, text: str) -> shapes.metadata.MetadataFound:
         """The URLs, commands and paths in a text, which is not stored."""
@@ -456,6 +463,10 @@ class Client(Caller):
         """A page of the watched files; options are of `FilesQuery`."""
         wanted = {"prefix": prefix, **options}
         return self.ask(shapes.files.FilePage, "GET", "/api/files/list", wanted)
+
+    def files_chunks(self, path: str) -> shapes.files.ChunkList:
+        """The chunks of a watched file, by their lines."""
+        return self.ask(shapes.files.ChunkList, "GET", "/api/files/chunks", {"path": path})
 
     def files_stats(self) -> shapes.files.FilesStats:
         """How much is indexed, and what is watched."""

@@ -30,6 +30,7 @@ from . import (
     stats,
     status,
     sync,
+    tools,
     tree,
     upkeep,
 )
@@ -40,6 +41,7 @@ __all__ = ["OPERATIONS", "Operation"]
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
     *context.OPERATIONS,
+    *tools.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,

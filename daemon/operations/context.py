@@ -45,10 +45,14 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     assert local is not None
     if body.session is not None and body.format in context_formats.EXACT:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
+    if body.found and body.format in context_formats.EXACT:
+        raise InvalidInput(f"format '{body.format}' has what it has", field="found")
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
-        asked = Asked(scope.agent, body.query, scope.now, local, store.rules, seen)
+        asked = Asked(
+            scope.agent, body.query, scope.now, local, store.rules, seen, found=body.found
+        )
         if scope.leaves_traces:
             # A disk that takes nothing is no reason to know nothing.
             with suppress(ThermoclineError):

@@ -95,6 +95,7 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
 
 
 def _view(db: sqlite3.Connection, version: Version) -> VersionView:
+    replaced, after = history.replaced(db, KINDS[version.kind], version)
     return VersionView(
         number=version.number,
         kind=version.kind,
@@ -104,7 +105,8 @@ def _view(db: sqlite3.Connection, version: Version) -> VersionView:
         device=version.device,
         why=version.why,
         data=version.row.data,
-        replaced=history.replaced(db, KINDS[version.kind], version),
+        replaced=replaced,
+        after=after,
     )
 
 

@@ -80,18 +80,19 @@ class Scope(msgspec.Struct, frozen=True):
     settings: Settings
 
     def store(
-        self, *, create: bool = False, exists: bool = False
+        self, *, create: bool = False, exists: bool = False, trial: bool = False
     ) -> AbstractAsyncContextManager[AgentStore]:
         """The memory of the agent, open while the block runs.
 
         Args:
             create: create the agent if it does not exist.
             exists: require an existing agent, even of an operation that only reads.
+            trial: nothing will be kept: an agent that does not exist is an empty one.
 
         Raises:
             NotFound: the agent does not exist, and is required.
         """
-        or_empty = self.reads and not exists
+        or_empty = trial or (self.reads and not exists)
         return self.daemon.agents.use(self.agent, create=create, or_empty=or_empty)
 
     def require(self, role: Role) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
@@ -40,7 +41,10 @@ from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 1.0
+# Between two looks at the configuration and at loops that have ended; what agents do is told.
+_LOOK_SECONDS: Final = 5.0
+# The same while agents are searched for, or closed ones have something to send.
+_BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
@@ -106,6 +110,8 @@ class Replicas:
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
         self._discovering: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        agents.followers.append(self._stirred.set)
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
         """An agent's rows of these kinds have changed."""
@@ -119,6 +125,7 @@ class Replicas:
         self._known.update(names)
         self._owing = await asyncio.to_thread(self._with_outbox, names)
         while True:
+            self._stirred.clear()
             open_agents = self._agents.open_stores().keys()
             self._known |= open_agents
             for agent in sorted(open_agents | self._owing):
@@ -135,7 +142,14 @@ class Replicas:
             if any(loop.replicator.copied for loop in self._loops.values()):
                 await self._take_other_id()
             self._discover_soon()
-            await asyncio.sleep(_LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pause()):
+                    await self._stirred.wait()
+
+    def _pause(self) -> float:
+        closing = self._loops.keys() - self._agents.open_stores().keys()
+        soon = self._settings().sync.poll_seconds if self._databases else _LOOK_SECONDS
+        return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an account that is not usable."""
@@ -244,7 +258,7 @@ class Replicas:
         seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         if self._discovering is not None:
             self._discovering.cancel()
-            await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
+            await asyncio.wait([self._discovering], timeout=_BUSY_SECONDS)
         stores = self._agents.open_stores()
         owing = {agent for agent, loop in self._loops.items() if loop.owing}
         last = [

@@ -33,12 +33,15 @@ if TYPE_CHECKING:
         observe,
         own_files,
         pairs,
+        profclaw,
         recall,
         restore,
+        scalyclaw,
         sessions,
         stats,
         status,
         sync,
+        tools,
         tree,
         upkeep,
         validate,
@@ -46,9 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agents", "cold", "common", "compact", "config", "context", "devices", "distill", "events",
-    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
-    "observe", "own_files", "pairs", "recall", "restore", "sessions", "stats", "status", "sync",
-    "tree", "upkeep", "validate",
+    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging",
+    "metadata", "observe", "own_files", "pairs", "profclaw", "recall", "restore", "scalyclaw",
+    "sessions", "stats", "status", "sync", "tools", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

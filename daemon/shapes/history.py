@@ -24,7 +24,8 @@ class HistoryQuery(Struct, forbid_unknown_fields=True):
 class VersionView(Struct):
     """A version that was replaced: when (`at`), by whom, on which device, and why.
 
-    `data` is the whole version; `replaced` names the fields that the next change gave other values.
+    `data` is the whole version; `replaced` names the fields that the next change gave other values,
+    and `after` has those values; a field that is not there was removed.
     """
 
     number: int
@@ -36,6 +37,7 @@ class VersionView(Struct):
     why: str
     data: dict[str, Json]
     replaced: list[str]
+    after: dict[str, Json] = {}
 
 
 class VersionList(Struct):

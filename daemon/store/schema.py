@@ -282,6 +282,7 @@ FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
     "experience_fts": ("intent",),
+    "entity_fts": ("text",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
 # Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.

@@ -28,7 +28,9 @@ class ConfirmScreen(ModalScreen[bool]):
         width: 64; max-width: 100%; height: auto; max-height: 100%;
         border: round $error; padding: 0 1; background: $surface;
     }
-    ConfirmScreen Input { border: none; height: 1; margin-top: 1; padding: 0 1; }
+    ConfirmScreen Input, ConfirmScreen Input:focus {
+        border: none; height: 1; margin-top: 1; padding: 0 1;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "Leave it")]
 

@@ -42,10 +42,10 @@ VIEWS: Final = (
     Tab("2", "memories", "memories", "MemoriesView", "find, read and change memories"),
     Tab("3", "tree", "tree", "TreeView", "the categories"),
     Tab("4", "hot", "hot", "HotView", "what is always in the agent's context"),
-    Tab("5", "files", "placeholder", "PlaceholderView", "watched files and their parts"),
-    Tab("6", "sync", "placeholder", "PlaceholderView", "the replica, devices and conflicts"),
+    Tab("5", "files", "files", "FilesView", "watched files and their parts"),
+    Tab("6", "sync", "sync", "SyncView", "the replica, devices and conflicts"),
     Tab("7", "settings", "settings", "SettingsView", "every setting, and where it is from"),
-    Tab("8", "upkeep", "placeholder", "PlaceholderView", "schedules, runs and the model"),
+    Tab("8", "upkeep", "upkeep", "UpkeepView", "schedules, runs and the model"),
     Tab("9", "log", "log", "LogView", "what happens, as it happens"),
 )
 TABS: Final = {tab.name: tab for tab in VIEWS}
