@@ -232,7 +232,9 @@ class ThermoclineApp(App[None]):
         before, self.snapshot = self.snapshot, message.snapshot
         self.happened.extend(message.snapshot.events)
         self.events_seen += len(message.snapshot.events)
-        self.query_one(Head).refresh()
+        for head in self.query(Head):
+            # There is none when the program is just ending.
+            head.refresh()
         view = self.view
         if view is None:
             return

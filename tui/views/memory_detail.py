@@ -100,6 +100,8 @@ class MemoryDetail(ModalScreen[None]):
         self._actions = MemoryActions(view)
         self._versions = VersionList([])
         self._merged: list[MemoryView] = []
+        self._drawn: object = None
+        self._seen = view.updates
 
     def compose(self) -> ComposeResult:
         """Text, reasons, facts, versions, and what was merged."""
@@ -150,8 +152,6 @@ class MemoryDetail(ModalScreen[None]):
             self._seen = self._view.updates
             self.read()
 
-    _seen: int = 0
-
     def _hint(self) -> Text:
         keys = [("esc", "close")]
         if not self.app.read_only:
@@ -174,9 +174,12 @@ class MemoryDetail(ModalScreen[None]):
         shown, memory, now = self._view.shown, self.memory, self.app.now()
         box = self.query_one(VerticalScroll)
         box.border_title = Text("Memory ").append(memory.id[:8])
-        text = shown(memory.text, keep="\n\t")
-        memory_text.mark(text, memory_text.words_of(memory), self._mark())
-        self.query_one("#text", Static).update(text)
+        # A long text takes a moment to lay out, and rarely changes.
+        if self._drawn != (drawn := (memory.text, self.app.hide_texts)):
+            self._drawn = drawn
+            text = shown(memory.text, keep="\n\t")
+            memory_text.mark(text, memory_text.words_of(memory), self._mark())
+            self.query_one("#text", Static).update(text)
         self.query_one("#why").display = isinstance(memory, HitView)
         if isinstance(memory, HitView):
             bars = memory_text.explained(memory, self._paint, self.size.width - 8)
