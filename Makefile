@@ -6,10 +6,11 @@ READY := .venv/.ready
 MODELS := .venv/.models
 TUI := .venv/.tui
 FUZZ := .venv/.fuzz
+SNAPSHOTS := .venv/.snapshots
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz demo lock clean
+.PHONY: help install llm tui run test check format bench crash soak fuzz snapshots demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -22,6 +23,7 @@ help:
 	@echo "make crash    kills, full disks and damaged files (minutes)"
 	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
+	@echo "make snapshots  compare every screen of the terminal view with its picture"
 	@echo "make lock     resolve the locks again (needs uv)"
 
 install: $(READY)
@@ -92,6 +94,15 @@ $(FUZZ): tests/requirements-fuzz.lock $(READY)
 
 fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz --timeout 1800
+
+# Apart from the other tests: a screen changes with every release of Textual, which is pinned here.
+$(SNAPSHOTS): tests/requirements-snapshots.lock $(TUI)
+	@echo "installing pytest-textual-snapshot into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-snapshots.lock
+	@touch $@
+
+snapshots: $(SNAPSHOTS)
+	$(BIN)/python -m pytest -q -m snapshot $(if $(UPDATE),--snapshot-update)
 
 demo: $(READY)
 	@$(BIN)/python tests/acceptance/demo.py

@@ -48,8 +48,6 @@ class Rows(DataTable[Text]):
     Rows { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
         background: $background; }
     Rows > .datatable--header { background: $background; color: $secondary; text-style: none; }
-    Rows > .datatable--cursor { background: $panel; color: $foreground; }
-    Rows:focus > .datatable--cursor { background: $primary; color: $background; }
     """
 
     def __init__(
