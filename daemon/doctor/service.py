@@ -145,9 +145,7 @@ def problems(exam: Exam) -> Iterator[Finding]:
     if exam.status is None:
         return
     for problem in exam.status.problems:
-        yield Finding(
-            "failure" if problem.lasting else "warning", problem.message, problem.hint
-        )
+        yield Finding("failure" if problem.lasting else "warning", problem.message, problem.hint)
     if exam.status.version != version():
         text = f"the daemon is {exam.status.version}, this command {version()}"
         yield Finding("warning", text, "restart it: `systemctl restart thermocline`")
