@@ -9,7 +9,7 @@ FUZZ := .venv/.fuzz
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz demo lock clean
+.PHONY: help install llm tui run test check format bench crash package soak fuzz demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -20,6 +20,7 @@ help:
 	@echo "make demo     the daemon's story, told in a temporary folder"
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, full disks and damaged files (minutes)"
+	@echo "make package  build the wheel and the sdist into dist, and try them"
 	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
 	@echo "make lock     resolve the locks again (needs uv)"
@@ -80,6 +81,14 @@ bench: $(READY) $(SQLD)
 crash: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m crash --timeout 1800
 
+# Builds from what git knows alone, as a fresh checkout would.
+package: $(READY)
+	@rm -rf build dist *.egg-info
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -c "import setuptools.build_meta as built; print('dist/' + built.build_sdist('dist'))"
+	@rm -rf build *.egg-info
+	$(BIN)/python -m pytest -q -m package
+
 soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile random
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
@@ -101,6 +110,8 @@ lock:
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --group fuzz --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-fuzz.lock
+	uv pip compile pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-base.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 	uv pip compile pyproject.toml --extra tui --constraint requirements.lock --universal --python-version 3.11 \

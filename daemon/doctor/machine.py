@@ -24,7 +24,6 @@ _LEAST_FILES: Final = 200
 _FIRST_YEAR: Final = 2025
 _LAST_YEAR: Final = 2100
 _JUMP_SECONDS: Final = 3600.0
-# Two devices whose clocks differ by less merge as a person expects.
 _MOST_FOLDERS: Final = 200_000
 _NOT_FOR_DATABASES: Final = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vfat", "exfat"}
 _GONE_AT_SHUTDOWN: Final = {"tmpfs", "ramfs"}
@@ -54,7 +53,7 @@ def disk(exam: Exam) -> Iterator[Finding]:
         yield Finding("failure", f"{place} is on {kind}, where SQLite cannot lock safely", remedy)
     elif kind in _GONE_AT_SHUTDOWN:
         remedy = "name a folder on a disk with --state-dir"
-        yield Finding("failure", f"{place} is on {kind}: all is lost at shutdown", remedy)
+        yield Finding("warning", f"{place} is on {kind}: all is lost at shutdown", remedy)
     found = os.statvfs(place)
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
     text = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free at {place}"
