@@ -36,6 +36,7 @@ from .importers.takeover import TakeOver
 from .language import secrets
 from .llm.client import ModelClient, build_model
 from .operations.access import Gate
+from .operations.live import sample
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
@@ -48,6 +49,7 @@ from .restore.verify import Verifier
 from .runtime.background import Endless
 from .runtime.heap import give_back, share_heap
 from .runtime.log import configure
+from .runtime.minutes import Minutes
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
 from .runtime.service_manager import ServiceManager
@@ -133,6 +135,7 @@ class _Base(msgspec.Struct, frozen=True):
     live: LiveSettings
     bus: Bus
     problems: Problems
+    minutes: Minutes
     device: DeviceId
     readers: ThreadPoolExecutor
     files: ThreadPoolExecutor
@@ -155,8 +158,17 @@ async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None
         restored.finish(start.state_dir)
         remove_leftovers(start.state_dir)
         signals = ProcessSignals(asyncio.get_running_loop())
-        device = DeviceId(start.state_dir)
-        base = _Base(start, manager, live, Bus(), Problems(), device, readers, files)
+        base = _Base(
+            start,
+            manager,
+            live,
+            Bus(),
+            Problems(),
+            Minutes(time.time),
+            DeviceId(start.state_dir),
+            readers,
+            files,
+        )
         await _serve(base, signals, started)
 
 
@@ -165,6 +177,8 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
 
     def publish(agent: str, event: Event) -> None:
         base.bus.publish(agent, event)
+        if event.type == "memory.stored":
+            base.minutes.count_store(agent)
         indexes.heard(agent, event)
 
     # They need one another, and are not called before all are there.
@@ -202,6 +216,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         settings=live.current,
         config=live,
         problems=problems,
+        minutes=base.minutes,
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
         identity=Identity(
@@ -252,6 +267,7 @@ def _agents(
         device=base.device,
         readers=settings.store.readers_per_agent,
         face_delay_seconds=lambda: live.settings.store.face_delay_seconds,
+        since=time.time(),
     )
     return Agents(
         base.start.state_dir,
@@ -297,6 +313,7 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
         settings=live.current,
         waiting=Waiting(),
         problems=base.problems,
+        done=lambda agent, ms: base.minutes.note(agent, "sync_ms", ms),
     )
 
 
@@ -318,6 +335,7 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         verify=verify,
         close_idle=services.agents.close_idle,
         give_back=give_back,
+        sample=lambda: sample(base.minutes, services.agents),
     )
     return Scheduler(
         services.agents,

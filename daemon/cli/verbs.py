@@ -31,6 +31,7 @@ VERBS: Final = {
     "episode": "list what conversations came to, or add one",
     "skill": "list, show or add skills",
     "experiences": "find, list, add, use or prune experiences and preferences",
+    "graph": "show the people and things that memories name, and how they are related",
     "sessions": "open, list, archive or replay stretches of work",
     "search-url": "list stored URLs, or the memories that mention one",
     "distill": "condense a text to its facts",
@@ -48,10 +49,14 @@ VERBS: Final = {
     "upkeep": "show the upkeep schedule",
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
+    "connect": "enter this memory in Claude Code, Codex and other programs",
+    "mcp": "serve the memory's tools to an MCP client on standard streams",
+    "hook": "handle an event of an agent's session, or switch the memory for a project",
     "doctor": "find what is wrong on this device, and say what to do",
     "install": "have systemd run the daemon, for the system or for you",
     "uninstall": "take it away from systemd; memories and settings are kept",
     "completion": "print the completion of commands for a shell",
+    "tui": "see the memory live in the terminal, and take care of it",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.

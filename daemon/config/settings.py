@@ -171,7 +171,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_open_agents: Count = 16
     readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
     face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
-    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
+    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
     cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)] = 256
     history_mb: Annotated[float, Meta(ge=0, le=100_000)] = 16.0
 
@@ -315,7 +315,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 class Reloading(msgspec.Struct, frozen=True, kw_only=True):
     """How the configuration's files are watched."""
 
-    check_seconds: Timeout = 2.0
+    check_seconds: Timeout = 5.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
 from ..restore.verify import Verifier
+from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -54,6 +55,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
+    minutes: Minutes
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
@@ -78,18 +80,19 @@ class Scope(msgspec.Struct, frozen=True):
     settings: Settings
 
     def store(
-        self, *, create: bool = False, exists: bool = False
+        self, *, create: bool = False, exists: bool = False, trial: bool = False
     ) -> AbstractAsyncContextManager[AgentStore]:
         """The memory of the agent, open while the block runs.
 
         Args:
             create: create the agent if it does not exist.
             exists: require an existing agent, even of an operation that only reads.
+            trial: nothing will be kept: an agent that does not exist is an empty one.
 
         Raises:
             NotFound: the agent does not exist, and is required.
         """
-        or_empty = self.reads and not exists
+        or_empty = trial or (self.reads and not exists)
         return self.daemon.agents.use(self.agent, create=create, or_empty=or_empty)
 
     def require(self, role: Role) -> None:

@@ -55,6 +55,8 @@ class AgentStore:
         self._repairing = asyncio.Lock()
         self._damage: StoreDamaged | None = None
         self._closed = False
+        self._renewing = asyncio.Lock()
+        self._renewals = 0
         self._refusal = Refusal(
             place.agent, around.problems, lambda: readers_of(place, around, connect_standby)
         )
@@ -117,9 +119,11 @@ class AgentStore:
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Make the database of chunks anew."""
-        await self.leave_chunks()
-        renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
-        await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+        async with self._renewing:
+            await self.leave_chunks()
+            renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
+            await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+            self._renewals += 1
 
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit.
@@ -242,11 +246,11 @@ class AgentStore:
             )
 
     async def _mended(self, use: Callable[[Engine], Awaitable[T]]) -> T:
-        engine = await self._ready()
+        engine, renewals = await self._ready(), self._renewals
         try:
             return await use(engine)
         except StoreDamaged as error:
-            await self._repair(engine, error)
+            await self._repair(engine, error, renewals)
         except _ODD as error:
             # A value that cannot be there: either a fault of ours, or of the disk.
             await self._repair(engine, await self._damage_behind(error))
@@ -295,8 +299,16 @@ class AgentStore:
                 raise
             self._refusal.standby = None
 
-    async def _repair(self, broken: Engine | None, error: StoreDamaged) -> None:
-        """Close, set aside, rebuild, reopen; once, however many met the damage."""
+    async def _repair(
+        self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
+    ) -> None:
+        """Close, set aside, rebuild, reopen; once, however many met the damage.
+
+        Args:
+            broken: where it was met.
+            error: the damage.
+            renewals: how often the chunks had been made anew before, where it may have been theirs.
+        """
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
@@ -304,6 +316,10 @@ class AgentStore:
                 # Not of the memory: the files have all that was in it.
                 await self.renew_chunks(broken)
                 return
+            async with self._renewing:
+                if renewals not in (None, self._renewals):
+                    # The chunks were damaged, and are sound since a moment ago.
+                    return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
             self._engine, self._damage = None, error
             await broken.stop()
