@@ -31,7 +31,7 @@ _HIDDEN: Final = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S1
 _PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
 
 
-class Target(msgspec.Struct, frozen=True):
+class System(msgspec.Struct, frozen=True):
     """Where the units go, and who runs them.
 
     Attributes:
@@ -194,16 +194,16 @@ def run_uninstall(args: argparse.Namespace, _: Client) -> int:
     return code
 
 
-def _target(args: argparse.Namespace) -> Target:
+def _target(args: argparse.Namespace) -> System:
     prefix = None
     if args.prefix is not None:
         prefix = Path(args.prefix).expanduser().absolute()
         prefix = None if prefix == Path("/") else prefix
-    return Target(prefix, args.user)
+    return System(prefix, args.user)
 
 
 def _carry_out(
-    args: argparse.Namespace, target: Target, plan: Plan, change: Callable[[], None]
+    args: argparse.Namespace, target: System, plan: Plan, change: Callable[[], None]
 ) -> int:
     changes = [step for step in plan.files if step.action != "keep"]
     told = target.manager_runs()
@@ -280,7 +280,7 @@ def _lines(commands: list[list[str]]) -> list[str]:
     return [" ".join(command) for command in commands]
 
 
-def contents(target: Target, command: str) -> dict[Path, bytes]:
+def contents(target: System, command: str) -> dict[Path, bytes]:
     """What the files on the system hold, by their place."""
     found = {}
     for path, name in target.files().items():
@@ -318,7 +318,7 @@ def _this_command() -> str:
     return str(Path(sys.executable).with_name("thermocline"))
 
 
-def _check_command(command: str, target: Target) -> None:
+def _check_command(command: str, target: System) -> None:
     """Refuse a command that the service could not start.
 
     Raises:

@@ -9,9 +9,9 @@ import msgspec
 
 from ..errors import ThermoclineError
 from . import machine, memories, remote, service
-from .exam import Exam, Finding, Level
+from .exam import Exam, Symptom, Level
 
-Check: TypeAlias = Callable[[Exam], Iterator[Finding]]
+Check: TypeAlias = Callable[[Exam], Iterator[Symptom]]
 
 CHECKS: Final[dict[str, Check]] = {
     "configuration": service.configuration,
@@ -45,11 +45,11 @@ class Line(msgspec.Struct, frozen=True):
 def examine(exam: Exam) -> Iterator[Line]:
     """Carry out all checks; of one that finds something wrong, what is well is left out."""
     for name, check in CHECKS.items():
-        found: list[Finding] = []
+        found: list[Symptom] = []
         try:
             found.extend(check(exam))
         except (OSError, ThermoclineError) as error:
-            found.append(Finding("warning", f"cannot look: {error}", "run it with sudo"))
+            found.append(Symptom("warning", f"cannot look: {error}", "run it with sudo"))
         wrong = [finding for finding in found if finding.level != "ok"]
         for finding in wrong or found:
             yield Line(name, finding.level, finding.message, finding.remedy)

@@ -23,8 +23,8 @@ _STATE: Final = "var/lib/thermocline"
 _CREDENTIALS: Final = "run/credentials/thermocline.service"
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """One result of a check. A failure keeps the memory from working; a warning may, later."""
+class Symptom(msgspec.Struct, frozen=True):
+    """What a check has seen. A failure keeps the memory from working; a warning may, later."""
 
     level: Level
     message: str

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import thermocline.daemon
-from thermocline.daemon.cli.install import UNITS, Target, contents
+from thermocline.daemon.cli.install import UNITS, System, contents
 
 ROOT = Path(thermocline.daemon.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -24,7 +24,7 @@ needs_systemd = pytest.mark.skipif(
 def written(folder: Path, *, user: bool) -> list[Path]:
     """The units with a command that exists, in a folder."""
     units = []
-    for path, content in contents(Target(folder, user), sys.executable).items():
+    for path, content in contents(System(folder, user), sys.executable).items():
         if path.suffix in {".service", ".socket"}:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
