@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import ThermoclineError
 from . import machine, memories, remote, service
-from .exam import Exam, Symptom, Level
+from .exam import Exam, Level, Symptom
 
 Check: TypeAlias = Callable[[Exam], Iterator[Symptom]]
 

@@ -137,7 +137,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
         yield Symptom("failure", f"nobody answers at {path}: {reason}", remedy)
     else:
         text = f"a process listens at {path} and does not answer"
-        yield Symptom("failure", text, "see `thermocline status`; end it if it does not recover")
+        yield Symptom("failure", text, "`systemctl status thermocline` says whether it starts")
 
 
 def problems(exam: Exam) -> Iterator[Symptom]:

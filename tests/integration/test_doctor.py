@@ -245,7 +245,7 @@ def test_a_process_that_listens_and_does_not_answer(
     with Client(str(patient.socket), timeout=0.1) as client:
         found = begin(patient.env, client, str(patient.state), patient.root)
     lines = [line for line in examine(found) if line.check == "socket"]
-    one(lines, "failure", "does not answer", "thermocline status")
+    one(lines, "failure", "does not answer", "systemctl status")
 
 
 def test_no_daemon_and_a_file_in_its_sockets_place(patient: Patient) -> None:
