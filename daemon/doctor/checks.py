@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ThermoclineError
 from . import machine, memories, remote, service
 from .exam import Exam, Level, Symptom
 
@@ -48,8 +47,10 @@ def examine(exam: Exam) -> Iterator[Line]:
         found: list[Symptom] = []
         try:
             found.extend(check(exam))
-        except (OSError, ThermoclineError) as error:
-            found.append(Symptom("warning", f"cannot look: {error}", "run it with sudo"))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            text = f"cannot look at {error.filename}: {reason}"
+            found.append(Symptom("warning", text, "run it as the daemon's user, or with sudo"))
         wrong = [finding for finding in found if finding.level != "ok"]
         for finding in wrong or found:
             yield Line(name, finding.level, finding.message, finding.remedy)

@@ -33,8 +33,7 @@ def configuration(exam: Exam) -> Iterator[Symptom]:
 def unit(exam: Exam) -> Iterator[Symptom]:
     """Systemd runs the daemon, and without failures."""
     path = exam.system(UNIT)
-    home = Path(exam.env.get("XDG_CONFIG_HOME") or Path(exam.env.get("HOME", "/"), ".config"))
-    mine = home / "systemd/user/thermocline.service"
+    mine = _own_unit(exam)
     if not path.exists() and not mine.exists():
         yield Symptom("ok", "not installed; `thermocline install` has systemd run the daemon")
         return
@@ -58,6 +57,19 @@ def unit(exam: Exam) -> Iterator[Symptom]:
         )  # fmt: skip
         told = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
         yield from _judged(told, " ".join(user))
+
+
+def _own_unit(exam: Exam) -> Path:
+    """The unit of the user's own service, if it is installed."""
+    home = exam.env.get("XDG_CONFIG_HOME") or Path(exam.env.get("HOME", "/"), ".config")
+    return Path(home) / "systemd/user/thermocline.service"
+
+
+def _start(exam: Exam) -> str:
+    if exam.system(UNIT).exists():
+        return "sudo systemctl start thermocline"
+    own = _own_unit(exam).exists()
+    return "systemctl --user start thermocline" if own else "thermocline daemon"
 
 
 def _judged(told: dict[str, str], user: str) -> Iterator[Symptom]:
@@ -115,7 +127,7 @@ def socket(exam: Exam) -> Iterator[Symptom]:
             text = f"another daemon answers at {', '.join(answering)}"
             yield Symptom("warning", text, "name the one that you mean with --socket")
         return
-    start = "start it: `systemctl start thermocline`, or `thermocline daemon`"
+    start = f"start it: `{_start(exam)}`"
     if isinstance(exam.silence, ApiError):
         yield Symptom("failure", f"the daemon at {path} refuses: {exam.silence}",
                       "ask its owner for a role: \"access\" in the configuration")  # fmt: skip

@@ -23,7 +23,7 @@ ASK = {
     """,
     # Without a terminal zsh completes nothing: the script's own words are looked up.
     "zsh": """
-        autoload -U compinit; compinit -D
+        compdef() { : }
         source "$1"; shift
         _describe() { for each in "${(@P)2}"; do print -r -- "${each%%:*}"; done }
         _arguments() {

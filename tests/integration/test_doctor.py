@@ -249,7 +249,10 @@ def test_a_process_that_listens_and_does_not_answer(
 
 
 def test_no_daemon_and_a_file_in_its_sockets_place(patient: Patient) -> None:
-    one(patient.says("socket"), "failure", "does not exist", "systemctl start")
+    one(patient.says("socket"), "failure", "does not exist", "`thermocline daemon`")
+    unit = patient.write(UNIT, "[Service]\n")
+    one(patient.says("socket"), "failure", "does not exist", "sudo systemctl start thermocline")
+    unit.unlink()
     patient.socket.write_text("")
     one(patient.says("socket"), "failure", "is not a socket", "move it away")
     patient.socket = patient.socket.with_name("s" * 120)
@@ -410,7 +413,7 @@ def test_a_check_that_may_not_look_says_so(
         raise PermissionError(13, "Permission denied", "/x")
 
     monkeypatch.setitem(CHECKS, "disk", refuse)
-    one(patient.says("disk"), "warning", "Permission denied", "sudo")
+    one(patient.says("disk"), "warning", "cannot look at /x: permission denied", "sudo")
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:
