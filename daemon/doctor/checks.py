@@ -51,6 +51,9 @@ def examine(exam: Exam) -> Iterator[Line]:
             reason = (error.strerror or str(error)).lower()
             text = f"cannot look at {error.filename}: {reason}"
             found.append(Symptom("warning", text, "run it as the daemon's user, or with sudo"))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+            text = f"the check itself failed: {type(error).__name__}: {error}"
+            found.append(Symptom("warning", text, "this is a bug: report it"))
         wrong = [finding for finding in found if finding.level != "ok"]
         for finding in wrong or found:
             yield Line(name, finding.level, finding.message, finding.remedy)

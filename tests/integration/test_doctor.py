@@ -406,14 +406,23 @@ def test_a_sqlite_without_full_text_search(
     assert "FTS5" in patient.says("sqlite")[-1].message
 
 
-def test_a_check_that_may_not_look_says_so(
-    patient: Patient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: Exam) -> Iterator[Any]:
-        raise PermissionError(13, "Permission denied", "/x")
+@pytest.mark.parametrize(
+    ("error", "message", "remedy"),
+    [
+        (PermissionError(13, "Permission denied", "/x"), "look at /x: permission denied", "sudo"),
+        (KeyError("x"), "the check itself failed: KeyError", "report it"),
+    ],
+)
+def test_a_check_that_cannot_be_made_hides_no_other(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch,
+    error: Exception, message: str, remedy: str,
+) -> None:  # fmt: skip
+    def fail(_: Exam) -> Iterator[Any]:
+        raise error
 
-    monkeypatch.setitem(CHECKS, "disk", refuse)
-    one(patient.says("disk"), "warning", "cannot look at /x: permission denied", "sudo")
+    monkeypatch.setitem(CHECKS, "disk", fail)
+    one(patient.says("disk"), "warning", message, remedy)
+    assert patient.says("clock")[0].level == "ok"
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:
