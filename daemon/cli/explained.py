@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..client.errors import AnswerLost, ApiError, DaemonUnreachable
 from ..errors import ThermoclineError
 
@@ -24,4 +26,6 @@ def explained(error: Exception) -> dict[str, str]:
 def _way_in(error: DaemonUnreachable) -> str:
     if isinstance(error.__cause__, PermissionError):
         return "its owner can grant access to your user or group"
-    return 'start it with "thermocline daemon", or "make run" in a checkout'
+    if os.path.exists("/etc/systemd/system/thermocline.service"):  # noqa: PTH110 - as fast as it is
+        return '"systemctl status thermocline" or "thermocline doctor" says why'
+    return 'start it with "thermocline daemon"; "thermocline doctor" says what is wrong'

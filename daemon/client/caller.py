@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
+# The code of a refusal by a daemon that ends.
+_LEAVING: Final = b'"shutting_down"'
 
 
 def place(collection: str, name: str) -> str:
@@ -142,6 +144,19 @@ class Caller:
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Response:
         request = request_of(method, path, self._query(query), {}, body)
+        answer = self._sent(method, request)
+        if answer.status != 503 or _LEAVING not in answer.body:
+            return answer
+        # Nothing was changed. Where systemd holds the socket, the next daemon takes the call.
+        self.close()
+        try:
+            return self._sent(method, request)
+        except AnswerLost:
+            raise
+        except DaemonUnreachable:
+            return answer
+
+    def _sent(self, method: str, request: bytes) -> Response:
         try:
             return self._once(request)
         except Broken as broken:
