@@ -86,7 +86,7 @@ def main(
     config_file = Path(config).expanduser() if config else None
     try:
         loaded = load(env, config_file, sets)
-        configure(loaded.settings.log.level)
+        configure(loaded.settings.log.level, loaded.settings.log.format)
         chosen = socket or loaded.settings.socket.path or env.get("THERMOCLINE_SOCKET")
         chosen = chosen or socket_places(env, root=os.getuid() == 0)[0]
         start = Start(

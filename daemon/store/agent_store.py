@@ -106,16 +106,26 @@ class AgentStore:
         with self._refusal.noted():
             return await self._mended(lambda engine: engine.writer.submit(operation))
 
-    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `read` on a snapshot of the database, beside the writer."""
+    async def read(
+        self, read: Callable[[sqlite3.Connection], T], *, seconds: float | None = None
+    ) -> T:
+        """Run `read` on a snapshot of the database, beside the writer.
+
+        Args:
+            read: what to run.
+            seconds: after which it is interrupted; None: it takes its time.
+
+        Raises:
+            TooSlow: it was interrupted.
+        """
         while (standby := self._refusal.standby) is not None:
             try:
-                return await standby.run(read)
+                return await standby.run(read, seconds)
             except ShuttingDown:
                 # Closed while writing is tried: whatever comes of that is there next.
                 async with self._repairing:
                     pass
-        return await self._mended(lambda engine: engine.readers.run(read))
+        return await self._mended(lambda engine: engine.readers.run(read, seconds))
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Make the database of chunks anew."""
