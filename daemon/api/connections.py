@@ -273,12 +273,17 @@ class Beyond(asyncio.Protocol):
 
 
 class Server(web.Server):
-    """Makes connections, no more of them than the limit, and holds what they share."""
+    """Makes connections, no more of them than the limit, and holds what they share.
+
+    Attributes:
+        accepted: called when a connection is made.
+    """
 
     def __init__(self, handler: Any, settings: Any) -> None:
         super().__init__(handler)
         self._settings = settings
         self._arriving = 0
+        self.accepted: Callable[[], None] = lambda: None
         self.complaints = Complaints()
         self.turns = Turns(self._loop)
         self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
@@ -314,6 +319,7 @@ class Server(web.Server):
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         """Count it among those that are open."""
         self._arriving -= 1
+        self.accepted()
         super().connection_made(handler, transport)
 
     async def drain(self, seconds: float) -> None:

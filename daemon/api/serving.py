@@ -65,7 +65,7 @@ async def serve(
     """
     now = settings()
     bound = server.bind(start.socket, now.socket.permissions, now.socket.group)
-    listening = await server.listen(edge, bound)
+    listening = await server.listen(edge, bound, services.problems)
     inode = start.socket.stat().st_ino
     background = Background(services.problems, _PAUSE_SECONDS)
     try:

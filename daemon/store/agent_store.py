@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, noted
-from .database import FILE_NAME, connect_standby, quick_check
+from .database import FILE_NAME, connect_standby, quick_check, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
 from .refusal import Refusal
@@ -180,6 +180,7 @@ class AgentStore:
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
+            await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))
