@@ -29,6 +29,7 @@ if os.access(_SHM, os.W_OK) and "TMPDIR" not in os.environ:
         os.environ["TMPDIR"], tempfile.tempdir = str(_SHM), None
 
 _numbers = itertools.count(1)
+_FIGURE = "figure"
 pytest_plugins = ["cloud_fixtures", "model_fixtures"]
 OURS = (
     *("THERMOCLINE_", "XDG_", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY"),
@@ -73,6 +74,29 @@ def _home(monkeypatch: pytest.MonkeyPatch, _machine: Path) -> None:
 def eventually() -> Callable[..., None]:
     """`eventually(condition, what)` polls with a deadline."""
     return wait_until
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
+    """`figure(name, value)` puts a line into the table that a long run prints at its end."""
+
+    def note(name: str, value: object) -> None:
+        request.node.user_properties.append((_FIGURE, (name, str(value))))
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the table of figures, after a run of the long tests."""
+    if config.option.markexpr.startswith("not "):
+        return
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    lines = [line for one in reports for key, line in one.user_properties if key == _FIGURE]
+    if lines:
+        terminalreporter.section("figures")
+        width = max(len(name) for name, _ in lines)
+        for name, value in lines:
+            terminalreporter.write_line(f"{name:<{width}}  {value}")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import stat
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -62,9 +63,11 @@ async def listen(server: Server, bound: socket.socket, problems: Problems) -> as
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(partial(_failed, problems))
     server.accepted = partial(problems.clear, _NOT_ACCEPTED, "/socket")
+    # Python 3.13 would remove the file when it closes, though it may be systemd's.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
     # be longer.
-    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
+    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE, **keep)
     bound.listen(_BACKLOG)
     return listening
 

@@ -49,6 +49,14 @@ VERBS: Final = {
     "upkeep": "show the upkeep schedule",
     "status": "show the state of the daemon, problems first",
     "config": "show the effective configuration, or check it",
+    "connect": "enter this memory in Claude Code, Codex and other programs",
+    "mcp": "serve the memory's tools to an MCP client on standard streams",
+    "hook": "handle an event of an agent's session, or switch the memory for a project",
+    "doctor": "find what is wrong on this device, and say what to do",
+    "install": "have systemd run the daemon, for the system or for you",
+    "uninstall": "take it away from systemd; memories and settings are kept",
+    "completion": "print the completion of commands for a shell",
+    "tui": "see the memory live in the terminal, and take care of it",
     "events": "print events as they happen, until Ctrl-C",
 }
 # Verbs that share a module; every other verb has a module of its name.
@@ -67,6 +75,7 @@ _MODULES: Final = {
     "skill": "own_files",
     "sync-critical": "sync",
     "tidy": "merge",
+    "uninstall": "install",
     "undo": "history",
     "unmerge": "merge",
     "update": "store",

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import msgspec
 
-from ..runtime.places import socket_places
+from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
 from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
@@ -21,21 +21,6 @@ T = TypeVar("T")
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
-
-
-def default_socket(env: Mapping[str, str]) -> str:
-    """The daemon's socket for a program with the environment `env`.
-
-    `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
-    creates it; else the path that a daemon of this user would create.
-    """
-    if named := env.get("THERMOCLINE_SOCKET"):
-        return named
-    root = os.getuid() == 0
-    places = socket_places(env, root=root)
-    # A program that is a service has its own run-time folder, which is not the daemon's.
-    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
 
 def place(collection: str, name: str) -> str:
@@ -70,6 +55,7 @@ class Caller:
         self._agent = agent
         self._timeout = timeout
         self._connection: Connection | None = None
+        self._streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:
@@ -93,6 +79,11 @@ class Caller:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def hang_up(self) -> None:
+        """End a stream that another thread reads: it raises `AnswerLost` there."""
+        if self._streaming is not None:
+            self._streaming.shut_down()
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -180,7 +171,7 @@ class Caller:
             raise AnswerUnreadable(self.socket_path, str(error)) from error
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        connection = self._open(timeout)
+        connection = self._streaming = self._open(timeout)
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
@@ -194,6 +185,7 @@ class Caller:
         except TimeoutError as error:
             raise AnswerLost(self.socket_path, "the stream fell silent") from error
         finally:
+            self._streaming = None
             connection.close()
 
     def _once(self, request: bytes) -> Response:

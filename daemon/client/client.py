@@ -73,6 +73,11 @@ class Client(Caller):
         path = place("/api/memory", memory_id) + "/reinforce"
         return self.ask(shapes.memory.Reinforced, "POST", path)
 
+    def unreinforce(self, memory_id: str) -> shapes.memory.Reinforced:
+        """Take back one use that the daemon's device has counted."""
+        path = place("/api/memory", memory_id) + "/reinforce"
+        return self.ask(shapes.memory.Reinforced, "DELETE", path)
+
     def merge(self, memory_id: str, into: str) -> shapes.merging.Merged:
         """Merge a memory into another, which receives its uses, tags and references."""
         path = place("/api/memory", memory_id) + "/merge"
@@ -160,12 +165,17 @@ class Client(Caller):
         """Remove a category that contains no memories, with those below it."""
         return self.ask(shapes.tree.CategoryRemoved, "DELETE", "/api/tree", {"path": path})
 
+    def tree_rename(self, path: str, to: str) -> shapes.tree.CategoryRenamed:
+        """Rename a category with all below it; `tree_undo` takes it back."""
+        body = {"path": path, "to": to}
+        return self.ask(shapes.tree.CategoryRenamed, "POST", "/api/tree/rename", body=body)
+
     def tree_prune(self) -> shapes.tree.TreePruned:
         """Remove the categories that are empty and long unused."""
         return self.ask(shapes.tree.TreePruned, "POST", "/api/tree/prune")
 
     def tree_undo(self) -> shapes.tree.RebuildUndone:
-        """Undo the last rebuild of the tree."""
+        """Undo the last rebuild or renaming of the tree."""
         return self.ask(shapes.tree.RebuildUndone, "POST", "/api/tree/undo")
 
     def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> shapes.memory.MemoryPage:
@@ -454,6 +464,10 @@ class Client(Caller):
         wanted = {"prefix": prefix, **options}
         return self.ask(shapes.files.FilePage, "GET", "/api/files/list", wanted)
 
+    def files_chunks(self, path: str) -> shapes.files.ChunkList:
+        """The chunks of a watched file, by their lines."""
+        return self.ask(shapes.files.ChunkList, "GET", "/api/files/chunks", {"path": path})
+
     def files_stats(self) -> shapes.files.FilesStats:
         """How much is indexed, and what is watched."""
         return self.ask(shapes.files.FilesStats, "GET", "/api/files/stats")
@@ -494,6 +508,17 @@ class Client(Caller):
         """The daemon's state, its problems, and the sizes of the open agents."""
         return self.ask(shapes.status.Status, "GET", "/api/status")
 
+    def config(self) -> shapes.config.ConfigPage:
+        """Every setting with its value, origin, default and help."""
+        return self.ask(shapes.config.ConfigPage, "GET", "/api/config")
+
+    def configure(
+        self, values: Mapping[str, Json], unset: Sequence[str] = ()
+    ) -> shapes.config.ConfigChanged:
+        """Set `values` by dotted key and take out the keys in `unset`: all of it, or nothing."""
+        body = {"set": {**values}, "unset": [*unset]}
+        return self.ask(shapes.config.ConfigChanged, "PUT", "/api/config", body=body)
+
     def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
         answer = self._call("GET", "/api/health")
@@ -509,6 +534,10 @@ class Client(Caller):
     def metrics_history(self) -> shapes.stats.MetricsHistory:
         """The recorded days, and the last seven against those before."""
         return self.ask(shapes.stats.MetricsHistory, "GET", "/api/metrics/history")
+
+    def live(self) -> shapes.stats.LiveMetrics:
+        """The agent's last two hours by minute."""
+        return self.ask(shapes.stats.LiveMetrics, "GET", "/api/metrics/live")
 
     def stats(self) -> shapes.stats.Stats:
         """Sizes against their limits."""

@@ -153,6 +153,7 @@ class _Record(Fields):
             tags=self._tags(),
             importance=self.fraction("importance", DEFAULT_IMPORTANCE),
             position=self.count("position"),
+            pinned=self.fields.get("pinned") is True,
             metadata=self._metadata(text),
             data=self._data(),
             created_at=created_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -46,6 +47,7 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
         tags=query.tag,
         url=query.url,
         archived=query.archived,
+        merged_into=query.merged_into,
     )
     async with scope.store() as store:
         scoring = store.rules.scoring
@@ -54,6 +56,7 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
                 db,
                 filters,
                 order=query.order,
+                reverse=query.reverse,
                 limit=limit,
                 offset=query.offset,
                 now=scope.now,
@@ -134,13 +137,23 @@ async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
 
 async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
     """Count one use of a memory."""
+    return await _used(scope, id, memories.reinforce)
 
+
+async def unreinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+    """Take back one use that this device has counted."""
+    return await _used(scope, id, memories.unreinforce)
+
+
+async def _used(
+    scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
+) -> Reinforced:
     def apply(tx: Transaction) -> Reinforced:
-        key = memories.find_living(tx.db, id, scope.now).id
-        memories.reinforce(tx, [key])
-        memory = memories.find(tx.db, key)
+        found = memories.find_living(tx.db, key, scope.now).id
+        change(tx, [found])
+        memory = memories.find(tx.db, found)
         value = score_of(memory, scope.now, scoring)
-        return Reinforced(key, memory.access_count, round(value, 6), tier_of(value))
+        return Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
 
     async with scope.store() as store:
         scoring = store.rules.scoring
@@ -155,4 +168,5 @@ OPERATIONS: Final = (
     operation("PUT", "/api/memory/{id}", update, role="write"),
     operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
     operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
+    operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
 )

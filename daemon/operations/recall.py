@@ -77,6 +77,8 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
         if session is not None:
             await sessions.record(scope, store, session, "recall", body.query, used)
+    took_ms = round((time.perf_counter() - started) * 1000, 3)
+    scope.daemon.minutes.note_recall(scope.agent, took_ms)
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
@@ -87,7 +89,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             experiences=answer.searched[EXPERIENCES.name],
             entities=answer.searched[ENTITIES.name],
         ),
-        took_ms=round((time.perf_counter() - started) * 1000, 3),
+        took_ms=took_ms,
         mode=body.mode,
         key_values=[
             FoundPair(

@@ -20,6 +20,7 @@ from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
 from ..restore.verify import Verifier
+from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
@@ -55,6 +56,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
+    minutes: Minutes
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
@@ -80,19 +82,20 @@ class Scope(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def store(
-        self, *, create: bool = False, exists: bool = False
+        self, *, create: bool = False, exists: bool = False, trial: bool = False
     ) -> AsyncIterator[AgentStore]:
         """The memory of the agent, open while the block runs.
 
         Args:
             create: something is added: create the agent if it does not exist.
             exists: require an existing agent, even of an operation that only reads.
+            trial: nothing will be kept: an agent that does not exist is an empty one.
 
         Raises:
             NotFound: the agent does not exist, and is required.
             QuotaReached: something is added, and the agent has as much as it may have.
         """
-        or_empty, quotas = self.reads and not exists, self.settings.quotas
+        or_empty, quotas = trial or (self.reads and not exists), self.settings.quotas
         async with self.daemon.agents.use(self.agent, create=create, or_empty=or_empty) as store:
             if create and (quotas.memories or quotas.megabytes):
                 await store.read(lambda db: require_room(db, self.agent, quotas))

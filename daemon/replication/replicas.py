@@ -7,7 +7,9 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -18,6 +20,7 @@ from thermocline.sync import (
     Local,
     Remote,
     Replica,
+    Round,
     SchemaMissing,
     SyncError,
     Tally,
@@ -42,6 +45,7 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 5.0
 # The same while agents are searched for, or closed ones have something to send.
 _BUSY_SECONDS: Final = 1.0
+_ROUNDS: Final = 100
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
@@ -66,6 +70,7 @@ class Replicas:
         rename: gives this device another id, once it is clear that its folder was copied.
         settings: the configuration in force.
         problems: where failures that a person must fix are reported.
+        done: hears how long each round of an agent took, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -80,6 +85,7 @@ class Replicas:
         settings: Callable[[], Settings],
         waiting: Waiting,
         problems: Problems,
+        done: Callable[[str, float], None] = lambda _agent, _ms: None,
     ) -> None:
         self._agents = agents
         self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
@@ -91,9 +97,11 @@ class Replicas:
         self._settings = settings
         self._waiting = waiting
         self._problems = problems
+        self._done = done
         self._loops: dict[str, Loop] = {}
         # The last state of an agent's loop: the next loop continues its counts.
         self._before: dict[str, ReplicationStatus] = {}
+        self._rounds: dict[str, deque[Round]] = {}
         self._databases: dict[Account, Database] = {}
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
@@ -216,6 +224,17 @@ class Replicas:
         return msgspec.structs.replace(
             status, error=error.code, message=error.message, hint=error.hint or ""
         )
+
+    def rounds(self, agent: str) -> Sequence[Round]:
+        """The last rounds of an agent since the daemon started, the latest first."""
+        return [*reversed(self._rounds.get(agent, ()))]
+
+    def _note(self, agent: str, one: Round) -> None:
+        rounds = self._rounds.setdefault(agent, deque(maxlen=_ROUNDS))
+        if rounds and one.alike(rounds[-1]):
+            one = msgspec.structs.replace(one, times=rounds.pop().times + 1)
+        rounds.append(one)
+        self._done(agent, one.ms)
 
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
         """The state of an open agent's replication, with its outbox.
@@ -366,6 +385,7 @@ class Replicas:
                 timing=timing,
                 waiting=self._waiting,
                 problems=self._problems,
+                done=partial(self._note, agent),
             )
             return loop
 

@@ -75,6 +75,20 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
     return db
 
 
+def connect_look(path: Path) -> sqlite3.Connection:
+    """A connection of another process than the daemon, which writes nothing, not even a lock file.
+
+    While the daemon has the file open, it reads what the daemon has committed.
+
+    Raises:
+        sqlite3.Error: as SQLite has it.
+    """
+    beside = [path.with_name(f"{path.name}-{name}") for name in ("wal", "shm")]
+    live = all(file.exists() for file in beside)
+    options = "mode=ro&readonly_shm=1" if live else _standby(path)
+    return sqlite3.connect(f"file:{_uri(path)}?{options}", uri=True, timeout=5.0)
+
+
 def _standby(path: Path) -> str:
     # Without a log the file is all there is, and needs no index of the log beside it.
     log = path.with_name(f"{path.name}-wal")

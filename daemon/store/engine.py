@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,7 +37,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     Attributes:
         doubtful: whether the database should be read as a whole: it was not closed in order, or
-            nobody has done so for a week.
+            nobody has done so since the daemon started, or for a week.
     """
 
     writer: Writer
@@ -173,8 +172,9 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
         with suppress(sqlite3.Error, OSError):
             chunk_database.open_index(place.folder, place.cache_kb).close()
         checked = noted.read(db, CHECKED, float)
-        age = math.inf if checked is None else around.now() - checked
-        doubtful = unclean or not 0 <= age < _WEEK
+        now = around.now()
+        sound = checked is not None and max(around.since, now - _WEEK) <= checked <= now
+        doubtful = unclean or not sound
         return _Opened(db, *read_clock(db), doubtful, is_current(db))
     except sqlite3.Error as error:
         db.close()

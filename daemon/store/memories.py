@@ -156,6 +156,16 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     tx.count("reinforcements_today", given.total())
 
 
+def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
+    """Take back one use of each memory.
+
+    Raises:
+        Conflict: this device has counted none.
+    """
+    for key in ids:
+        uses.take_back(tx, key)
+
+
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
     """Count answers that were given, and one use of each memory for each answer it was in."""
     reinforce(tx, chain.from_iterable(map(dict.fromkeys, answers)))

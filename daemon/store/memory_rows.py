@@ -147,6 +147,9 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
             " WHERE id = ?3",
             (into is not None, tx.now, after.id),
         )
+    elif after.data.get("pinned") and into is None:
+        # What somebody wants at hand is out of the archive, and of all leaves warm last.
+        tx.db.execute("UPDATE memories SET archived_at = NULL WHERE id = ?", (after.id,))
     if into != was or _uses_differ(tx, before, after):
         recount(tx, after.id)
     if was is not None and into != was:

@@ -56,7 +56,12 @@ class Importer(Protocol):
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon around it."""
+    """What every agent's store shares with the daemon around it.
+
+    Attributes:
+        since: when the daemon started. A database that was read as a whole only before is read
+            again when it is opened: a disk may have changed it meanwhile.
+    """
 
     threads: Executor
     problems: Problems
@@ -68,3 +73,4 @@ class Surroundings(msgspec.Struct, frozen=True):
     device: DeviceId
     readers: int
     face_delay_seconds: Callable[[], float]
+    since: float = 0.0

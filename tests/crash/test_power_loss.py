@@ -1,116 +1,273 @@
-"""Power loss: what was acknowledged had been forced to the disk, and files are replaced whole.
+"""Power loss: of what was asked of the disk, only what was synced is certain to be there.
 
-No test can cut the power. What can be seen is what the daemon asks of the kernel, and in which
-order: the answer to a store must come after the log was written and synced, and a state file may
-take its name only after its content was synced, and the note in the log of what it says.
+The calls of a real daemon under load are recorded. At moments of the recording the power fails, and
+what `recorded_disk.Disk` then chooses to have kept is given to a new daemon.
 """
 
 from __future__ import annotations
 
-import re
+import os
+import random
 import shutil
-import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import recorded_disk
+from agent_files import broken_files
+from daemon_process import wait_until
+from device import Device, ending
+from recorded_disk import Disk
+from workers import things
 
-CALLS = (
-    "openat,write,pwrite64,fsync,fdatasync,syncfs,rename,renameat,renameat2,sendto,sendmsg,close"
-)
-LINE = re.compile(r"^(?P<pid>\d+) +(?P<call>\w+)\((?P<args>.*)\) += (?P<result>-?\d+)")
-ACKNOWLEDGED = "HTTP/1.1 201"
+from thermocline.daemon.client import ApiError, Client
+
+LOSSES = int(os.environ.get("THERMOCLINE_LOSSES", "1000"))
+SEED = int(os.environ.get("THERMOCLINE_SEED", "28"))
+FEW_AND_MANY = [4, pytest.param(LOSSES, marks=pytest.mark.crash)]
+AGENTS = ("default", "second", "third")
+STEPS = 90
+FEW_STEPS = 25
+# The database's log is put into the database several times while it is recorded.
+LARGE = {"text": "x" * 3000}
+WORDS = ["amber", "brook", "cedar", "delta", "ember", "fjord", "grove", "heron"]
+
+Things = dict[tuple[str, str, str], str]
+
+
+class Story:
+    """Calls one after another, and what must be there after each.
+
+    Attributes:
+        states: what was there before the first call, and after each; by the run of the daemon.
+        refused: how many calls were refused.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._ids: dict[tuple[str, str], str] = {}
+        self._made = 0
+        self._now: Things = {}
+        self.states: list[list[Things]] = []
+        self.refused: list[ApiError] = []
+
+    def tell(self, device: Device, steps: int) -> None:
+        """Make so many calls."""
+        clients = {agent: device.client(agent) for agent in AGENTS}
+        self.states.append([dict(self._now)])
+        for number in range(steps):
+            # Agents begin one after another: each has a folder that is new.
+            agent = self._chance.choice(AGENTS[: 1 + number // 10])
+            calls = [self._store, self._batch, self._pair, self._identity, self._change, self._drop]
+            # The first answer of a recording that counts is one with 201.
+            call = self._store if not number else self._chance.choice(calls)
+            try:
+                changes = call(clients[agent], agent)
+            except ApiError as error:
+                self.refused.append(error)
+            else:
+                for key, value in changes.items():
+                    if value is None:
+                        del self._now[key]
+                    else:
+                        self._now[key] = value
+            self.states[-1].append(dict(self._now))
+        for client in clients.values():
+            client.close()
+
+    def _text(self) -> tuple[str, str]:
+        self._made += 1
+        return f"n{self._made}", f"n{self._made} {' '.join(self._chance.choices(WORDS, k=6))}"
+
+    def _store(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        name, text = self._text()
+        self._ids[agent, name] = client.store(text, subject=name, importance=0.9).id
+        return {(agent, "memory", name): text}
+
+    def _batch(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        made = dict(self._text() for _ in range(self._chance.randint(2, 30)))
+        given = [{"text": text, "subject": name, "data": LARGE} for name, text in made.items()]
+        for name, stored in zip(made, client.batch(given), strict=True):
+            self._ids[agent, name] = stored.id
+        return {(agent, "memory", name): text for name, text in made.items()}
+
+    def _pair(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        name, text = f"key{self._chance.randrange(5)}", self._text()[1]
+        client.kv_set(name, text)
+        return {(agent, "kv", name): text}
+
+    def _identity(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        text = self._text()[1]
+        client.hot_update("identity", {"agent_name": text})
+        return {(agent, "identity", "agent_name"): text}
+
+    def _change(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        if (name := self._some(agent)) is None:
+            return self._store(client, agent)
+        text = f"{name} changed {self._text()[1]}"
+        client.update(self._ids[agent, name], text=text)
+        return {(agent, "memory", name): text}
+
+    def _drop(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
+        if (name := self._some(agent)) is None:
+            return self._store(client, agent)
+        client.forget(self._ids[agent, name])
+        return {(agent, "memory", name): None}
+
+    def _some(self, agent: str) -> str | None:
+        names = [name for of, kind, name in self._now if (of, kind) == (agent, "memory")]
+        return self._chance.choice(names) if names else None
+
+
+class Recorded:
+    """A story, and the calls of the daemons that it was told to, one after the other.
+
+    Args:
+        folder: where; what is below `disk` in it is recorded.
+        fault: one that is built into the daemon.
+        errors: errors that the disk has, as `recorded_disk.recording` takes them.
+        runs: how many daemons, each of which is told a part.
+
+    Attributes:
+        calls: those of all, with the run that made each.
+        errors: how many of them failed because they were made to.
+    """
+
+    def __init__(self, folder: Path, fault: str = "", errors: str = "", runs: int = 2) -> None:
+        self.root = folder / "disk"
+        self.root.mkdir(parents=True)
+        self.traces = [folder / f"trace{run}" for run in range(runs)]
+        self.story = Story(SEED)
+        device = Device(folder / "device")
+        device.state = self.root / "state"
+        device.broken(fault)
+        with ending(device):
+            for trace in self.traces:
+                device.start(prefix=recorded_disk.recording(trace, errors))
+                self.story.tell(device, STEPS if runs > 1 else FEW_STEPS)
+                device.files_written()
+                assert device.stop() == 0
+                assert device.process is not None
+                number = device.process.pid
+                wait_until(lambda: recorded_disk.is_whole(trace, number), "all is recorded")  # noqa: B023
+            self.errors = sum(one.read_bytes().count(b"(INJECTED)") for one in self.traces)
+        shutil.rmtree(self.root)
+        self.calls = [
+            (run, call)
+            for run, trace in enumerate(self.traces)
+            for call in recorded_disk.recorded(trace, self.root)
+        ]
+
+    def power_losses(self, number: int, folder: Path, chance: random.Random) -> dict[str, int]:
+        """Lose power so many times, at any moment.
+
+        Returns:
+            What was found after them: how many lost something that was acknowledged, had a state
+            file that was not whole, or did not start; and how many bytes were forgotten by syncs
+            that failed.
+        """
+        moments = sorted(chance.choices(range(len(self.calls)), k=number))
+        return self._lose(moments, folder, chance)
+
+    def worst_losses(self, number: int, folder: Path) -> dict[str, int]:
+        """Likewise at the last answers, when the disk has nothing that was not synced."""
+        moments = [n for n, (_, call) in enumerate(self.calls) if call.name == "answer"]
+        first = next(n for n in moments if self.calls[n][1].data.endswith(b"201"))
+        last = moments.index(first) + len(self.story.states[-1]) - 1
+        return self._lose(moments[last - number : last], folder, None)
+
+    def _lose(
+        self, moments: list[int], folder: Path, chance: random.Random | None
+    ) -> dict[str, int]:
+        found = {"losses": 0, "lost": 0, "files": 0, "starts": 0}
+        disk = Disk(self.root)
+        before = 0
+        for position, (run, call) in enumerate(self.calls):
+            if run != before:
+                before, disk.answers = run, 0
+            disk.take(call)
+            while moments and moments[0] == position:
+                del moments[0]
+                left = folder / f"loss{found['losses']}"
+                left.mkdir()
+                disk.after_power_loss(left / "disk", chance)
+                found["losses"] += 1
+                states = self.story.states[run]
+                # After the story a test asks whether the files are written.
+                answered = min(disk.answers, len(states) - 1)
+                self._judge(left, states[answered : answered + 2], found)
+                shutil.rmtree(left)
+        return found | {"forgotten": disk.losing}
+
+    def _judge(self, left: Path, states: list[Things], found: dict[str, int]) -> None:
+        device = Device(left / "device")
+        device.state = left / "disk" / "state"
+        found["files"] += bool(device.state.exists() and broken_files(device.state))
+        with ending(device):
+            try:
+                device.start()
+            except AssertionError:
+                found["starts"] += 1
+                return
+            there: Things = {}
+            for agent in AGENTS:
+                with device.client(agent) as client:
+                    for (kind, name), values in things(client).items():
+                        there[agent, kind, name] = " and ".join(values)
+        found["lost"] += there not in states
 
 
 @pytest.fixture
-def traced(daemon, tmp_path):
-    """`traced(work)` runs `work` while every call of the daemon to the kernel is written down."""
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    trace = tmp_path / "trace"
-
-    def run(work):
-        command = ["strace", "-f", "-y", "-s", "5000", "-e", f"trace={CALLS}", "-o", str(trace)]
-        tracer = subprocess.Popen(
-            [*command, "-p", str(daemon.process.pid)], stderr=subprocess.PIPE, text=True
-        )
-        said = tracer.stderr.readline()
-        if "attached" not in said:
-            tracer.wait(60)
-            pytest.skip(f"strace may not attach here: {said.strip()}")
-        work()
-        daemon.stop()
-        tracer.communicate(timeout=60)
-        return whole_calls(trace.read_text(errors="replace").splitlines())
-
-    return run
+def record(tmp_path: Path) -> Callable[..., Recorded]:
+    """`record(fault=…, errors=…, steps=…)` tells the story to a daemon whose calls are recorded."""
+    if not recorded_disk.is_there():
+        pytest.skip(recorded_disk.WHY_NOT)
+    return lambda **how: Recorded(tmp_path / "recorded", **how)
 
 
-def whole_calls(lines):
-    """The calls by the time of their end; those that carry an answer by that of their beginning."""
-    begun: dict[str, str] = {}
-    calls = []
-    for line in lines:
-        pid = line.partition(" ")[0]
-        if line.endswith("<unfinished ...>"):
-            begun[pid] = line.removesuffix("<unfinished ...>").rstrip()
-            if ACKNOWLEDGED in line:
-                calls.append(("answer", begun.pop(pid)))
-            continue
-        resumed = re.match(r"^\d+ +<\.\.\. \w+ resumed>(.*)$", line)
-        found = LINE.match(begun.pop(pid, "") + resumed.group(1) if resumed else line)
-        if found:
-            calls.append((found["call"], found["args"]))
-    return calls
+@pytest.mark.parametrize("losses", FEW_AND_MANY)
+@pytest.mark.timeout(7200)
+def test_what_was_acknowledged_survives_power_loss_at_any_moment(
+    losses: int, record: Callable[..., Recorded], tmp_path: Path, figure: Any
+) -> None:
+    recorded = record(runs=1 if losses < LOSSES else 2)
+    assert recorded.story.refused == []
+    found = recorded.power_losses(losses, tmp_path, random.Random(SEED))
+    figure("power losses", found["losses"])
+    figure("power losses: acknowledged and lost", found["lost"])
+    figure("power losses: state files not whole", found["files"])
+    figure("power losses: daemon did not start", found["starts"])
+    assert found == {"losses": losses, "lost": 0, "files": 0, "starts": 0, "forgotten": 0}
 
 
-def is_sync_of(call, args, name):
-    return call in {"fsync", "fdatasync"} and args.endswith(f"{name}>")
+@pytest.mark.parametrize("call", ["fdatasync", "fsync", "syncfs"])
+@pytest.mark.parametrize("losses", [pytest.param(LOSSES // 5, marks=pytest.mark.crash)])
+@pytest.mark.timeout(7200)
+def test_what_was_acknowledged_survives_power_loss_after_syncs_that_failed(
+    call: str, losses: int, record: Callable[..., Recorded], tmp_path: Path, figure: Any
+) -> None:
+    """What a sync could not write the kernel takes for written: a later one says nothing of it."""
+    recorded = record(errors=f"{call}:error=EIO:when=5+7")
+    found = recorded.power_losses(losses, tmp_path, random.Random(SEED))
+    forgotten = found.pop("forgotten")
+    figure(f"power losses after {call} failed", found["losses"])
+    figure(f"power losses after {call} failed: acknowledged and lost", found["lost"])
+    assert found == {"losses": losses, "lost": 0, "files": 0, "starts": 0}
+    assert forgotten, "the kernel has forgotten something"
+    assert recorded.errors
 
 
-def test_each_acknowledged_store_was_synced_between_its_writing_and_its_answer(daemon, traced):
-    facts = [f"<heron {n}>" for n in range(50)]
-
-    def store():
-        with daemon.client() as client:
-            for fact in facts:
-                client.store(fact)
-
-    written: set[str] = set()
-    synced: set[str] = set()
-    unanswered = iter(facts)
-    for call, args in traced(store):
-        if call in {"write", "pwrite64"} and "memory.db-wal>" in args:
-            written |= {fact for fact in facts if fact in args}
-        elif is_sync_of(call, args, "memory.db-wal"):
-            synced |= written
-        elif ACKNOWLEDGED in args:
-            fact = next(unanswered)
-            assert fact in synced, f"the answer about {fact} came before the log was synced"
-    assert [*unanswered] == []
+def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_disk(
+    record: Callable[..., Recorded], tmp_path: Path
+) -> None:
+    assert record(fault="unsynced", runs=1).worst_losses(3, tmp_path)["lost"]
 
 
-def test_a_state_file_takes_its_name_after_its_content_and_the_note_of_it_were_synced(
-    daemon, traced, eventually
-):
-    def change():
-        with daemon.client() as client:
-            for n in range(3):
-                client.store(f"fact {n}", importance=0.9)
-                eventually(lambda: not client.status().agents["default"].faces_pending, "written")
-
-    unsynced: set[str] = set()
-    renamed = []
-    for call, args in traced(change):
-        path = args.partition("<")[2].rpartition(">")[0]
-        if call == "syncfs":
-            unsynced.clear()
-        elif call in {"fsync", "fdatasync"}:
-            unsynced.discard(path)
-        elif call in {"write", "pwrite64"} and path.endswith((".tmp", "memory.db-wal")):
-            unsynced.add(path)
-        elif call.startswith("rename"):
-            old, new = re.findall(r'"([^"]+)"', args)
-            if old.endswith(".tmp"):
-                assert unsynced == set(), f"{new} took its name before all of it was synced"
-                renamed.append(new)
-    assert len(renamed) >= 10
-    assert {"warm-memory.json", "MEMORY.md"} <= {name.rpartition("/")[2] for name in renamed}
+@pytest.mark.parametrize(("fault", "what"), [("unnamed", "lost"), ("unwritten", "files")])
+@pytest.mark.crash
+@pytest.mark.timeout(1800)
+def test_the_judge_of_power_losses_notices_names_and_state_files_that_are_not_synced(
+    fault: str, what: str, record: Callable[..., Recorded], tmp_path: Path
+) -> None:
+    assert record(fault=fault).power_losses(100, tmp_path, random.Random(SEED))[what]

@@ -511,6 +511,36 @@ def test_a_daemon_starts_on_damaged_pages_answers_everything_and_says_what_it_di
     assert list(daemon.folder().glob("memory.db.corrupt-*"))
 
 
+def test_rows_that_a_flipped_bit_hides_are_missed_when_the_daemon_starts(
+    make_daemon: Callable[..., Any], eventually: Callable[..., None]
+) -> None:
+    """The head of a page says how many entries it has: with a smaller number no read fails."""
+    daemon = make_daemon().start()
+    with daemon.client() as client:
+        client.batch([{"text": f"heron {n}"} for n in range(20)])
+        # The first time a database is opened it is read as a whole, too.
+        eventually(lambda: client.status().agents["default"].memories == 20, "they are there")
+    daemon.stop()
+    daemon.start()
+    daemon.stop()
+    database = daemon.folder() / "memory.db"
+    with contextlib.closing(sqlite3.connect(database)) as db:
+        root = "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_time'"
+        [[page]] = db.execute(root).fetchall()
+        assert db.execute("SELECT 1 FROM meta WHERE key = 'checked_at'").fetchone()
+    content = bytearray(database.read_bytes())
+    content[(page - 1) * PAGE + 4] -= 4
+    database.write_bytes(content)
+    daemon.start()
+    with daemon.client() as client:
+
+        def rebuilt() -> bool:
+            return "database_rebuilt" in {p.code for p in client.status().problems}
+
+        eventually(rebuilt, "the database is rebuilt")
+        assert client.list(limit=1).total == 20
+
+
 def test_a_full_text_index_of_no_known_format_is_rebuilt(make_daemon: Callable[..., Any]) -> None:
     daemon = make_daemon().start()
     with daemon.client() as client:

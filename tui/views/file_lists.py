@@ -1,0 +1,95 @@
+"""The lists of the view of files: their columns, and how each row is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, TypeAlias
+
+from rich.text import Text
+
+from thermocline.daemon.shapes.files import FileView, FoundChunk, WatchedPath
+
+from ..text import ago, plain, size
+from ..widgets.rows import Column
+
+Mode: TypeAlias = Literal["files", "problems", "paths", "found"]
+COLUMNS: Final[dict[Mode, tuple[Column, ...]]] = {
+    "files": (
+        Column("File", keep_end=True),
+        Column("Chunks", 6, right=True),
+        Column("Lines", 7, least=62, right=True),
+        Column("Size", 9, least=70, right=True),
+        Column("Changed", 10, least=44, right=True),
+    ),
+    "problems": (Column("File", 24, keep_end=True), Column("Not indexed because")),
+    "paths": (
+        Column("Watched path", keep_end=True),
+        Column("By", 9),
+        Column("State", 8),
+    ),
+    "found": (
+        Column("Score", 5, right=True),
+        Column("Where", 26, keep_end=True),
+        Column("Heading"),
+    ),
+}
+EMPTY: Final[dict[Mode, str]] = {
+    "files": "no file is watched: a adds a folder",
+    "problems": "every watched file is indexed",
+    "paths": "nothing is watched: a adds a folder",
+    "found": "no part of a file answers",
+}
+TITLES: Final[dict[Mode, str]] = {
+    "files": "Files",
+    "problems": "Not indexed",
+    "paths": "Watched",
+    "found": "Found",
+}
+Row: TypeAlias = tuple[str, list[Text | str]]
+Shown: TypeAlias = Callable[[str], Text]
+Short: TypeAlias = Callable[[str], str]
+
+
+def file_rows(files: Iterable[FileView], short: Short, shown: Shown, now: float) -> list[Row]:
+    """All files; one that is not indexed has a mark for its chunks."""
+    return [
+        (
+            one.path,
+            [
+                shown(short(one.path)),
+                f"{one.chunks:,}" if not one.reason else "!",
+                f"{one.lines:,}",
+                size(one.size),
+                ago(one.modified_at, now),
+            ],
+        )
+        for one in files
+    ]
+
+
+def problem_rows(files: Iterable[FileView], short: Short, shown: Shown) -> list[Row]:
+    """Files that are not indexed, and why."""
+    return [(one.path, [shown(short(one.path)), plain(one.reason)]) for one in files]
+
+
+def path_rows(paths: Iterable[WatchedPath], shown: Shown) -> list[Row]:
+    """What is watched, and by whose wish."""
+    return [
+        (one.path, [shown(one.path), one.origin, "! missing" if one.missing else "✓ there"])
+        for one in paths
+    ]
+
+
+def found_rows(found: Iterable[FoundChunk], short: Short, shown: Shown) -> list[Row]:
+    """What answers a search, best first."""
+    return [
+        (
+            one.id,
+            [
+                f"{one.score:.2f}",
+                shown(f"{short(one.path)}:{one.start_line}"),
+                shown(one.heading or one.text),
+            ],
+        )
+        for one in found
+    ]
