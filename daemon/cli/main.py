@@ -142,7 +142,7 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if lost_output:
         _abandon_output()
     if isinstance(error, ApiError):
-        return UNAVAILABLE if error.status in (503, 507) else REFUSED
+        return UNAVAILABLE if error.status in (429, 503, 507) else REFUSED
     if isinstance(error, DaemonUnreachable):
         return UNREACHABLE
     if isinstance(error, Unavailable):
