@@ -197,6 +197,18 @@ def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_ro
             assert starved.memories().keys() >= there.memories().keys()
 
 
+def test_a_new_agent_that_was_refused_and_stays_away_leaves_no_problem_behind(
+    starved, small_disk, eventually
+):
+    starved.start()
+    small_disk.fill()
+    with starved.client("newcomer") as client:
+        assert refusal(client) == ("disk_full", 507)
+    small_disk.free()
+    with starved.client() as client:
+        eventually(lambda: client.health().status == "ok", "health is ok again")
+
+
 def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
     small_disk.fill()
     starved.start(wait=False)
