@@ -164,7 +164,9 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten. `unmerged` names memories that were merged into it, now restored."""
+    """The memory is forgotten. `unmerged` names memories that were merged into it and say
+    something else, now restored.
+    """
 
     id: str
     deleted: bool = True
