@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Self, TypeAlias, TypeVar
-
-import msgspec
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
 from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
-Json: TypeAlias = Any
-Query: TypeAlias = Mapping[str, Any]
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final, Self, TypeAlias, TypeVar
+
+    Json: TypeAlias = Any
+    Query: TypeAlias = Mapping[str, Any]
+    T = TypeVar("T")
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
@@ -179,6 +180,8 @@ class Caller:
             raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
+        import msgspec  # noqa: PLC0415 - the bridge of a client goes without
+
         self.answered = body
         try:
             return msgspec.json.decode(body, type=kind)
