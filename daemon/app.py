@@ -54,7 +54,7 @@ from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
 from .runtime.service_manager import ServiceManager
 from .runtime.signals import ProcessSignals
-from .runtime.version import version
+from .runtime.version import VERSION
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents
@@ -220,7 +220,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
         identity=Identity(
-            version(), base.device.id, str(start.state_dir), str(start.socket), started
+            VERSION, base.device.id, str(start.state_dir), str(start.socket), started
         ),
         connections=lambda: len(edge.connections),
         ready=asyncio.Event(),

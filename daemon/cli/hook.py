@@ -13,7 +13,7 @@ import sys
 
 from ..client.wire import Connection, request_of
 from ..runtime.places import default_socket
-from .project import FILE, OFF, OWN, WORDS, Project, project_of, switch
+from ..runtime.project import FILE, OFF, OWN, WORDS, Project, project_of, switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import pytest
 from shells import Shell
 
 from thermocline.daemon.cli.import_ import SYSTEMS
+from thermocline.daemon.importers import found
 from thermocline.daemon.importers.formats import NAMES
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
@@ -50,6 +51,7 @@ INSERT INTO memory_entities VALUES ('p', 'Petra', 'person', '', '', 2);
 INSERT INTO memory_entities VALUES ('v', 'Vineyard', 'place', '', '', 1);
 INSERT INTO memory_entity_mentions VALUES ('p', 's1');
 INSERT INTO memory_relations VALUES ('r', 'p', 'prunes', 'v', 's1', 1, '', '');
+INSERT INTO memory_relations VALUES ('q', 'v', 'belongs_to', 'p', NULL, 1, '', '');
 """
 PROFCLAW = """
 CREATE TABLE memory_chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER,
@@ -261,6 +263,49 @@ def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -
     [note] = [one for one in listed(shell) if one["event"] != "turn"]
     assert note["category"] == "projects/harbour"
     assert note["data"]["imported"]["from"] == "claude-code"
+
+
+def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(
+    shell: Shell, tmp_path: Path
+) -> None:
+    deep = tmp_path / "work" / "harbour" / "src" / "tides"
+    deep.mkdir(parents=True)
+    (tmp_path / "work" / "harbour" / ".git").mkdir()
+    path = copied("claude-code")(tmp_path)
+    for one in path.rglob("*.jsonl"):
+        lines = [json.loads(line) for line in one.read_text().splitlines()]
+        one.write_text("\n".join(json.dumps(line | {"cwd": str(deep)}) for line in lines))
+    shell.run("import", str(path))
+    [group] = {one["group"] for one in listed(shell) if one["event"] == "turn"}
+    assert group.startswith("harbour/")
+
+
+def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell: Shell, tmp_path: Path) -> None:
+    taken = shell.json("import", str(database(tmp_path / "scaly.db", SCALYCLAW)))
+    assert any("1 relations are not read" in line for line in taken["left_out"])
+    petra = shell.json("graph", "petra")["graph"][0]
+    assert (petra["name"], petra["type"], petra["mention_count"]) == ("Petra", "person", 1)
+    [link] = petra["relations"]
+    assert (link["relation"], link["target"]) == ("prunes", "Vineyard")
+    assert link["since"] == petra["first_seen"] < 1.71e9
+
+
+def test_prompts_that_transcripts_have_are_counted(shell: Shell, tmp_path: Path) -> None:
+    path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
+    left_out = shell.json("import", str(path))["left_out"]
+    assert any("user_prompts" in line and "prompts are not read" in line for line in left_out)
+
+
+def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "_MOST_FILES", 3)
+    for number in range(5):
+        written(tmp_path / f"{number}.md", f"- the shed has {number} windows\n")
+    look = found.GivenPath(tmp_path)
+    assert [one.name for one in look.files(r".+\.md")] == ["0.md", "1.md", "2.md"]
+    [fault] = look.faults()
+    assert "3.md" in fault.why
 
 
 def test_a_conversation_that_went_on_adds_what_is_new(shell: Shell, tmp_path: Path) -> None:

@@ -25,10 +25,13 @@ def read(look: GivenPath) -> Reading:
     for copy in _copies(look):
         origin, place = Origin(NAME, copy.path.stat().st_mtime), f"{copy.path}: memories"
         try:
-            named = _entities(copy)
+            named, alone = _entities(copy)
         except sqlite3.DatabaseError as error:
-            named = {}
+            named, alone = {}, 0
             yield ReadFault(str(copy.path), f"the entities cannot be read ({error})")
+        if alone:
+            why = f"{alone} relations are not read: no memory states them"
+            yield ReadFault(f"{copy.path}: memory_relations", why)
         for row in table_rows(copy, "memories", "created_at"):
             if isinstance(row, ReadFault):
                 yield row
@@ -71,10 +74,11 @@ def _expires(ttl: Any, created: float | None) -> float | str | None:
         return "cannot be read; it is kept without"
 
 
-def _entities(copy: Copy) -> dict[str, list[dict[str, Any]]]:
-    """What each memory names, with the relations that came from it."""
+def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
+    """What each memory names, with the relations that came from it; how many came from none."""
     entities = {str(row["id"]): row for row in copy.rows("memory_entities")}
     found: dict[str, dict[str, dict[str, Any]]] = {}
+    alone = 0
 
     def named(memory: str, entity: str) -> dict[str, Any]:
         row = entities[entity]
@@ -92,4 +96,6 @@ def _entities(copy: Copy) -> dict[str, list[dict[str, Any]]]:
                 "target": entities[other].get("name"),
             }
             named(str(row["memory_id"]), one).setdefault("relations", []).append(link)
-    return {memory: [*named.values()] for memory, named in found.items()}
+        else:
+            alone += 1
+    return {memory: [*named.values()] for memory, named in found.items()}, alone
