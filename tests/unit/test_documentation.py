@@ -33,7 +33,7 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
 FOREIGN = {
     "--without-sqld", "--unix-socket", "--only", "--value", "--collection", "--among",
-    "--no-deps", "--require-hashes",
+    "--no-deps", "--require-hashes", "--plugin-dir",
 }  # fmt: skip
 
 
