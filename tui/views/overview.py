@@ -67,7 +67,6 @@ class OverviewView(View):
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "look_into", "Look into it", show=False),
         Binding("r", "read_again", "Read again", show=False),
     ]
 
