@@ -58,7 +58,7 @@ class HotView(View):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add"),
         Binding("e", "edit", "Edit"),
-        Binding("d,delete", "remove", "Remove", key_display="d"),
+        Binding("d", "remove", "Remove"),
         Binding("j", "cursor(1)", "Down", show=False),
         Binding("k", "cursor(-1)", "Up", show=False),
     ]
@@ -123,7 +123,7 @@ class HotView(View):
             found = list(group)
             used = sum(entry.size for entry in found)
             head = Text().append(f" {title} ", self._paint("primary", bold=True))
-            head.append(f"{len(found)}, {size(used)}", "dim")
+            head.append(f"{len(found)}, {size(used)}")
             lines.append(None)
             drawn.append(Option(head, disabled=True))
             for entry in found:

@@ -70,7 +70,7 @@ class MemoriesView(View):
         Binding("e", "edit", "Edit"),
         Binding("p", "pin", "Pin"),
         Binding("r", "reinforce", "Reinforce"),
-        Binding("d,delete", "forget", "Forget", key_display="d"),
+        Binding("d", "forget", "Forget"),
         Binding("f", "filter", "Filter"),
         Binding("s", "sort", "Sort"),
         Binding("S", "turn", "Turn the order", show=False),

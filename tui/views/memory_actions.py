@@ -51,7 +51,7 @@ class MemoryActions:
             view.shown(" ".join(memory.text[:200].split())),
             "",
             "It is erased here and on every device, with its earlier versions.",
-            "Undone within a minute, it is stored again: under another id, its uses at 0.",
+            "If undone within a minute, it is stored again, with a new id and no uses.",
         ]
         if merged is not None and merged.total:
             back = number_of(merged.total, "memory that was merged into it", "merged memories")

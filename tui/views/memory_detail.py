@@ -86,7 +86,7 @@ class MemoryDetail(ModalScreen[None]):
         Binding("e", "edit", "Edit"),
         Binding("p", "pin", "Pin"),
         Binding("r", "reinforce", "Reinforce"),
-        Binding("d,delete", "forget", "Forget", key_display="d"),
+        Binding("d", "forget", "Forget"),
         Binding("u", "app.undo", "Undo"),
         Binding("y", "copy", "Copy", show=False),
     ]

@@ -130,7 +130,7 @@ class TreeView(View):
         Binding("a", "add", "Add"),
         Binding("r", "rename", "Rename"),
         Binding("e", "describe", "Describe"),
-        Binding("d,delete", "remove", "Remove", key_display="d"),
+        Binding("d", "remove", "Remove"),
         Binding("x", "prune", "Prune"),
         Binding("l", "list", "List in Memories", show=False),
     ]
