@@ -61,7 +61,8 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
                 offset=query.offset,
                 now=scope.now,
                 scoring=scoring,
-            )
+            ),
+            seconds=scope.settings.limits.query_seconds,
         )
     return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
 
