@@ -72,7 +72,7 @@ class MemoryActions:
     async def pin(self, memory: MemoryView) -> MemoryView | None:
         """Keep it hot whatever its score, or no longer."""
         pinned = not memory.pinned
-        told = "pinned: it stays hot" if pinned else "unpinned: its score decides again"
+        told = "pinned it, so that it stays hot" if pinned else "unpinned it"
         change = partial(changes.change, memory_id=memory.id, changes={"pinned": pinned})
         return await self._do(change, told)
 
