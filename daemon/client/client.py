@@ -106,7 +106,7 @@ class Client(Caller):
         body = {"query": query, **options}
         return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
 
-    def tools(self, **which: Json) -> list[Json]:
+    def tools(self, **which: Json) -> Sequence[Json]:
         """The tools for models, in the form that `ToolsQuery` names."""
         return self.ask(shapes.tools.ToolList, "GET", "/api/tools", which).tools
 
