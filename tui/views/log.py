@@ -67,7 +67,7 @@ class LogView(View):
     LogView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
     LogView Input.-open { display: block; }
     LogView #state { height: 1; padding: 0 1; color: $secondary; text-wrap: nowrap; }
-    LogView DataTable { height: 1fr; padding: 0 1; scrollbar-size: 0 0; }
+    LogView DataTable { height: 1fr; padding: 0 1; }
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -98,6 +98,10 @@ class LogView(View):
 
     def on_mount(self) -> None:
         """The columns come with the first drawing."""
+        # It would show the place before the rows that were just added.
+        self._table.styles.scrollbar_size_vertical = (
+            self._table.styles.scrollbar_size_horizontal
+        ) = 0
         self._again_from_start()
 
     def first_focus(self) -> Widget:
