@@ -192,6 +192,8 @@ class MemoriesView(View):
 
     def on_paged_table_moved(self) -> None:
         """Show the memory under the cursor, and read pages that are not known yet."""
+        if not self.app.is_running:
+            return
         self._preview()
         table = self.table
         if not self.query_text and any(

@@ -124,7 +124,7 @@ class MemoryDetail(ModalScreen[None]):
     async def read(self) -> None:
         """Read memory, versions and what was merged into it."""
         found = await self._view.call(_all_of, self.memory.id)
-        if not self.is_attached:
+        if not (self.is_attached and self.app.is_running):
             return
         if found is None:
             self.dismiss(None)

@@ -205,6 +205,8 @@ class TreeView(View):
 
     def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
         """Another category has other memories; further pages are read."""
+        if not self.app.is_running:
+            return
         if event.table is self.table:
             if self.category is not None and self.category.path != self._filed_of:
                 self.refresh_data()
