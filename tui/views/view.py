@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from rich.text import Text
+from textual.css.query import NoMatches
 from textual.widget import Widget
 
 from thermocline.daemon.client import Client, ClientError
@@ -161,5 +162,9 @@ class View(Widget):
                 self._again = False
                 await self.update()
                 self.updates += 1
+        except NoMatches:
+            # While the program ends, its parts go one by one.
+            if self.app.is_running:
+                raise
         finally:
             self._updating = False
