@@ -253,7 +253,7 @@ class FilesView(View):
         else:
             excerpt.show(lines, first, None)
             title.append(f"  {number_of(read.total_lines, 'line', 'lines')}, no chunk")
-        excerpt.border_title = title.markup
+        excerpt.border_title = title
 
     def _say(self, text: str | Text) -> None:
         self._drawn = None
