@@ -91,7 +91,7 @@ def main(
     config_file = Path(config).expanduser() if config else None
     try:
         loaded = load(env, config_file, sets)
-        configure(loaded.settings.log.level)
+        configure(loaded.settings.log.level, loaded.settings.log.format)
         passed = manager.passed_socket()
         # Callers already wait at a socket that systemd made, whatever else is configured.
         chosen = passed.getsockname() if passed is not None else socket

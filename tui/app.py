@@ -232,7 +232,7 @@ class ThermoclineApp(App[None]):
         before, self.snapshot = self.snapshot, message.snapshot
         self.happened.extend(message.snapshot.events)
         self.events_seen += len(message.snapshot.events)
-        self.query_one(Head).refresh()
+        self._draw_head()
         view = self.view
         if view is None:
             return
@@ -241,9 +241,14 @@ class ThermoclineApp(App[None]):
         elif view.concerned(message.snapshot):
             view.refresh_data()
 
+    def _draw_head(self) -> None:
+        # A snapshot may still come while the screen is being taken down.
+        for head in self.query(Head):
+            head.refresh()
+
     def _tick(self) -> None:
         if not self.snapshot.connected:
-            self.query_one(Head).refresh()
+            self._draw_head()
         if self._undo is not None and self.now() > self._undo.until:
             self._undo = None
             self.refresh_bindings()
@@ -252,7 +257,8 @@ class ThermoclineApp(App[None]):
 
     def flash(self, text: str, kind: Kind = "note", seconds: float | None = None) -> None:
         """Show a line for some seconds, over the last row; stored text in it is made harmless."""
-        self.screen_stack[0].query_one(Flash).tell(plain(text), kind, seconds)
+        for line in self.screen_stack[0].query(Flash):
+            line.tell(plain(text), kind, seconds)
 
     def failed(self, error: ClientError) -> None:
         """Show why a call did not succeed."""
@@ -318,7 +324,7 @@ class ThermoclineApp(App[None]):
 
     def watch_hide_texts(self, hide: bool) -> None:
         """Draw everything again."""
-        self.query_one(Head).refresh()
+        self._draw_head()
         self.flash("texts are hidden; m shows them" if hide else "texts are shown")
         if self.view is not None:
             self.view.refresh_data()
@@ -345,7 +351,7 @@ class ThermoclineApp(App[None]):
         self.calls.close()
         self.calls = Calls(lambda: self._connect(agent))
         self._undo = None
-        self.query_one(Head).refresh()
+        self._draw_head()
         if self.view is not None:
             self.view.refresh_data()
 

@@ -74,7 +74,7 @@ async def serve(
     """
     now = settings()
     bound = start.passed or server.bind(start.socket, now.socket.permissions, now.socket.group)
-    listening = await server.listen(edge, bound)
+    listening = await server.listen(edge, bound, services.problems)
     inode = _inode(start.socket)
     background = Background(services.problems, _PAUSE_SECONDS)
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..errors import ConfigInvalid
-from ..runtime.log import set_level
+from ..runtime.log import configure
 from ..runtime.problems import Problems
 from ..runtime.service_manager import ServiceManager
 from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
@@ -108,7 +108,7 @@ class LiveSettings:
         self._loaded = loaded
         applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
-        set_level(self.settings.log.level)
+        configure(self.settings.log.level, self.settings.log.format)
         if applied:
             _log.info("took over: %s", ", ".join(applied), extra={"action": "config_reloaded"})
         if needs_restart:

@@ -162,6 +162,15 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
     max_batch: Count = 500
     max_list: Count = 500
+    query_seconds: Annotated[float, Meta(ge=0.001, le=3_600)] = 10.0
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that each agent may have and ask; 0: as much as it likes."""
+
+    memories: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+    megabytes: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    requests_per_second: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,8 +316,9 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
-    """What is logged."""
+    """What is logged, and in which form."""
 
+    format: Literal["text", "json"] = "text"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
@@ -345,6 +355,7 @@ class Settings(Rules, frozen=True, kw_only=True):
     llm: Llm = Llm()
     socket: Socket = Socket()
     limits: CallLimits = CallLimits()
+    quotas: Quotas = Quotas()
     access: Access = Access()
     agents: dict[AgentId, AgentFolder] = {}
     log: Log = Log()

@@ -57,7 +57,11 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             # A disk that takes nothing is no reason to know nothing.
             with suppress(ThermoclineError):
                 await scope.daemon.own_files.make_missing(store)
-        made = await scope.daemon.own_files.read(store, partial(_made, asked=asked, body=body))
+        made = await scope.daemon.own_files.read(
+            store,
+            partial(_made, asked=asked, body=body),
+            seconds=scope.settings.limits.query_seconds,
+        )
         if made.used and scope.leaves_traces:
             store.note_answer(made.used, len(made.block.text or ""))
         if session is not None:

@@ -77,7 +77,7 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
 
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
-        answer, used = await store.read(read)
+        answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)
         if session is not None:
             await sessions.record(scope, store, session, "files", body.query, used)
     return FilesFound(

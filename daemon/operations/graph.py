@@ -26,7 +26,10 @@ async def show(scope: Scope, query: GraphQuery) -> Graph:
         return Graph("", found=bool(top), graph=[entity_view(one) for one in top])
     name = check_short(query.entity, "entity", _LONGEST)
     async with scope.store() as store:
-        found = await store.read(lambda db: entities.around(db, name, query.depth, scope.now))
+        found = await store.read(
+            lambda db: entities.around(db, name, query.depth, scope.now),
+            seconds=scope.settings.limits.query_seconds,
+        )
         if found:
             return Graph(name, found=True, graph=[entity_view(one) for one in found])
         alike = await store.read(lambda db: entities.named_like(db, name, scope.now))

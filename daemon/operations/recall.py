@@ -69,7 +69,9 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             shown = sessions.in_answer(answer) if session is not None else []
             return answer, sessions.versions_of(db, shown, scope.now)
 
-        answer, used = await scope.daemon.own_files.read(store, read)
+        answer, used = await scope.daemon.own_files.read(
+            store, read, seconds=scope.settings.limits.query_seconds
+        )
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, noted
-from .database import FILE_NAME, connect_standby, quick_check
+from .database import FILE_NAME, connect_standby, quick_check, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
 from .refusal import Refusal
@@ -84,6 +84,11 @@ class AgentStore:
         """Whether a state file is behind the database."""
         return self._engine is not None and self._engine.faces.pending
 
+    @property
+    def refused(self) -> bool:
+        """Whether the disk refuses writes, and is looked at until it takes them again."""
+        return self._refusal.stands
+
     async def open(self) -> None:
         """Open, take over or rebuild the database, and begin to keep the state files.
 
@@ -106,16 +111,26 @@ class AgentStore:
         with self._refusal.noted():
             return await self._mended(lambda engine: engine.writer.submit(operation))
 
-    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `read` on a snapshot of the database, beside the writer."""
+    async def read(
+        self, read: Callable[[sqlite3.Connection], T], *, seconds: float | None = None
+    ) -> T:
+        """Run `read` on a snapshot of the database, beside the writer.
+
+        Args:
+            read: what to run.
+            seconds: after which it is interrupted; None: it takes its time.
+
+        Raises:
+            TooSlow: it was interrupted.
+        """
         while (standby := self._refusal.standby) is not None:
             try:
-                return await standby.run(read)
+                return await standby.run(read, seconds)
             except ShuttingDown:
                 # Closed while writing is tried: whatever comes of that is there next.
                 async with self._repairing:
                     pass
-        return await self._mended(lambda engine: engine.readers.run(read))
+        return await self._mended(lambda engine: engine.readers.run(read, seconds))
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Make the database of chunks anew."""
@@ -170,6 +185,7 @@ class AgentStore:
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
+            await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))
@@ -184,6 +200,7 @@ class AgentStore:
             engine, self._engine = self._engine, None
             await self._refusal.leave()
             self._refusal.standby = None
+            self._refusal.over()
         if engine is None:
             return
         if self._checking is not None:

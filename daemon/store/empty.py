@@ -24,7 +24,12 @@ class EmptyStore(AgentStore):
 
     exists = False
 
-    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(
+        self,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,  # noqa: ARG002 - there is nothing that takes long
+    ) -> T:
         """Run `read` on an empty database."""
         return await asyncio.get_running_loop().run_in_executor(self._around.threads, _read, read)
 

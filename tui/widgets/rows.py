@@ -51,8 +51,6 @@ class Rows(DataTable[Text]):
     Rows { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
         background: $background; }
     Rows > .datatable--header { background: $background; color: $secondary; text-style: none; }
-    Rows > .datatable--cursor { background: $panel; color: $foreground; }
-    Rows:focus > .datatable--cursor { background: $primary; color: $background; }
     """
 
     def __init__(
