@@ -88,7 +88,7 @@ async def test_a_search_shows_the_chunk_in_its_file(
     docs("search", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
     async with seated(daemon, "files", "search") as seat:
         await seat.press("slash")
-        await seat.type("red sails")
+        seat.app.focused.value = "red sails"
         await seat.sees("docs/boats.md:", "Red sails are seen.", "of 66")
         await seat.press("enter", "enter")
         await seat.until(lambda: seat.view.has_class("-open"), "the file is open")
@@ -98,7 +98,7 @@ async def test_a_search_shows_the_chunk_in_its_file(
         await seat.press("escape", "escape")
         await seat.sees("docs/tides.md")
         await seat.press("slash")
-        await seat.type("volcano")
+        seat.app.focused.value = "volcano"
         await seat.sees("no part of a file answers")
 
 
