@@ -11,7 +11,7 @@ from daemon_process import Daemon, until
 
 pytest.importorskip("textual")
 
-from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets import DataTable, Input, Static
 
 from thermocline.daemon.client import ApiError, Client
 from thermocline.tui.app import ThermoclineApp
@@ -164,20 +164,6 @@ async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) ->
         await pilot.press("colon", *"agent second", "enter")
         assert app.agent == "second"
         assert "second" in row_of(app, Head)
-
-
-async def test_an_agent_can_be_chosen_from_a_list(daemon: Daemon) -> None:
-    with daemon.client("third") as client:
-        client.store("of the third agent")
-    app = ThermoclineApp(daemon.client)
-    async with app.run_test(size=SIZE) as pilot:
-        await ready(app)
-        await pilot.press("ctrl+a")
-        await until(lambda: app.screen.query(OptionList), "the list is open")
-        names = [str(one.prompt) for one in app.screen.query_one(OptionList).options]
-        app.screen.query_one(OptionList).highlighted = names.index("third")
-        await pilot.press("enter")
-        assert app.agent == "third"
 
 
 async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> None:

@@ -70,7 +70,6 @@ class FilesView(View):
     WRITES: ClassVar[frozenset[str]] = frozenset({"add", "remove", "look"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
-        Binding("enter", "open", "Open", show=False),
         Binding("escape", "back", "Back"),
         Binding("n", "chunk(1)", "Next chunk"),
         Binding("N", "chunk(-1)", "Chunk before", show=False, key_display="N"),
