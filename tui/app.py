@@ -126,9 +126,7 @@ class ThermoclineApp(App[None]):
         self._connect = connect
         self._state = state
         self._last = recalled(state) if state is not None else Remembered()
-        self._first_tab = next(
-            (name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name
-        )
+        self._tab = next((name for name in (tab, self._last.tab) if name in TABS), VIEWS[0].name)
         self._undo: Undo | None = None
         self.agent = agent
         self.read_only = read_only
@@ -156,7 +154,7 @@ class ThermoclineApp(App[None]):
             self.register_theme(theme)
         usual = DEFAULT_THEME if not self._last.theme else self._last.theme
         self.theme = usual if usual in self.available_themes else DEFAULT_THEME
-        await self.action_tab(self._first_tab)
+        await self.action_tab(self._tab)
         self.feed.start()
         # The clock of ages and countdowns; it draws the head's single row.
         self.set_interval(1.0, self._tick)
@@ -171,7 +169,7 @@ class ThermoclineApp(App[None]):
     @property
     def tab(self) -> Tab:
         """The tab that is shown."""
-        return TABS[self.query_one(TabBar).shown]
+        return TABS[self._tab]
 
     @property
     def view(self) -> View | None:
@@ -193,7 +191,7 @@ class ThermoclineApp(App[None]):
     async def action_tab(self, name: str) -> None:
         """Show a tab."""
         switcher = self.query_one("#views", ContentSwitcher)
-        self.query_one(TabBar).shown = name
+        self._tab = self.query_one(TabBar).shown = name
         if not switcher.query_children(f"#{name}"):
             await switcher.mount(TABS[name].make())
         self._show_view()
@@ -234,7 +232,7 @@ class ThermoclineApp(App[None]):
         before, self.snapshot = self.snapshot, message.snapshot
         self.happened.extend(message.snapshot.events)
         self.events_seen += len(message.snapshot.events)
-        self.query_one(Head).refresh()
+        self._draw_head()
         view = self.view
         if view is None:
             return
@@ -243,9 +241,14 @@ class ThermoclineApp(App[None]):
         elif view.concerned(message.snapshot):
             view.refresh_data()
 
+    def _draw_head(self) -> None:
+        # A snapshot may still come while the screen is being taken down.
+        for head in self.query(Head):
+            head.refresh()
+
     def _tick(self) -> None:
         if not self.snapshot.connected:
-            self.query_one(Head).refresh()
+            self._draw_head()
         if self._undo is not None and self.now() > self._undo.until:
             self._undo = None
             self.refresh_bindings()
@@ -254,7 +257,8 @@ class ThermoclineApp(App[None]):
 
     def flash(self, text: str, kind: Kind = "note", seconds: float | None = None) -> None:
         """Show a line for some seconds, over the last row; stored text in it is made harmless."""
-        self.screen_stack[0].query_one(Flash).tell(plain(text), kind, seconds)
+        for line in self.screen_stack[0].query(Flash):
+            line.tell(plain(text), kind, seconds)
 
     def failed(self, error: ClientError) -> None:
         """Show why a call did not succeed."""
@@ -320,7 +324,7 @@ class ThermoclineApp(App[None]):
 
     def watch_hide_texts(self, hide: bool) -> None:
         """Draw everything again."""
-        self.query_one(Head).refresh()
+        self._draw_head()
         self.flash("texts are hidden; m shows them" if hide else "texts are shown")
         if self.view is not None:
             self.view.refresh_data()
@@ -347,7 +351,7 @@ class ThermoclineApp(App[None]):
         self.calls.close()
         self.calls = Calls(lambda: self._connect(agent))
         self._undo = None
-        self.query_one(Head).refresh()
+        self._draw_head()
         if self.view is not None:
             self.view.refresh_data()
 

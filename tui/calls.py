@@ -43,6 +43,7 @@ class Calls:
     def __init__(self, connect: Callable[[], Client]) -> None:
         self._connect = connect
         self._idle: list[Client] = []
+        self._closed = False
 
     async def run(self, function: Callable[[Client], T], patience: float) -> T:
         """What `function` returns or raises; if the caller is cancelled, it runs to its end.
@@ -57,7 +58,10 @@ class Calls:
         client.timeout = patience
 
         def settle(result: T | None, error: BaseException | None) -> None:
-            self._idle.append(client)
+            if self._closed:
+                client.close()
+            else:
+                self._idle.append(client)
             if done.cancelled():
                 return
             if error is not None:
@@ -72,6 +76,8 @@ class Calls:
                 result = function(client)
             except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
                 failure = error
+            if self._closed:
+                client.close()
             # The program may have ended meanwhile.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, failure)
@@ -80,6 +86,7 @@ class Calls:
         return await done
 
     def close(self) -> None:
-        """Close the idle connections."""
+        """Close the idle connections now, and the others when their calls are over."""
+        self._closed = True
         while self._idle:
             self._idle.pop().close()

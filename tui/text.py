@@ -71,7 +71,7 @@ def ago(seconds: float | None, now: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A length of time in its two largest units; seconds only below a minute."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -79,7 +79,7 @@ def span(seconds: float) -> str:
         return f"{days} d {hours} h"
     if hours:
         return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes} min" if minutes else f"{rest} s"
 
 
 def moment(seconds: float | None, now: float) -> str:

@@ -48,8 +48,8 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
         "A client runs this command by itself, with the event on standard input: at the start\n"
         "of a session and at each prompt it prints what the memory has for it, and from\n"
         "prompts and answers the memory learns. Without a daemon it does nothing. Its exit\n"
-        "code is always 0.\n\n"
-        f"The word is kept in {FILE} in the project's folder, which holds for all below it.\n\n"
+        "code is 0.\n\n"
+        f"The word is kept in the file {FILE}, in the project's folder, for all below it.\n\n"
         "example:\n  thermocline hook --project off"
     )
 
@@ -69,7 +69,7 @@ def handle(socket: str | None, agent: str | None) -> None:
         if sys.stdin.isatty():
             print("thermocline: waiting for an event on standard input", file=sys.stderr)
         event = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
-        told = Event(event, agent).handled(socket or default_socket(os.environ))
+        told = SessionEvent(event, agent).handled(socket or default_socket(os.environ))
         if told:
             sys.stdout.write(json.dumps(told) + "\n")
             sys.stdout.flush()
@@ -91,7 +91,7 @@ class _Daemon:
         return json.loads(answer.body) if answer.status < 400 else None
 
 
-class Event:
+class SessionEvent:
     """One event of a session.
 
     Args:
@@ -172,16 +172,16 @@ class Event:
 
 
 # By the names of Claude Code and Codex, and of Gemini CLI where they differ.
-_HANDLERS: Final[dict[str, Callable[[Event, _Daemon], str]]] = {
-    "SessionStart": Event.started,
-    "UserPromptSubmit": Event.prompted,
-    "BeforeAgent": Event.prompted,
-    "Stop": Event.answered,
-    "AfterAgent": Event.answered,
-    "PreCompact": Event.ended,
-    "PreCompress": Event.ended,
-    "PostCompact": Event.compacted,
-    "SessionEnd": Event.ended,
+_HANDLERS: Final[dict[str, Callable[[SessionEvent, _Daemon], str]]] = {
+    "SessionStart": SessionEvent.started,
+    "UserPromptSubmit": SessionEvent.prompted,
+    "BeforeAgent": SessionEvent.prompted,
+    "Stop": SessionEvent.answered,
+    "AfterAgent": SessionEvent.answered,
+    "PreCompact": SessionEvent.ended,
+    "PreCompress": SessionEvent.ended,
+    "PostCompact": SessionEvent.compacted,
+    "SessionEnd": SessionEvent.ended,
 }
 
 

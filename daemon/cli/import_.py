@@ -23,9 +23,9 @@ from .options import DATABASE, add_options, refuse
 from .terminal import show_json, visible
 
 if TYPE_CHECKING:  # importing it loads what no other verb needs
-    from ..importers.found import Document, Fault, Found, Look
+    from ..importers.found import Document, Found, GivenPath, ReadFault
 
-_SYSTEMS: Final = (
+SYSTEMS: Final = (
     *("basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex", "evoclaw"),
     *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
 )
@@ -44,16 +44,21 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     add("path", metavar="PATH", nargs="?", help="a file, a folder, or - for standard input")
     url = {"flags": ("--url", "--db-url"), "help": "a database of EvoClaw's: libsql:// or https://"}
     add_options(parser, DATABASE, DATABASE, db_url=url)
-    add("--format", choices=(*_SYSTEMS, *_FILES), help="what PATH is; default: detect it")
+    add(
+        "--format", metavar="FORMAT", choices=(*SYSTEMS, *_FILES),
+        help="what PATH is, one of those below; default: detect it",
+    )  # fmt: skip
     add("--distil", action="store_true", help="of conversations, keep what rules find worth it")
     add("--dry-run", action="store_true", help="store nothing, and show what would be stored")
     parser.epilog = (
-        "PATH is the memory of another system (--format lists them), a state file, MEMORY.md, or\n"
-        "a backup. It is only read, and by this command: the daemon opens no file. Repeating an\n"
-        "import adds nothing; what has changed in the source is changed here, unless it was\n"
-        "changed here later, and forgotten memories stay forgotten. Secrets are left out. Every\n"
-        "turn of a conversation is kept as it was said, without tools and their output; --distil\n"
-        "keeps only statements. Agents found in a workspace are all imported unless one is named.\n"
+        "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is only\n"
+        "read, and by this command: the daemon opens no file. Repeating an import adds nothing;\n"
+        "what has changed in the source is changed here, unless it was changed here later, and\n"
+        "forgotten memories stay forgotten. Secrets are left out. Every turn of a conversation is\n"
+        "kept as it was said, without tools and their output; --distil keeps only statements.\n"
+        "Agents found in a workspace are all imported unless one is named.\n"
+        f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
+        f"formats of single files:\n  {', '.join(_FILES)}\n"
         "examples:\n"
         "  thermocline import ~/.claude --dry-run\n"
         "  thermocline import chatgpt-export.zip --distil\n"
@@ -70,10 +75,10 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
     if args.db_url or args.path == "-":
         _run_whole(args, client, token)
         return
-    from ..importers.found import Look  # noqa: PLC0415 - no other verb needs the readers
+    from ..importers.found import GivenPath  # noqa: PLC0415 - no other verb needs the readers
 
     path = Path(args.path).expanduser().resolve()
-    with Look(path) as look, _Sending(args, client) as sending:
+    with GivenPath(path) as look, _Sending(args, client) as sending:
         if not look.is_folder and not look.stat.st_size:
             raise WrongUsage(f"{args.path} is empty")
         sending.format, reading = _reading(args, look)
@@ -84,8 +89,8 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
 
 
 def _reading(
-    args: argparse.Namespace, look: Look
-) -> tuple[str, Iterator[Found | Document | Fault]]:
+    args: argparse.Namespace, look: GivenPath
+) -> tuple[str, Iterator[Found | Document | ReadFault]]:
     """The format that was named, or that the path has, and what there is.
 
     Raises:
@@ -162,23 +167,25 @@ class _Sending:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._sent and sys.stderr.isatty():
+            print(f"\r{'':30}\r", end="", file=sys.stderr, flush=True)
         for agent, client in self._clients.items():
             if agent:
                 client.close()
 
-    def take(self, found: Found | Document | Fault) -> None:
+    def take(self, found: Found | Document | ReadFault) -> None:
         """Note a fault, send a document, and send entries once there are enough.
 
         Raises:
             ApiError: the daemon refused.
         """
-        from ..importers.found import Document, Fault  # noqa: PLC0415 - as above
+        from ..importers.found import Document, ReadFault  # noqa: PLC0415 - as above
 
         agent = self._whose(found.agent)
         if agent is None:
             return
         report = self.reports.setdefault(agent, _Report())
-        if isinstance(found, Fault):
+        if isinstance(found, ReadFault):
             report.note(f"{found.place}: {found.why}")
         elif isinstance(found, Document):
             self.send()
@@ -213,7 +220,7 @@ class _Sending:
         self._ask(request, self._agent, places)
         self._sent += len(some)
         if sys.stderr.isatty():
-            print(f"\r{self._sent:,} entries", end="\r", file=sys.stderr, flush=True)
+            print(f"\r{self._sent:,} entries", end="", file=sys.stderr, flush=True)
 
     def _whose(self, agent: str) -> str | None:
         """Under which agent something is reported: "" is the one of the command line."""
@@ -248,6 +255,10 @@ class _Sending:
         answer = json.loads(client.answered)
         for part in answer["read"]:
             part["file"] = path
+        if path:
+            name = f"{request['name']}: "
+            lines = [line.removeprefix(name) for line in answer["left_out"]]
+            answer["left_out"] = [f"{path}: {line}" for line in lines]
         self.reports[agent].add(answer, places)
 
 

@@ -31,7 +31,7 @@ _HIDDEN: Final = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S1
 _PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
 
 
-class Target(msgspec.Struct, frozen=True):
+class System(msgspec.Struct, frozen=True):
     """Where the units go, and who runs them.
 
     Attributes:
@@ -58,7 +58,9 @@ class Target(msgspec.Struct, frozen=True):
         """What outlives the units: memories, settings, tokens."""
         if self.user:
             return ["~/.local/state/thermocline", "~/.config/thermocline"]
-        return ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
+        kept = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
+        drop_ins = Path("/etc/systemd/system/thermocline.service.d")
+        return kept + [str(drop_ins)] * drop_ins.exists()
 
     def command(self, *more: str) -> list[str]:
         """`systemctl` with these words."""
@@ -142,8 +144,8 @@ def run_install(args: argparse.Namespace, _: Client) -> int:
         raise WrongUsage(f"--command: expected an absolute path, got {command!r}")
     if target.prefix is None:
         _check_command(command, target)
-    contents = _contents(target, command)
-    steps = [Step(_action(path, content), str(path)) for path, content in contents.items()]
+    wanted = contents(target, command)
+    steps = [Step(_action(path, content), str(path)) for path, content in wanted.items()]
     changes = any(step.action != "keep" for step in steps)
     commands = [] if target.user else [
         ["systemd-sysusers", "thermocline.conf"],
@@ -157,7 +159,7 @@ def run_install(args: argparse.Namespace, _: Client) -> int:
         commands.append(target.command("try-restart", "thermocline.service"))
 
     def change() -> None:
-        for path, content in contents.items():
+        for path, content in wanted.items():
             if _action(path, content) != "keep":
                 atomic.make_folder(path.parent, 0o755)
                 atomic.write(path, content, 0o644)
@@ -192,16 +194,16 @@ def run_uninstall(args: argparse.Namespace, _: Client) -> int:
     return code
 
 
-def _target(args: argparse.Namespace) -> Target:
+def _target(args: argparse.Namespace) -> System:
     prefix = None
     if args.prefix is not None:
         prefix = Path(args.prefix).expanduser().absolute()
         prefix = None if prefix == Path("/") else prefix
-    return Target(prefix, args.user)
+    return System(prefix, args.user)
 
 
 def _carry_out(
-    args: argparse.Namespace, target: Target, plan: Plan, change: Callable[[], None]
+    args: argparse.Namespace, target: System, plan: Plan, change: Callable[[], None]
 ) -> int:
     changes = [step for step in plan.files if step.action != "keep"]
     told = target.manager_runs()
@@ -231,10 +233,10 @@ def _carry_out(
 
 def _show(plan: Plan, *, told: bool) -> None:
     for step in plan.files:
-        print(f"{step.action:<8}{visible(step.path)}")
+        print(f"{step.action:<8}{visible(step.path)}", flush=True)
     if told:
         for line in _lines(plan.before + plan.after):
-            print(f"{'run':<8}{visible(line)}")
+            print(f"{'run':<8}{visible(line)}", flush=True)
     if not plan.files:
         print("nothing is installed")
 
@@ -278,7 +280,8 @@ def _lines(commands: list[list[str]]) -> list[str]:
     return [" ".join(command) for command in commands]
 
 
-def _contents(target: Target, command: str) -> dict[Path, bytes]:
+def contents(target: System, command: str) -> dict[Path, bytes]:
+    """What the files on the system hold, by their place."""
     found = {}
     for path, name in target.files().items():
         edit = f" Own settings: `{' '.join(target.command('edit', path.name))}`."
@@ -315,7 +318,7 @@ def _this_command() -> str:
     return str(Path(sys.executable).with_name("thermocline"))
 
 
-def _check_command(command: str, target: Target) -> None:
+def _check_command(command: str, target: System) -> None:
     """Refuse a command that the service could not start.
 
     Raises:

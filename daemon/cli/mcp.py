@@ -2,27 +2,30 @@
 
 Both eras of the protocol are spoken: the sessions of `initialize` (2024 and 2025), and the requests
 that each carry their version (2026). Every session of a client starts a process of its own, so this
-one has no SDK, and loads no more than it needs.
+one has no SDK, and loads no more than it needs (`program.py`).
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, BinaryIO, Final
 
-import msgspec
-
-from ..client import ApiError, Client, ClientError, DaemonUnreachable, default_socket
 from ..client.caller import Caller, place
-from ..shapes.tools import PRESETS, listed, tools_of
-from .arguments import say
-from .main import explained
+from ..client.errors import ApiError, ClientError, DaemonUnreachable
+from ..runtime.places import default_socket
+from .explained import explained
 from .project import FILE, OFF, project_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+    from typing import Any, BinaryIO, Final
+
+    from ..client import Client
 
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -30,7 +33,7 @@ _META: Final = "io.modelcontextprotocol/"
 _INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": "1"}
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
-_NO_VERSION, _NO_RESOURCE = -32022, -32002
+_NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603
 # It makes four tools of its own of what resources a server has, and reads none by itself.
 _WITHOUT_RESOURCES: Final = ("openclaw",)
 _HOT: Final = "memory://hot"
@@ -62,7 +65,12 @@ _KEEPING: Final = (
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     """Add the options of `mcp`."""
     add = parser.add_argument
-    add("--tools", choices=PRESETS, default=PRESETS[0], help="whose tools (default: ours)")
+    add(
+        "--tools",
+        choices=tuple(_FIND_AND_KEEP),
+        default="default",
+        help="whose tools (default: ours)",
+    )
     add("--start", action="store_true", help="start the daemon if none answers")
     parser.epilog = (
         "A client starts this command by itself and speaks to its standard streams. Without\n"
@@ -74,15 +82,29 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 def run_mcp(args: argparse.Namespace, client: Client) -> None:
     """Answer requests until the end of standard input."""
+    client.close()
+    serve(args.tools, socket=args.socket, agent=args.agent, start=args.start)
+
+
+def serve(preset: str, *, socket: str | None, agent: str | None, start: bool) -> None:
+    """Answer requests until the end of standard input."""
     if sys.stdin.isatty():
-        say("waiting for a client's requests on standard input; Ctrl-C ends")
+        told = "waiting for a client's requests on standard input; Ctrl-C ends"
+        print(f"thermocline: {told}", file=sys.stderr)
     project = project_of(os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd())
     off = ""
-    if project.word == OFF and args.agent is None:
+    if project.word == OFF and agent is None:
         off = f"the memory is switched off for this project by {project.root}/{FILE}"
-    way = _Way(args.socket, args.agent or project.agent, start=args.start, off=off)
-    client.close()
-    Bridge(args.tools, way.ask, sys.stdout.buffer).run(sys.stdin.buffer)
+    way = _Way(socket, agent or project.agent, start=start, off=off)
+    Bridge(preset, way.ask, sys.stdout.buffer).run(sys.stdin.buffer)
+
+
+def tools_of(preset: str) -> list[dict[str, Any]]:
+    """The tools of a preset, as they are listed for a client."""
+    path = os.path.join(os.path.dirname(__file__), "..", "shapes", "tools.json")
+    with open(path, encoding="utf-8") as file:
+        found: list[dict[str, Any]] = json.load(file)[preset]
+    return found
 
 
 class _Refused(Exception):
@@ -104,6 +126,7 @@ class Bridge:
 
     def __init__(self, preset: str, ask: Callable[..., Any], out: BinaryIO) -> None:
         self._preset = preset
+        self._offered = tools_of(preset)
         self._ask = ask
         self._out = out
         self._writing = threading.Lock()
@@ -133,8 +156,8 @@ class Bridge:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            message = json.loads(line)
+        except (ValueError, RecursionError):
             self._send(None, error=_Refused(_PARSE_ERROR, "the line is not JSON").error)
             return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
@@ -168,15 +191,22 @@ class Bridge:
             answer = {"result": self._handled(method, params)}
         except _Refused as refused:
             answer = {"error": refused.error}
+        except Exception as error:  # noqa: BLE001 - each request has an answer
+            told = f"the bridge failed: {type(error).__name__}"
+            answer = {"error": {"code": _FAULT, "message": told}}
         if cancellable and self._waiting.pop(_key(key), None) is None:
             return
         self._send(key, **answer)
 
     def _send(self, key: Any, **answer: Any) -> None:
-        line = msgspec.json.encode({"jsonrpc": "2.0", "id": key, **answer}) + b"\n"
+        line = json.dumps({"jsonrpc": "2.0", "id": key, **answer}).encode() + b"\n"
         with self._writing:
-            self._out.write(line)
-            self._out.flush()
+            try:
+                self._out.write(line)
+                self._out.flush()
+            except BrokenPipeError:
+                # The client has gone: its input ends as well.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
 
     def _handled(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         meta = params.get("_meta")
@@ -221,11 +251,11 @@ class Bridge:
         return {}
 
     def _tools(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
-        return {"tools": listed(self._preset)}
+        return {"tools": self._offered}
 
     def _call(self, params: dict[str, Any], _: bool) -> dict[str, Any]:
         name, given = params.get("name"), params.get("arguments")
-        if name not in {tool.name for tool in tools_of(self._preset)}:
+        if name not in {tool["name"] for tool in self._offered}:
             raise _Refused(_WRONG_PARAMETERS, f"no tool is called {str(name)[:64]!r}")
         if not isinstance(given, dict | None):
             raise _Refused(_WRONG_PARAMETERS, "the arguments must be an object")
@@ -235,7 +265,7 @@ class Bridge:
         except (ClientError, OSError, ValueError) as error:
             # For the model, which can correct its arguments or tell the user.
             return {"content": [_text(_told(error))], "isError": True}
-        written = msgspec.json.encode(found).decode()
+        written = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         return {"content": [_text(written)], "structuredContent": found, "isError": False}
 
     def _prompts(self, _: dict[str, Any], __: bool) -> dict[str, Any]:
@@ -257,7 +287,7 @@ class Bridge:
                 text, kind = self._ask("GET", "/api/hot/markdown"), "text/markdown"
             elif uri.startswith(_MEMORY) and len(uri) > len(_MEMORY):
                 found = self._ask("GET", place("/api/memory", uri.removeprefix(_MEMORY)))
-                text, kind = msgspec.json.encode(found).decode(), "application/json"
+                text, kind = json.dumps(found, ensure_ascii=False), "application/json"
             else:
                 raise ApiError("not_found", f"no resource is called {uri[:200]}")
         except (ClientError, OSError, ValueError) as error:

@@ -54,7 +54,7 @@ def run_tui(args: argparse.Namespace, client: Client) -> int:
         from thermocline.tui import run, views  # noqa: PLC0415 - half a second, and an extra
     except ModuleNotFoundError as error:
         raise Unavailable(
-            f"the terminal view needs {error.name}, which is not installed",
+            f"the terminal view needs {str(error.name).partition('.')[0]}, which is not installed",
             hint='install the extra: pip install "thermocline[tui]", or "make tui" in a checkout',
         ) from error
     if args.tab is not None and args.tab not in views.TABS:

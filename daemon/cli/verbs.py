@@ -39,7 +39,7 @@ VERBS: Final = {
     "extract-metadata": "show the URLs, commands and paths in a file",
     "backup": "save all of an agent's memory in one file",
     "restore": "restore memories from the replica or a file, or verify that it would work",
-    "import": "import a state file, a folder, MEMORY.md, or a database of EvoClaw's",
+    "import": "import the memory of another system, a state file, MEMORY.md, or a backup",
     "export": "write all rows as lines of JSON",
     "metrics": "show counters and sizes",
     "agents": "list the agents that have a memory",

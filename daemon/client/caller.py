@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Self, TypeAlias, TypeVar
-
-import msgspec
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
 from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
-Json: TypeAlias = Any
-Query: TypeAlias = Mapping[str, Any]
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final, Self, TypeAlias, TypeVar
+
+    Json: TypeAlias = Any
+    Query: TypeAlias = Mapping[str, Any]
+    T = TypeVar("T")
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
+# The code of a refusal by a daemon that ends.
+_LEAVING: Final = b'"shutting_down"'
 
 
 def place(collection: str, name: str) -> str:
@@ -141,6 +144,19 @@ class Caller:
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Response:
         request = request_of(method, path, self._query(query), {}, body)
+        answer = self._sent(method, request)
+        if answer.status != 503 or _LEAVING not in answer.body:
+            return answer
+        # Nothing was changed. Where systemd holds the socket, the next daemon takes the call.
+        self.close()
+        try:
+            return self._sent(method, request)
+        except AnswerLost:
+            raise
+        except DaemonUnreachable:
+            return answer
+
+    def _sent(self, method: str, request: bytes) -> Response:
         try:
             return self._once(request)
         except Broken as broken:
@@ -164,6 +180,8 @@ class Caller:
             raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
+        import msgspec  # noqa: PLC0415 - the bridge of a client goes without
+
         self.answered = body
         try:
             return msgspec.json.decode(body, type=kind)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import shapes
-from .caller import Caller, Json, place
+from .caller import Caller, place
 from .errors import refusal
 from .wire import lines_of
+
+if TYPE_CHECKING:
+    from .caller import Json
 
 Memories: TypeAlias = "Sequence[shapes.memory.MemoryView]"
 
@@ -102,6 +105,14 @@ class Client(Caller):
         """What the agent reads before its turn; options are of `ContextQuery`."""
         body = {"query": query, **options}
         return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
+
+    def tools(self, **which: Json) -> Sequence[Json]:
+        """The tools for models, in the form that `ToolsQuery` names."""
+        return self.ask(shapes.tools.ToolList, "GET", "/api/tools", which).tools
+
+    def use_tool(self, name: str, arguments: Json, tools: str | None = None) -> Json:
+        """Call a tool with a model's arguments; `tools` says of which preset it is."""
+        return self.request("POST", place("/api/tools", name), {"tools": tools}, arguments)
 
     def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""

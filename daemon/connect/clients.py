@@ -95,7 +95,8 @@ def _claude_server(where: Where, launch: Launch) -> list[Edit]:
         path = _claude(where) / ".claude.json"
     else:
         path = where.home / ".claude.json"
-    return [member(path, ("mcpServers", NAME), _stdio(launch, type="stdio"))]
+    # Four short tools; behind a search for tools an agent would not think of them.
+    return [member(path, ("mcpServers", NAME), _stdio(launch, type="stdio", alwaysLoad=True))]
 
 
 def _claude_hooks(where: Where, launch: Launch) -> list[Edit]:

@@ -7,11 +7,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ThermoclineError
 from . import machine, memories, remote, service
-from .exam import Exam, Finding, Level
+from .exam import Exam, Level, Symptom
 
-Check: TypeAlias = Callable[[Exam], Iterator[Finding]]
+Check: TypeAlias = Callable[[Exam], Iterator[Symptom]]
 
 CHECKS: Final[dict[str, Check]] = {
     "configuration": service.configuration,
@@ -45,11 +44,16 @@ class Line(msgspec.Struct, frozen=True):
 def examine(exam: Exam) -> Iterator[Line]:
     """Carry out all checks; of one that finds something wrong, what is well is left out."""
     for name, check in CHECKS.items():
-        found: list[Finding] = []
+        found: list[Symptom] = []
         try:
             found.extend(check(exam))
-        except (OSError, ThermoclineError) as error:
-            found.append(Finding("warning", f"cannot look: {error}", "run it with sudo"))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            text = f"cannot look at {error.filename}: {reason}"
+            found.append(Symptom("warning", text, "run it as the daemon's user, or with sudo"))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks go on
+            text = f"the check itself failed: {type(error).__name__}: {error}"
+            found.append(Symptom("warning", text, "this is a bug: report it"))
         wrong = [finding for finding in found if finding.level != "ok"]
         for finding in wrong or found:
             yield Line(name, finding.level, finding.message, finding.remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,8 +23,8 @@ _STATE: Final = "var/lib/thermocline"
 _CREDENTIALS: Final = "run/credentials/thermocline.service"
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """One result of a check. A failure keeps the memory from working; a warning may, later."""
+class Symptom(msgspec.Struct, frozen=True):
+    """What a check has seen. A failure keeps the memory from working; a warning may, later."""
 
     level: Level
     message: str
@@ -77,7 +76,7 @@ def begin(env: Mapping[str, str], client: Client, state_dir: str | None, root: P
     except ClientError as error:
         silence = error
     named = state_dir or (status.state_dir if status else None)
-    if named is None and os.getuid() == 0 and (root / UNIT).exists():
+    if named is None and (root / UNIT).exists() and not Path(default_state_dir(env)).exists():
         named = str(root / _STATE)
     folder = Path(named or default_state_dir(env)).expanduser().absolute()
     if folder == root / _STATE:

@@ -13,7 +13,7 @@ from typing import Final
 from ..store.database import connect_look
 from ..store.settling import read_clock
 from ..store.watched import paths
-from .exam import Exam, Finding
+from .exam import Exam, Symptom
 
 # STRICT tables.
 _OLDEST_SQLITE: Final = (3, 37, 0)
@@ -24,37 +24,36 @@ _LEAST_FILES: Final = 200
 _FIRST_YEAR: Final = 2025
 _LAST_YEAR: Final = 2100
 _JUMP_SECONDS: Final = 3600.0
-# Two devices whose clocks differ by less merge as a person expects.
 _MOST_FOLDERS: Final = 200_000
 _NOT_FOR_DATABASES: Final = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "vfat", "exfat"}
 _GONE_AT_SHUTDOWN: Final = {"tmpfs", "ramfs"}
 
 
-def sqlite(_: Exam) -> Iterator[Finding]:
+def sqlite(_: Exam) -> Iterator[Symptom]:
     """The SQLite that Python was built with has what the memory needs."""
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        yield Finding("failure", f"SQLite {version} is too old", "install 3.37 or newer")
+        yield Symptom("failure", f"SQLite {version} is too old", "install 3.37 or newer")
     try:
         with closing(sqlite3.connect(":memory:")) as db:
             db.execute("CREATE VIRTUAL TABLE words USING fts5(text)")
     except sqlite3.Error:
         remedy = "use a Python whose SQLite has it, such as that of Debian or python.org"
-        yield Finding("failure", f"SQLite {version} has no full text search (FTS5)", remedy)
+        yield Symptom("failure", f"SQLite {version} has no full text search (FTS5)", remedy)
         return
-    yield Finding("ok", f"SQLite {version} with FTS5")
+    yield Symptom("ok", f"SQLite {version} with FTS5")
 
 
-def disk(exam: Exam) -> Iterator[Finding]:
+def disk(exam: Exam) -> Iterator[Symptom]:
     """There is room for more, on a file system that keeps it."""
     place = _existing(exam.state_dir)
     kind = _file_system(exam.system("proc/mounts"), place)
     if kind in _NOT_FOR_DATABASES:
         remedy = "move it to a disk of this device: --state-dir, or StateDirectory= of the unit"
-        yield Finding("failure", f"{place} is on {kind}, where SQLite cannot lock safely", remedy)
+        yield Symptom("failure", f"{place} is on {kind}, where SQLite cannot lock safely", remedy)
     elif kind in _GONE_AT_SHUTDOWN:
         remedy = "name a folder on a disk with --state-dir"
-        yield Finding("failure", f"{place} is on {kind}: all is lost at shutdown", remedy)
+        yield Symptom("warning", f"{place} is on {kind}: all is lost at shutdown", remedy)
     found = os.statvfs(place)
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
     text = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free at {place}"
@@ -65,23 +64,23 @@ def disk(exam: Exam) -> Iterator[Finding]:
         yield from _room(found.f_favail, _LITTLE_FILES, _LEAST_FILES, text)
     if os.statvfs(place).f_flag & os.ST_RDONLY:
         remedy = "mount it for writing; look into the kernel's log for errors of the disk"
-        yield Finding("failure", f"{place} is mounted read-only", remedy)
+        yield Symptom("failure", f"{place} is mounted read-only", remedy)
 
 
-def _room(free: int, little: int, least: int, text: str) -> Iterator[Finding]:
+def _room(free: int, little: int, least: int, text: str) -> Iterator[Symptom]:
     if free >= little:
-        yield Finding("ok", text)
+        yield Symptom("ok", text)
         return
     remedy = "make room on that disk; without it reads go on, and writes are refused"
-    yield Finding("warning" if free >= least else "failure", f"only {text}", remedy)
+    yield Symptom("warning" if free >= least else "failure", f"only {text}", remedy)
 
 
-def clock(exam: Exam) -> Iterator[Finding]:
+def clock(exam: Exam) -> Iterator[Symptom]:
     """The clock is plausible, and has not been set back since the newest memory."""
     year = time.gmtime(exam.now).tm_year
     sync = "set the clock, and let it be kept: timedatectl set-ntp true"
     if not _FIRST_YEAR <= year <= _LAST_YEAR:
-        yield Finding("failure", f"the clock says that it is the year {year}", sync)
+        yield Symptom("failure", f"the clock says that it is the year {year}", sync)
         return
     for agent, path in exam.agents():
         newest = 0.0
@@ -90,36 +89,36 @@ def clock(exam: Exam) -> Iterator[Finding]:
         if newest > exam.now + _JUMP_SECONDS:
             hours = (newest - exam.now) / 3600
             text = f"the clock is {hours:,.0f} h behind the newest change of '{agent}'"
-            yield Finding("warning", text, f"{sync}; nothing is lost meanwhile")
+            yield Symptom("warning", text, f"{sync}; nothing is lost meanwhile")
             return
-    yield Finding("ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(exam.now)))
+    yield Symptom("ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(exam.now)))
 
 
-def inotify(exam: Exam) -> Iterator[Finding]:
+def inotify(exam: Exam) -> Iterator[Symptom]:
     """The kernel lets the daemon watch all folders that are to be watched."""
     limits = exam.system("proc/sys/fs/inotify")
     try:
         watches = int((limits / "max_user_watches").read_text())
         instances = int((limits / "max_user_instances").read_text())
     except (OSError, ValueError):
-        yield Finding("warning", "the limits of inotify cannot be read", "changes are polled")
+        yield Symptom("warning", "the limits of inotify cannot be read", "changes are polled")
         return
     folders = sum(_count(path) for path in watched(exam))
     if folders > watches * 0.8:
         wanted = max(2 * folders, 65_536)
-        yield Finding(
+        yield Symptom(
             "warning",
             f"{folders:,} folders are to be watched, and the kernel allows {watches:,}",
             f"put fs.inotify.max_user_watches={wanted} into /etc/sysctl.d/50-thermocline.conf",
         )
     elif instances < 8:
-        yield Finding(
+        yield Symptom(
             "warning",
             f"the kernel allows only {instances} watchers for each user",
             "put fs.inotify.max_user_instances=128 into /etc/sysctl.d/50-thermocline.conf",
         )
     else:
-        yield Finding("ok", f"{folders:,} folders to watch, {watches:,} allowed")
+        yield Symptom("ok", f"{folders:,} folders to watch, {watches:,} allowed")
 
 
 def watched(exam: Exam) -> list[Path]:

@@ -14,38 +14,38 @@ from typing import Final
 
 from ..store.database import connect_look
 from ..store.schema import MIGRATIONS
-from .exam import UNIT, Exam, Finding
+from .exam import UNIT, Exam, Symptom
 from .machine import watched
 
 _ASIDE: Final = re.compile(r"\.(corrupt|too-large|changed|before-restore|v\d+)-\d{8}T\d{6}")
 _NAMED: Final = 5
 
 
-def permissions(exam: Exam) -> Iterator[Finding]:
+def permissions(exam: Exam) -> Iterator[Symptom]:
     """Only the daemon's user can read the memories, and that user can write all of them."""
     top = exam.state_dir
     if not top.exists():
-        yield Finding("ok", f"{top} does not exist yet; the daemon makes it")
+        yield Symptom("ok", f"{top} does not exist yet; the daemon makes it")
         return
     found = top.stat()
     if found.st_mode & 0o077:
         text = f"other users may enter {top} (mode {stat.S_IMODE(found.st_mode):o})"
-        yield Finding("warning", text, f"chmod 700 {top}")
+        yield Symptom("warning", text, f"chmod 700 {top}")
     strange = [path for path in _near(top) if path.lstat().st_uid != found.st_uid]
     if strange:
         owner, names = _user(found.st_uid), _names(strange)
         text = f"not {owner}'s, whose daemon cannot write them: {names}"
-        yield Finding("failure", text, f"chown -R {owner}: {top}")
+        yield Symptom("failure", text, f"chown -R {owner}: {top}")
     elif os.getuid() not in (0, found.st_uid):
         text = f"{top} is {_user(found.st_uid)}'s: what is in it was not looked at"
-        yield Finding("warning", text, "run it as that user, or with sudo")
+        yield Symptom("warning", text, "run it as that user, or with sudo")
     elif os.getuid() and not os.access(top, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("failure", f"{top} cannot be written", f"chmod u+rwx {top}")
+        yield Symptom("failure", f"{top} cannot be written", f"chmod u+rwx {top}")
     else:
-        yield Finding("ok", f"{top} is {_user(found.st_uid)}'s")
+        yield Symptom("ok", f"{top} is {_user(found.st_uid)}'s")
 
 
-def integrity(exam: Exam) -> Iterator[Finding]:
+def integrity(exam: Exam) -> Iterator[Symptom]:
     """Every agent's database is sound; nothing is written, and a running daemon goes on."""
     newest, sound = MIGRATIONS[-1].version, 0
     for agent, path in exam.agents():
@@ -55,9 +55,9 @@ def integrity(exam: Exam) -> Iterator[Finding]:
             schema, faults = _look(path)
         if schema > newest:
             text = f"a later release wrote the memory of '{agent}' (schema {schema}, not {newest})"
-            yield Finding("failure", text, "install that release again, or a later one")
+            yield Symptom("failure", text, "install that release again, or a later one")
         elif faults != ["ok"]:
-            yield Finding(
+            yield Symptom(
                 "failure",
                 f"the database of '{agent}' is damaged: {'; '.join(faults)}",
                 "restart the daemon: it sets the file aside and rebuilds all that can be read;"
@@ -65,7 +65,7 @@ def integrity(exam: Exam) -> Iterator[Finding]:
             )
         else:
             sound += 1
-    yield Finding("ok", f"{sound} sound")
+    yield Symptom("ok", f"{sound} sound")
 
 
 def _look(path: Path) -> tuple[int, list[str]]:
@@ -78,7 +78,7 @@ def _look(path: Path) -> tuple[int, list[str]]:
         return 0, [str(error)]
 
 
-def set_aside(exam: Exam) -> Iterator[Finding]:
+def set_aside(exam: Exam) -> Iterator[Symptom]:
     """Files that were damaged, changed by others or replaced, and wait for a person."""
     agents = exam.state_dir / "agents"
     places = (exam.state_dir, agents, *agents.glob("*"))
@@ -86,12 +86,12 @@ def set_aside(exam: Exam) -> Iterator[Finding]:
     if left:
         size = sum(_size(path) for path in left) / 1e6
         text = f"{len(left)} set aside ({size:,.1f} MB): {_names(left)}"
-        yield Finding("warning", text, "look into them, then delete them")
+        yield Symptom("warning", text, "look into them, then delete them")
     else:
-        yield Finding("ok", "nothing was set aside")
+        yield Symptom("ok", "nothing was set aside")
 
 
-def watched_files(exam: Exam) -> Iterator[Finding]:
+def watched_files(exam: Exam) -> Iterator[Symptom]:
     """The daemon can read the files that it watches."""
     count = 0
     unit = exam.system(UNIT)
@@ -103,11 +103,11 @@ def watched_files(exam: Exam) -> Iterator[Finding]:
         sandboxed = unit.exists() and path.is_relative_to("/home")
         if not path.exists():
             remedy = f"bring it back, or `thermocline index remove {path}`"
-            yield Finding("warning", f"{path} is not there", remedy)
+            yield Symptom("warning", f"{path} is not there", remedy)
         elif sandboxed and not any(str(folder) in drops for folder in (path, *path.parents[:-2])):
             text = f"the service's sandbox hides {path}"
-            yield Finding("warning", text, "name it in a drop-in: see the example watch-home.conf")
-    yield Finding("ok", f"{count} beside the agents' own")
+            yield Symptom("warning", text, "name it in a drop-in: see the example watch-home.conf")
+    yield Symptom("ok", f"{count} beside the agents' own")
 
 
 def _near(top: Path) -> Iterator[Path]:

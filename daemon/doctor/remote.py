@@ -19,7 +19,7 @@ from ..errors import ThermoclineError
 from ..llm.keys import is_open, key_file, read_keys
 from ..replication.account import Account, account_of
 from ..replication.database import as_ours, connect
-from .exam import Exam, Finding
+from .exam import Exam, Symptom
 
 _SECONDS: Final = 10.0
 _MODEL_SECONDS: Final = 3.0
@@ -27,7 +27,7 @@ _SKEW_SECONDS: Final = 60.0
 _TIME: Final = SqlStatement("SELECT CAST(strftime('%s', 'now') AS INTEGER)")
 
 
-def token(exam: Exam) -> Iterator[Finding]:
+def token(exam: Exam) -> Iterator[Symptom]:
     """The replica's token is there, and only the daemon's user can read it."""
     if exam.settings is None:
         return
@@ -37,27 +37,27 @@ def token(exam: Exam) -> Iterator[Finding]:
         try:
             account = _account(exam, exam.settings, agent)
         except ThermoclineError as error:
-            yield Finding("failure", error.message, error.hint or "")
+            yield Symptom("failure", error.message, error.hint or "")
             return
         if account is None or account.url in seen:
             continue
         seen.add(account.url)
         if account.kind == "file":
-            yield Finding("ok", f"{account.url} needs none")
+            yield Symptom("ok", f"{account.url} needs none")
         elif account.exposed:
             text = f"every user of this device can read the token in {account.token_file}"
-            yield Finding("warning", text, f"chmod 600 {account.token_file}")
+            yield Symptom("warning", text, f"chmod 600 {account.token_file}")
         elif account.token is None:
             text = f"no token for {account.url}"
             remedy = "put it into a file, and name that in sync.token_file"
-            yield Finding("warning", text, f"{remedy}, or /etc/credstore/thermocline.turso-token")
+            yield Symptom("warning", text, f"{remedy}, or /etc/credstore/thermocline.turso-token")
         else:
-            yield Finding("ok", f"in {account.token_file}")
+            yield Symptom("ok", f"in {account.token_file}")
     if not seen:
-        yield Finding("ok", "none needed: nothing is replicated")
+        yield Symptom("ok", "none needed: nothing is replicated")
 
 
-def replica(exam: Exam) -> Iterator[Finding]:
+def replica(exam: Exam) -> Iterator[Symptom]:
     """The replica answers, and its clock says the same as this device's."""
     account = None
     if exam.settings is not None:
@@ -67,23 +67,23 @@ def replica(exam: Exam) -> Iterator[Finding]:
             return  # The check of the token says it.
     if account is None:
         remedy = "thermocline config --set sync.url=…"
-        yield Finding("warning", "nothing is replicated: this disk is the only copy", remedy)
+        yield Symptom("warning", "nothing is replicated: this disk is the only copy", remedy)
     elif account.kind == "file":
         yield from _on_disk(Path(account.url.removeprefix("file:")))
     else:
         yield from asyncio.run(_asked(account))
 
 
-def _on_disk(path: Path) -> Iterator[Finding]:
+def _on_disk(path: Path) -> Iterator[Symptom]:
     if not path.parent.is_dir():
-        yield Finding("failure", f"{path.parent} is not there", "attach the disk, or mount it")
+        yield Symptom("failure", f"{path.parent} is not there", "attach the disk, or mount it")
     elif not os.access(path.parent, os.W_OK):
-        yield Finding("failure", f"{path.parent} cannot be written", "let the daemon's user write")
+        yield Symptom("failure", f"{path.parent} cannot be written", "let the daemon's user write")
     else:
-        yield Finding("ok", f"{path.parent} can be written")
+        yield Symptom("ok", f"{path.parent} can be written")
 
 
-async def _asked(account: Account) -> list[Finding]:
+async def _asked(account: Account) -> list[Symptom]:
     began = time.time()
     try:
         async with asyncio.timeout(_SECONDS):
@@ -94,55 +94,55 @@ async def _asked(account: Account) -> list[Finding]:
                 await remote.close()
     except TimeoutError:
         text = f"{account.url} did not answer within {_SECONDS:.0f} s"
-        return [Finding("warning", text, "changes are kept and sent later; look at the network")]
+        return [Symptom("warning", text, "changes are kept and sent later; look at the network")]
     except SyncError as error:
         ours = as_ours(error, account)
-        return [Finding("failure", ours.message, ours.hint or "look at the network")]
+        return [Symptom("failure", ours.message, ours.hint or "look at the network")]
     took = time.time() - began
     there = float(result.rows[0][0] or 0)
     skew = there - (began + took / 2)
     if abs(skew) > _SKEW_SECONDS + took:
         ahead = "behind" if skew > 0 else "ahead of"
         text = f"this device's clock is {abs(skew):,.0f} s {ahead} the replica's"
-        return [Finding("warning", text, "set the clock: timedatectl set-ntp true")]
-    return [Finding("ok", f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
+        return [Symptom("warning", text, "set the clock: timedatectl set-ntp true")]
+    return [Symptom("ok", f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
 
 
-def model(exam: Exam) -> Iterator[Finding]:
+def model(exam: Exam) -> Iterator[Symptom]:
     """A configured model can be called."""
     if exam.settings is None:
         return
     llm = exam.settings.llm
     if llm.model is None and not any(llm.models.values()):
-        yield Finding("ok", "none configured: everything goes by rules")
+        yield Symptom("ok", "none configured: everything goes by rules")
         return
     if find_spec("litellm") is None:
         text = "a model is configured, and litellm is not installed: everything goes by rules"
-        yield Finding("failure", text, "install the extra: pip install 'thermocline[llm]'")
+        yield Symptom("failure", text, "install the extra: pip install 'thermocline[llm]'")
     try:
         keys = key_file(llm.key_file, exam.env)
         read_keys(keys)
     except ThermoclineError as error:
-        yield Finding("failure", error.message, error.hint or "")
+        yield Symptom("failure", error.message, error.hint or "")
     else:
         if keys is not None and is_open(keys):
             text = f"every user of this device can read the models' keys in {keys}"
-            yield Finding("warning", text, f"chmod 600 {keys}")
+            yield Symptom("warning", text, f"chmod 600 {keys}")
     bases = {*llm.api_bases.values(), *([llm.api_base] if llm.api_base else [])}
     for base in sorted(bases):
         yield _reached(base)
-    yield Finding("ok", f"{llm.model or 'models by purpose'} is configured")
+    yield Symptom("ok", f"{llm.model or 'models by purpose'} is configured")
 
 
-def _reached(base: str) -> Finding:
+def _reached(base: str) -> Symptom:
     parts = urlsplit(base)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         with socket.create_connection((parts.hostname or "", port), _MODEL_SECONDS):
-            return Finding("ok", f"{base} accepts connections")
+            return Symptom("ok", f"{base} accepts connections")
     except OSError as error:
         text = f"the model's server at {base} cannot be reached: {error.strerror or error}"
-        return Finding("warning", text, "start it; the rules are used meanwhile")
+        return Symptom("warning", text, "start it; the rules are used meanwhile")
 
 
 def _account(exam: Exam, settings: Settings, agent: str) -> Account | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from .found import Look, Reading
+from .found import GivenPath, Reading
 from .systems import (
     basic_memory,
     chatgpt,
@@ -37,8 +37,8 @@ class SystemFormat(msgspec.Struct, frozen=True):
 
     name: str
     about: str
-    detect: Callable[[Look], bool]
-    read: Callable[[Look], Reading]
+    detect: Callable[[GivenPath], bool]
+    read: Callable[[GivenPath], Reading]
 
 
 # In the order in which they are tried: what could be taken for another comes first.
@@ -64,7 +64,7 @@ FORMATS: Final = tuple(
 NAMES: Final = tuple(sorted(one.name for one in FORMATS))
 
 
-def format_of(look: Look, name: str | None = None) -> SystemFormat | None:
+def format_of(look: GivenPath, name: str | None = None) -> SystemFormat | None:
     """The format with this name, else the first that fits."""
     if name is not None:
         return next((one for one in FORMATS if one.name == name), None)

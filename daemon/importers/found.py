@@ -1,7 +1,7 @@
 """What a reader of a foreign format finds, and the safe ways to open what it is given.
 
 Whatever is read belongs to somebody else: nothing is written, no link below a folder is followed,
-no pipe waited for, and no archive unpacked. What cannot be read is a `Fault`, and reading goes on.
+no pipe waited for, and no archive unpacked. What cannot be read is a `ReadFault`; reading goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..store import atomic
 from . import sqlite_copy
 
 LARGEST_FILE: Final = 64 << 20
-_MOST_FILES: Final = 100_000
+_MOST_FILES: Final = 500_000
 # A longer text is cut: no memory takes more than 64 KB.
 _TEXT_BYTES: Final = 60_000
 _SEGMENT_CHARS: Final = 60
@@ -33,7 +33,7 @@ _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _TURN_IMPORTANCE: Final = 0.5
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ReadFault(msgspec.Struct, frozen=True):
     """Something that could not be used: where it stands, and why not."""
 
     place: str
@@ -68,10 +68,10 @@ class Document(msgspec.Struct, frozen=True):
     agent: str = ""
 
 
-Reading: TypeAlias = Iterator[Found | Document | Fault]
+Reading: TypeAlias = Iterator[Found | Document | ReadFault]
 
 
-class Look:
+class GivenPath:
     """What can be told of a path; a context that removes the copies of databases at its end.
 
     Attributes:
@@ -112,9 +112,11 @@ class Look:
                 self._copies[path] = self._open.enter_context(sqlite_copy.Copy(path))
         return [self._copies[path] for path in paths]
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Iterator[ReadFault]:
         """The databases that were looked at and cannot be opened."""
-        yield from (Fault(str(path), one.fault) for path, one in self._copies.items() if one.fault)
+        yield from (
+            ReadFault(str(path), one.fault) for path, one in self._copies.items() if one.fault
+        )
 
     def with_tables(self, *tables: str) -> list[sqlite_copy.Copy]:
         """Those databases that have all of these tables."""
@@ -148,13 +150,15 @@ class Origin:
         self.system = system
         self.written_at = written_at
 
-    def memory(self, place: str, key: str, text: Json, **fields: Json) -> Iterator[Found | Fault]:
+    def memory(
+        self, place: str, key: str, text: Json, **fields: Json
+    ) -> Iterator[Found | ReadFault]:
         """A memory with the source's `key`; blank fields are left out."""
         if not isinstance(text, str) or not text.strip():
             return
         said = text.strip()
         if len(said) > _TEXT_BYTES // 4 and len(said.encode(errors="replace")) > _TEXT_BYTES:
-            yield Fault(place, f"{key}: cut to {_TEXT_BYTES:,} bytes")
+            yield ReadFault(place, f"{key}: cut to {_TEXT_BYTES:,} bytes")
             said = said.encode(errors="replace")[:_TEXT_BYTES].decode(errors="ignore")
         if paths := fields.pop("paths", None):
             given = Metadata(paths=tuple(one for one in paths if isinstance(one, str)))
@@ -179,7 +183,7 @@ class Origin:
         group: str,
         position: int,
         **more: Json,
-    ) -> Iterator[Found | Fault]:
+    ) -> Iterator[Found | ReadFault]:
         """A turn of a conversation; nothing for what neither a person nor an agent says."""
         spoken = _ROLES.get(role)
         if spoken is None:
@@ -259,7 +263,7 @@ def objects_in(line: bytes) -> list[dict[str, Json]]:
 _DECODER: Final = json.JSONDecoder()
 
 
-def lines_of(path: Path, below: Path) -> Iterator[tuple[int, dict[str, Json]] | Fault]:
+def lines_of(path: Path, below: Path) -> Iterator[tuple[int, dict[str, Json]] | ReadFault]:
     """The objects of a file of JSON lines, each with the number of its line; others are faults."""
     bad: list[int] = []
     try:
@@ -271,20 +275,20 @@ def lines_of(path: Path, below: Path) -> Iterator[tuple[int, dict[str, Json]] | 
                     else:
                         bad.append(number)
     except (OSError, ThermoclineError) as error:
-        yield Fault(str(path), reason(error, path))
+        yield ReadFault(str(path), reason(error, path))
     if bad:
         where = ", ".join(map(str, bad[:5])) + (" and more" if len(bad) > 5 else "")
-        yield Fault(str(path), f"{len(bad)} lines are not JSON objects (line {where})")
+        yield ReadFault(str(path), f"lines that are not JSON objects: {len(bad)} (line {where})")
 
 
-def text_of(path: Path, below: Path) -> str | Fault:
+def text_of(path: Path, below: Path) -> str | ReadFault:
     """The text of a file of at most 64 MB."""
     try:
         return atomic.read(path, LARGEST_FILE, below=below)[0].decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Fault(str(path), f"it is not UTF-8 (byte {error.start})")
+        return ReadFault(str(path), f"it is not UTF-8 (byte {error.start})")
     except (OSError, ThermoclineError) as error:
-        return Fault(str(path), reason(error, path))
+        return ReadFault(str(path), reason(error, path))
 
 
 def open_file(path: Path, below: Path) -> Any:
@@ -299,13 +303,18 @@ def open_file(path: Path, below: Path) -> Any:
 
 
 def files_below(top: Path, pattern: str) -> Iterator[Path]:
-    """The regular files below a folder whose names match, in order; links are not followed."""
+    """The files below a folder whose names match, in order; links are not followed.
+
+    Of the files of a huge folder, such as a whole home, the first half million are looked at.
+    """
     wanted, number = re.compile(pattern), 0
     for folder, folders, names in os.walk(top, followlinks=False):
         folders.sort()
         for name in sorted(names):
             path = Path(folder, name)
-            if wanted.fullmatch(name) and (number := number + 1) <= _MOST_FILES:
+            if (number := number + 1) > _MOST_FILES:
+                return
+            if wanted.fullmatch(name):
                 yield path
 
 

@@ -15,6 +15,7 @@ import msgspec
 from thermocline.sync import Clocks, Fields, Row, Stamp, changed, stamp_at
 
 from ..memory import hot
+from ..memory.experiences import Experience
 from ..memory.records import Memory
 from ..memory.tree_nodes import Node, title
 from ..store import (
@@ -136,15 +137,15 @@ class Intake:
         self.skip(THERE, len(found) - len(new))
         self.memories(new, dated=True)
 
-    def experiences(self, found: Iterable[Mapping[str, Any]]) -> None:
-        """Take experiences, each with its `id`."""
-        kind, offered = experiences.KIND, []
-        for fields in found:
-            data = {name: one for name, one in fields.items() if name != "id"}
-            data["tags"] = sorted(data.get("tags", ()))
-            at = stamp_at(min(data.get("created_at", 0.0), self.tx.now)), _IMPORT
+    def experiences(self, found: Iterable[Experience]) -> None:
+        """Take experiences of another system."""
+        offered = []
+        for one in found:
+            data = {name: v for name, v in msgspec.structs.asdict(one).items() if v is not None}
+            key, data["tags"] = data.pop("id"), sorted(one.tags)
+            at = stamp_at(min(one.created_at, self.tx.now)), _IMPORT
             edits = frozenset({"intent", "solution", "tags"})
-            offered.append(self._offer(kind, str(fields.get("id", "")), data, edits, unedited=at))
+            offered.append(self._offer(experiences.KIND, key, data, edits, unedited=at))
         self._apply(offered)
 
     def _is_said(self, memory: Memory) -> bool:
@@ -266,6 +267,9 @@ class Intake:
         if ours is None:
             return found
         differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
+        if ours.data.get("original_category") == data.get("category"):
+            # The tree has merged its category since.
+            differing.discard("category")
         if not differing:
             self.skip(THERE)
             return None

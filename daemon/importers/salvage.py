@@ -55,6 +55,8 @@ def salvage(path: Path, intake: Intake) -> None:
 
 def _rows(db: sqlite3.Connection) -> Iterator[Row]:
     """The readable rows of the table `rows`, kind by kind."""
+    if not _is_known(db, "rows"):
+        return
     kinds = {kind for (kind,) in _table(db, "SELECT DISTINCT kind FROM rows", str)} | KINDS.keys()
     for kind in sorted(kinds):
         at = 0
@@ -121,6 +123,8 @@ def _memories(
             (low, high),
         ).fetchall()
 
+    if not _is_known(db, "memories"):
+        return
     for clocks, extra, *columns in _halved(fetch, 0, _highest(db, path)):
         memory = _memory(columns)
         if memory is None:
@@ -167,6 +171,15 @@ def _decoded(text: Any, kind: type[T], otherwise: T) -> T:
         return msgspec.json.decode(text, type=kind)
     except _NONSENSE:
         return otherwise
+
+
+def _is_known(db: sqlite3.Connection, table: str) -> bool:
+    """Whether the schema can be read and has the table; if not, no read of it can succeed."""
+    try:
+        db.execute(f"SELECT 1 FROM {table} LIMIT 0")
+    except sqlite3.Error:
+        return False
+    return True
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:

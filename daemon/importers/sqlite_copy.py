@@ -10,9 +10,8 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -22,7 +21,7 @@ _LARGEST: Final = 1 << 36
 
 
 class Copy:
-    """The copy, in a folder of its own until the context ends.
+    """A database that is copied, into a folder of its own until the context ends, once it is read.
 
     Attributes:
         path: of the original.
@@ -34,30 +33,20 @@ class Copy:
         self.path = path
         self.fault = ""
         self.tables: dict[str, set[str]] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="thermocline-import-")
-        try:
-            copied = _copied(path, Path(self._folder.name))
-            _pad(copied)
-            self._db = sqlite3.connect(copied)
-            self._db.row_factory = sqlite3.Row
-            self._db.text_factory = lambda found: found.decode(errors="replace")
-            self._db.execute("PRAGMA trusted_schema = OFF")
-            self._read_schema()
-        except OSError as error:
-            self._db = sqlite3.connect(":memory:")
-            self.fault = f"cannot be read ({error.strerror or error})"
+        self._db: sqlite3.Connection | None = None
+        self._open = ExitStack()
+        # As it stands without its log: enough to tell what most databases are.
+        uri = f"{path.as_uri()}?mode=ro&immutable=1"
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as db:
+            self.tables = _schema(db)
+        if not self.tables:
+            self._copy()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self._db.close()
-        self._folder.cleanup()
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     def rows(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
         """The rows of a table, columns by name; nothing where there is no such table.
@@ -65,27 +54,43 @@ class Copy:
         Raises:
             sqlite3.DatabaseError: the file is damaged from here on.
         """
+        db = self._db or self._copy()
         if table not in self.tables:
             return
-        columns = self.tables[table]
-        by = order if order in columns or order == "rowid" else "rowid"
-        for row in self._db.execute(f'SELECT * FROM "{table}" ORDER BY "{by}"'):
+        by = order if order in self.tables[table] else "rowid"
+        for row in db.execute(f'SELECT * FROM "{table}" ORDER BY "{by}"'):
             yield dict(row)
 
-    def _read_schema(self) -> None:
+    def _copy(self) -> sqlite3.Connection:
+        """Open a copy, an empty one where there can be none."""
+        target: str | Path = ":memory:"
         try:
-            found = self._db.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table'"
-            ).fetchall()
+            folder = tempfile.TemporaryDirectory(prefix="thermocline-import-")
+            target = _copied(self.path, Path(self._open.enter_context(folder)))
+            _pad(target)
+        except OSError as error:
+            self.fault = f"cannot be read ({error.strerror or error})"
+        db = self._db = self._open.enter_context(closing(sqlite3.connect(target)))
+        db.row_factory = sqlite3.Row
+        db.text_factory = lambda found: found.decode(errors="replace")
+        try:
+            db.execute("PRAGMA trusted_schema = OFF")
+            self.tables = _schema(db)
         except sqlite3.DatabaseError as error:
+            self.tables = {}
             self.fault = f"is damaged ({error})"
-            return
-        for (name,) in found:
-            # A virtual table may need an extension that is not here.
-            with suppress(sqlite3.DatabaseError):
-                quoted = name.replace('"', '""')
-                columns = self._db.execute(f'PRAGMA table_info("{quoted}")').fetchall()
-                self.tables[name] = {column["name"] for column in columns}
+        return db
+
+
+def _schema(db: sqlite3.Connection) -> dict[str, set[str]]:
+    tables: dict[str, set[str]] = {}
+    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        # A virtual table may need an extension that is not here.
+        with suppress(sqlite3.DatabaseError):
+            quoted = name.replace('"', '""')
+            columns = db.execute(f'PRAGMA table_info("{quoted}")').fetchall()
+            tables[name] = {column[1] for column in columns}
+    return tables
 
 
 def is_database(path: Path) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import InvalidInput
@@ -18,6 +19,8 @@ from ..importers import evoclaw_database, state_files, warm_file
 from ..importers.intake import ImportReport, Intake
 from ..language.extraction import Turn, extract_turns
 from ..language.secrets import cleared, without_secrets
+from ..memory.checks import check_text
+from ..memory.experiences import Experience
 from ..memory.records import OBSERVED, USER_STATED, Memory
 from ..shapes.imports import ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
@@ -97,13 +100,14 @@ class _Import:
         """Import what a reader of another system's format found."""
         if len(memories) + len(experiences) > _AT_ONCE:
             raise InvalidInput(f"send up to {_AT_ONCE} entries at a time", field="memories")
+        done = _experiences(experiences)
         found = await asyncio.to_thread(self._parsed, memories)
         if self._request.distil:
             found = await self._distilled(found)
 
         def take(intake: Intake) -> None:
             intake.entries(found)
-            intake.experiences([cleared(one) for one in experiences])
+            intake.experiences(done)
 
         await self._write([take], edited_at=None, writer=self._scope.peer.name)
 
@@ -188,6 +192,23 @@ class _Import:
         with contextlib.suppress(_DryRun):
             await store.write(take)
         return report
+
+
+def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
+    """Experiences without their secrets.
+
+    Raises:
+        InvalidInput: one of them is invalid.
+    """
+    found: list[Experience] = []
+    for at, fields in enumerate(given):
+        try:
+            one = msgspec.convert(cleared(fields), Experience)
+            check_text(one.intent, field=f"experiences[{at}].intent")
+            found.append(replace(one, id=warm_file.check_id(one.id)))
+        except (msgspec.ValidationError, InvalidInput) as error:
+            raise InvalidInput(f"experiences[{at}]: {error}", field="experiences") from error
+    return found
 
 
 OPERATIONS: Final = (operation("POST", "/api/import", take_in, role="write"),)

@@ -28,6 +28,7 @@ from ..shapes.memory import (
 from ..store import memories
 from ..store.selecting import page
 from ..store.transaction import Transaction
+from . import forgetting
 from .filters import filters_of
 from .merging import joined
 from .operation import operation
@@ -127,12 +128,16 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
 async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
     """Forget a memory for good."""
 
-    def apply(tx: Transaction) -> Deleted:
+    def apply(tx: Transaction) -> tuple[Memory, Deleted]:
+        memory = memories.find(tx.db, id)
         key, back = memories.forget(tx, id)
-        return Deleted(key, unmerged=back or msgspec.UNSET)
+        return memory, Deleted(key, unmerged=back or msgspec.UNSET)
 
     async with scope.store() as store:
-        return await store.write(apply)
+        memory, deleted = await store.write(apply)
+        if memory.group:
+            await forgetting.forget_in_episodes(scope, store, [memory.text])
+        return deleted
 
 
 async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002

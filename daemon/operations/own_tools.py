@@ -46,6 +46,9 @@ from .views import secret_warning
 
 # Among so many like it a new memory looks for those that it contradicts.
 _LOOKED_AT: Final = 20
+# A model's window is no place for a whole file.
+_TOKENS: Final = 4_000
+_CHARS: Final = 2_000
 
 
 async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
@@ -53,6 +56,7 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
     body = RecallBody(
         query=asked.query,
         limit=asked.limit,
+        max_tokens=_TOKENS,
         category=asked.category or None,
         actor=asked.actor or None,
         types=(asked.type,) if asked.type else (),
@@ -66,9 +70,10 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
     best = sorted(items[: len(answer.results)], key=lambda one: one.outdated)
     others = items[len(answer.results) :]
     others.sort(key=lambda one: one.relevance, reverse=True)
-    return RecalledItems(
-        results=_merged(best, others)[: asked.limit], why=answer.why, doubt=answer.doubt
-    )
+    results = _merged(best, others)[: asked.limit]
+    for one in results:
+        one.text = _shortened(one.text)
+    return RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
 
 
 async def keep(scope: Scope, asked: RememberArguments) -> Remembered:
@@ -146,7 +151,7 @@ async def describe(scope: Scope, asked: ContextArguments) -> ContextText:
 async def forget(scope: Scope, asked: ForgetArguments) -> ForgottenMemory:
     """Forget one memory."""
     done = await remembering.remove(scope, asked.id)
-    return ForgottenMemory(done.id, done.deleted, done.unmerged or ())
+    return ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
 
 
 def _items(answer: Recalled, now: float) -> list[RecalledItem]:
@@ -207,6 +212,12 @@ def _items(answer: Recalled, now: float) -> list[RecalledItem]:
         for one in answer.chunks
     ]
     return found
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _CHARS:
+        return text
+    return f"{text[:_CHARS]} … [cut: {len(text)} characters in all]"
 
 
 def _known_of(entity: FoundEntity) -> str:

@@ -115,7 +115,7 @@ class ServiceManager:
             status: its state in a line, for people.
         """
         if self._address is None:
-            return
+            await asyncio.Event().wait()
         while True:
             wrong = fault()
             if not self._ready:

@@ -164,7 +164,7 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten. `unmerged` names memories that were merged into it, now restored."""
+    """The memory is forgotten; `unmerged` names others that were merged into it, now restored."""
 
     id: str
     deleted: bool = True

@@ -3,12 +3,18 @@
 A model reads all of this in every conversation, so descriptions are short, and answers have only
 what a model can use. Ours are here; presets with the names and shapes of other systems are in
 `scalyclaw.py` and `profclaw.py`.
+
+`tools.json` has them as MCP clients take them, for the bridge, which every session starts: making
+the schemas takes longer than all else that it does. `python -m thermocline.daemon.shapes.tools`
+writes it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -140,7 +146,7 @@ class ForgottenMemory(Struct, omit_defaults=True):
 
     id: str
     deleted: bool
-    restored: tuple[str, ...] = ()
+    restored: list[str] = []
 
 
 DEFAULT: Final = (
@@ -282,3 +288,22 @@ def _resolved(schema: Any, parts: Mapping[str, Any]) -> Any:
         else _resolved(value, parts)
         for key, value in schema.items()
     }
+
+
+def main() -> None:
+    """Write `tools.json`."""
+    tools = {preset: listed(preset) for preset in PRESETS}
+    Path(__file__).with_name("tools.json").write_text(written(tools), encoding="utf-8")
+
+
+def written(tools: Mapping[str, list[dict[str, Any]]]) -> str:
+    """The presets as JSON, a tool on each line."""
+    parts = []
+    for preset, some in tools.items():
+        lines = ",\n".join(f"  {json.dumps(one)}" for one in some)
+        parts.append(f" {json.dumps(preset)}: [\n{lines}\n ]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -84,6 +84,11 @@ class AgentStore:
         """Whether a state file is behind the database."""
         return self._engine is not None and self._engine.faces.pending
 
+    @property
+    def refused(self) -> bool:
+        """Whether the disk refuses writes, and is looked at until it takes them again."""
+        return self._refusal.stands
+
     async def open(self) -> None:
         """Open, take over or rebuild the database, and begin to keep the state files.
 
@@ -195,6 +200,7 @@ class AgentStore:
             engine, self._engine = self._engine, None
             await self._refusal.leave()
             self._refusal.standby = None
+            self._refusal.over()
         if engine is None:
             return
         if self._checking is not None:

@@ -247,7 +247,8 @@ class Agents:
         )
         surplus = max(0, len(self._open) + room_for - settings.max_open_agents)
         for number, (used, agent) in enumerate(idle):
-            if number < surplus or now - used > settings.idle_close_seconds:
+            is_idle = now - used > settings.idle_close_seconds
+            if number < surplus or (is_idle and not self._open[agent].refused):
                 await self._close(agent, unless_used=True)
 
     async def _close(self, agent: str, *, unless_used: bool = False) -> None:

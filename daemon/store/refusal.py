@@ -77,6 +77,8 @@ class Refusal:
             await standby.run(read_clock)
         except ThermoclineError:
             await asyncio.to_thread(standby.close)
+            # Its caller hears of it, and nobody looks whether it is over.
+            self.over()
             raise error from None
         self.standby = standby
 

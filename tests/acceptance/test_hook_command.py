@@ -241,8 +241,12 @@ def test_a_foreign_folder_cannot_name_another_agent(agent: Agent) -> None:
     assert json.loads(agent.hook(b"", "--project", "--json").stdout)["agent"] is None
 
 
-def test_an_event_loads_nothing_that_takes_long() -> None:
-    code = "import sys, thermocline.daemon.cli.hook; print(*sys.modules)"
-    program = [sys.executable, "-c", f"import sys; sys.argv = ['thermocline', 'hook']; {code}"]
-    loaded = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
-    assert not {"msgspec", "argparse", "asyncio", "subprocess", "typing"} & {*loaded}
+def test_hook_and_mcp_load_nothing_that_takes_long() -> None:
+    heavy = {"msgspec", "argparse", "asyncio", "subprocess", "sqlite3", "aiohttp"}
+    for module in ("hook", "mcp"):
+        code = f"import thermocline.daemon.cli.{module}; print(*sys.modules)"
+        program = f"import sys; sys.argv = ['thermocline', '{module}']; {code}"
+        loaded = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.split()
+        assert not heavy & {*loaded}

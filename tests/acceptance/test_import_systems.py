@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from shells import Shell
 
+from thermocline.daemon.cli.import_ import SYSTEMS
+from thermocline.daemon.importers.formats import NAMES
+
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 TINYCLAW = """
 CREATE TABLE episodic_memory (id TEXT PRIMARY KEY, user_id TEXT, event_type TEXT, content TEXT,
@@ -291,15 +294,19 @@ def test_what_changed_in_the_source_changes_here_unless_it_was_changed_here_late
     shell: Shell, tmp_path: Path
 ) -> None:
     path = copied("mem0.json")(tmp_path)
-    shell.run("import", str(path))
     document = json.loads(path.read_text())
-    for one, text in zip(document["results"], ("Otis repairs organs", "I grow mint"), strict=True):
-        one |= {"memory": text, "updated_at": "2026-11-22T12:00:00Z"}
+    for one in document["results"]:
+        one |= {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
+    path.write_text(json.dumps(document))
+    shell.run("import", str(path))
     edited = next(one["id"] for one in listed(shell) if "saffron" in one["text"])
     shell.run("update", edited, "--text", "I grow saffron and thyme")
+    for one, text in zip(document["results"], ("Otis repairs organs", "I grow mint"), strict=True):
+        one |= {"memory": text, "updated_at": "2024-06-01T00:00:00Z"}
     path.write_text(json.dumps(document))
-    taken = shell.json("import", str(path))
-    assert {one["text"] for one in listed(shell)} >= {"Otis repairs organs"}, taken
+    assert shell.json("import", str(path))["stored"] == {"memory": 1}
+    here = {one["text"] for one in listed(shell)}
+    assert here == {"Otis repairs organs", "I grow saffron and thyme"}
     shell.run("forget", next(one["id"] for one in listed(shell) if "organs" in one["text"]))
     assert shell.json("import", str(path))["skipped"]["forgotten since"] == 1
 
@@ -414,6 +421,9 @@ def test_the_daemon_opens_no_file_for_anybody(call: Any, tmp_path: Path) -> None
     assert answer.status == 400
     record = {"id": "a1", "text": "sent as an entry", "category": "a/b"}
     assert call.ok("POST", "/api/import", {"memories": [record]})["stored"] == {"memory": 1}
+    odd = {"id": "x y", "type": "tool_chain", "intent": "i", "created_at": 1, "last_used_at": 1}
+    for one in ({}, odd, odd | {"id": "x", "created_at": "soon"}, odd | {"id": "x", "intent": ""}):
+        assert call("POST", "/api/import", {"experiences": [one]}).status == 400
     both = {"memories": [record], "text": "[]"}
     assert call("POST", "/api/import", both).status == 400
 
@@ -433,3 +443,26 @@ def test_a_text_that_is_too_long_is_cut_and_reported(shell: Shell, tmp_path: Pat
     taken = shell.json("import", str(written(tmp_path / "m.json", json.dumps(long))))
     assert taken["stored"] == {"memory": 1}
     assert any("cut to 60,000 bytes" in line for line in taken["left_out"])
+
+
+def test_a_long_state_file_is_sent_in_parts(shell: Shell, tmp_path: Path) -> None:
+    facts = [{"id": f"f{n}", "text": f"brick {n} " + "x" * 600} for n in range(1_500)]
+    path = written(tmp_path / "warm-memory.json", json.dumps(facts))
+    assert path.stat().st_size > 900_000
+    taken = shell.json("import", str(path))
+    assert taken["stored"] == {"memory": 1_500}
+    assert [part["entries"] for part in taken["read"]] == [1_500]
+    assert shell.json("import", str(path))["stored"] == {}
+
+
+def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None:
+    for name, text in (("deep", "[" * 100_000), ("odd", '[{"mapping": 7}, {"mapping": {"a": 3}}]')):
+        file = written(tmp_path / name / "conversations.json", text)
+        _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
+        assert "deep" in err or "no mapping" in err
+    assert listed(shell) == []
+
+
+def test_the_command_names_every_format() -> None:
+    assert SYSTEMS == NAMES
+    assert {name for name, *_ in CASES} | {"jsonl"} == {*NAMES}

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 from daemon_process import Daemon, wait_until
 from shells import COMMAND
 
+from thermocline.daemon.cli.program import options
+
+PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
 META = "io.modelcontextprotocol/"
 NOW = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 
@@ -23,11 +27,12 @@ NOW = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
 class Session:
     """A client's end of one bridge."""
 
-    def __init__(self, *options: str, cwd: Path | None = None, **env: str) -> None:
+    def __init__(self, *words: str, cwd: Path | None = None, **env: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "mcp", *options],
+            [*PROGRAM, "mcp", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, **env},
             cwd=cwd,
         )
@@ -64,8 +69,9 @@ class Session:
         if self.process.stdin is not None and not self.process.stdin.closed:
             self.process.stdin.close()
         code = self.process.wait(60)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
         return code
 
 
@@ -74,9 +80,9 @@ def session(shared_daemon: Daemon) -> Iterator[Callable[..., Session]]:
     """`session(...)` begins one with the module's daemon."""
     made: list[Session] = []
 
-    def begin(*options: str, **more: Any) -> Session:
+    def begin(*words: str, **more: Any) -> Session:
         where = {"THERMOCLINE_SOCKET": str(shared_daemon.socket)}
-        made.append(Session(*options, **(where | more)))
+        made.append(Session(*words, **(where | more)))
         return made[-1]
 
     yield begin
@@ -86,7 +92,7 @@ def session(shared_daemon: Daemon) -> Iterator[Callable[..., Session]]:
 
 
 def test_a_session_of_the_old_era(session: Any) -> None:
-    client = session("--agent", "old")
+    client = session("--agent-id", "old")
     hello = client.ok(
         "initialize",
         protocolVersion="2025-06-18",
@@ -111,7 +117,7 @@ def test_a_session_of_the_old_era(session: Any) -> None:
 
 
 def test_requests_of_the_new_era_carry_their_version(session: Any) -> None:
-    client = session("--agent", "new")
+    client = session("--agent-id", "new")
     about = client.ok("server/discover", _meta=NOW)
     assert about["resultType"] == "complete"
     assert about["supportedVersions"][0] == "2026-07-28"
@@ -125,6 +131,32 @@ def test_requests_of_the_new_era_carry_their_version(session: Any) -> None:
     assert "2026-07-28" in error["data"]["supported"]
     unknown = client.ask("initialize", protocolVersion="1999-01-01", capabilities={})
     assert unknown["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_the_long_way_through_the_parser_is_the_same(shared_daemon: Daemon) -> None:
+    line = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
+    command = [*COMMAND, "mcp", "--tools=profclaw", "--socket", str(shared_daemon.socket)]
+    done = subprocess.run(command, input=line, capture_output=True, check=True)
+    assert len(json.loads(done.stdout)["result"]["tools"]) == 3
+    wrong = subprocess.run([*PROGRAM, "mcp", "--tools", "nobody"], capture_output=True, check=False)
+    assert wrong.returncode == 2
+    assert b"invalid choice" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), {}),
+        (("--start", "--tools", "x"), {"--start": "", "--tools": "x"}),
+        (("--tools", "--start"), {"--tools": "--start"}),
+        (("--tools",), None),
+        (("--start", "--start"), None),
+        (("--help",), None),
+        (("more",), None),
+    ],
+)
+def test_the_short_way_takes_what_it_knows(words: Any, found: Any) -> None:
+    assert options(words, ("--start", "--tools")) == found
 
 
 def test_what_is_no_request_is_refused_and_the_next_is_answered(session: Any) -> None:
@@ -143,7 +175,7 @@ def test_what_is_no_request_is_refused_and_the_next_is_answered(session: Any) ->
 
 
 def test_resources_are_the_hot_state_and_memories(session: Any) -> None:
-    client = session("--agent", "res")
+    client = session("--agent-id", "res")
     key = client.tool("remember", text="Ana lives in Kiel")["structuredContent"]["id"]
     assert [one["uri"] for one in client.ok("resources/list")["resources"]] == ["memory://hot"]
     templates = client.ok("resources/templates/list")["resourceTemplates"]
@@ -224,6 +256,26 @@ def test_it_ends_with_its_input_after_what_is_under_way(session: Any) -> None:
     client.process.stdin.close()
     assert client.next()["result"]["structuredContent"]["stored"] is True
     assert client.process.wait(60) == 0
+
+
+def test_a_client_that_goes_before_its_answer_leaves_no_noise(session: Any) -> None:
+    client = session()
+    client.process.stdout.close()
+    client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    client.process.stdin.close()
+    assert client.process.stderr.read() == b""
+    assert client.process.wait(60) == 0
+
+
+def test_a_daemon_that_cannot_be_started_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    client = Session("--start", THERMOCLINE_SOCKET=str(file / "x.sock"), HOME=str(file))
+    told = client.tool("recall", query="x")
+    assert told["isError"] is True
+    assert "no daemon answers" in told["content"][0]["text"]
+    assert client.end() == 0
 
 
 def test_without_a_daemon_every_call_says_how_to_start_one(tmp_path: Path) -> None:

@@ -197,6 +197,18 @@ def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_ro
             assert starved.memories().keys() >= there.memories().keys()
 
 
+def test_a_new_agent_that_was_refused_and_stays_away_leaves_no_problem_behind(
+    starved, small_disk, eventually
+):
+    starved.start()
+    small_disk.fill()
+    with starved.client("newcomer") as client:
+        assert refusal(client) == ("disk_full", 507)
+    small_disk.free()
+    with starved.client() as client:
+        eventually(lambda: client.health().status == "ok", "health is ok again")
+
+
 def test_a_first_start_on_a_full_disk_says_why_and_ends(starved, small_disk):
     small_disk.fill()
     starved.start(wait=False)
@@ -225,6 +237,45 @@ def test_a_read_only_disk_is_read_and_written_again_when_it_can_be(starved, smal
         eventually(lambda: client.health().status == "ok", "health is ok again")
         ids += store_facts(client, 5, first=50_000)
         assert_reads_go_on(client, ids)
+
+
+@pytest.mark.parametrize("ended", ["going on", pytest.param("killed", marks=pytest.mark.crash)])
+def test_watched_files_are_indexed_when_there_is_room_again_for_the_index(
+    ended, starved, small_disk, tmp_path, eventually
+):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "first.md").write_text("about an albatross\n")
+    starved.start()
+    with starved.client() as client:
+        ids = furnish(client)
+        client.files_add(str(docs))
+        eventually(lambda: client.files_search("albatross").chunks, "it is indexed")
+        small_disk.fill()
+        for number in range(12):
+            words = " ".join(f"word{number}x{n}" for n in range(1500))
+            (docs / f"{number}.md").write_text(f"about kittiwake{number} {words}\n")
+        (docs / "first.md").unlink()
+        eventually(lambda: index_fails(client), "it is told that the index has no room")
+        assert client.files_search("albatross") is not None
+        assert_reads_go_on(client, ids)
+        if ended == "killed":
+            starved.kill()
+            starved.start()
+        small_disk.free()
+        for number in (0, 11):
+            eventually(
+                lambda n=number: client.files_search(f"kittiwake{n}").chunks, "all is indexed"
+            )
+        eventually(lambda: not client.files_search("albatross").chunks, "what went is gone")
+        eventually(lambda: not index_fails(client), "the index is told to be well")
+        eventually(lambda: client.health().status == "ok", "health is ok again")
+        ids += store_facts(client, 5, first=50_000)
+        assert_reads_go_on(client, ids)
+
+
+def index_fails(client):
+    return "index_failed" in {problem.code for problem in client.status().problems}
 
 
 # The replica is on it too, and nothing that the load stores ever goes.

@@ -11,7 +11,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import recorded_disk
@@ -27,10 +27,10 @@ LOSSES = int(os.environ.get("THERMOCLINE_LOSSES", "1000"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "28"))
 FEW_AND_MANY = [4, pytest.param(LOSSES, marks=pytest.mark.crash)]
 AGENTS = ("default", "second", "third")
-STEPS = 90
+STEPS = 150
 FEW_STEPS = 25
-# The database's log is put into the database several times while it is recorded.
-LARGE = {"text": "x" * 3000}
+# The database's log is put into the database before it is closed, too.
+LARGE = {"text": "x" * 50_000}
 WORDS = ["amber", "brook", "cedar", "delta", "ember", "fjord", "grove", "heron"]
 
 Things = dict[tuple[str, str, str], str]
@@ -58,7 +58,7 @@ class Story:
         self.states.append([dict(self._now)])
         for number in range(steps):
             # Agents begin one after another: each has a folder that is new.
-            agent = self._chance.choice(AGENTS[: 1 + number // 10])
+            agent = self._chance.choice([*AGENTS[: 1 + number // 10], *AGENTS[:1] * 3])
             calls = [self._store, self._batch, self._pair, self._identity, self._change, self._drop]
             # The first answer of a recording that counts is one with 201.
             call = self._store if not number else self._chance.choice(calls)
@@ -87,7 +87,8 @@ class Story:
 
     def _batch(self, client: Client, agent: str) -> dict[tuple[str, str, str], str | None]:
         made = dict(self._text() for _ in range(self._chance.randint(2, 30)))
-        given = [{"text": text, "subject": name, "data": LARGE} for name, text in made.items()]
+        given: list[dict[str, Any]] = [{"text": v, "subject": k} for k, v in made.items()]
+        given[0]["data"] = LARGE
         for name, stored in zip(made, client.batch(given), strict=True):
             self._ids[agent, name] = stored.id
         return {(agent, "memory", name): text for name, text in made.items()}
@@ -180,42 +181,85 @@ class Recorded:
     def _lose(
         self, moments: list[int], folder: Path, chance: random.Random | None
     ) -> dict[str, int]:
-        found = {"losses": 0, "lost": 0, "files": 0, "starts": 0}
         disk = Disk(self.root)
         before = 0
-        for position, (run, call) in enumerate(self.calls):
-            if run != before:
-                before, disk.answers = run, 0
-            disk.take(call)
-            while moments and moments[0] == position:
-                del moments[0]
-                left = folder / f"loss{found['losses']}"
-                left.mkdir()
-                disk.after_power_loss(left / "disk", chance)
-                found["losses"] += 1
-                states = self.story.states[run]
-                # After the story a test asks whether the files are written.
-                answered = min(disk.answers, len(states) - 1)
-                self._judge(left, states[answered : answered + 2], found)
-                shutil.rmtree(left)
-        return found | {"forgotten": disk.losing}
+        with Judge(folder / "judge") as judge:
+            for position, (run, call) in enumerate(self.calls):
+                if run != before:
+                    before, disk.answers = run, 0
+                disk.take(call)
+                while moments and moments[0] == position:
+                    del moments[0]
+                    left = folder / "left"
+                    disk.after_power_loss(left, chance)
+                    states = self.story.states[run]
+                    # After the story a test asks whether the files are written.
+                    answered = min(disk.answers, len(states) - 1)
+                    judge(left / "state", states[answered : answered + 2])
+                    shutil.rmtree(left)
+        return judge.found | {"forgotten": disk.losing}
 
-    def _judge(self, left: Path, states: list[Things], found: dict[str, int]) -> None:
-        device = Device(left / "device")
-        device.state = left / "disk" / "state"
-        found["files"] += bool(device.state.exists() and broken_files(device.state))
+
+class Judge:
+    """Looks at what a power loss has left, and counts what is not as it should be.
+
+    Every tenth is given to a daemon that is started with it; of the others the agents' folders are
+    given to one that runs, which opens them as if it had been started.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._device = Device(folder)
+        self.found = {"losses": 0, "lost": 0, "files": 0, "starts": 0}
+
+    def __enter__(self) -> Self:
+        self._device.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._device.kill()
+
+    def __call__(self, state: Path, expected: list[Things]) -> None:
+        number = self.found["losses"]
+        self.found["losses"] += 1
+        self.found["files"] += bool(state.exists() and broken_files(state))
+        try:
+            there = self._moved_in(state, number) if number % 10 else self._started(state)
+        except (AssertionError, ApiError) as error:
+            print(f"loss {number}: {error}")
+            self.found["starts"] += 1
+            return
+        if there not in expected:
+            print(f"loss {number}: not as promised")
+            self.found["lost"] += 1
+
+    def _started(self, state: Path) -> Things:
+        device = Device(self._folder / "own")
+        device.state = state
         with ending(device):
-            try:
-                device.start()
-            except AssertionError:
-                found["starts"] += 1
-                return
-            there: Things = {}
-            for agent in AGENTS:
-                with device.client(agent) as client:
-                    for (kind, name), values in things(client).items():
-                        there[agent, kind, name] = " and ".join(values)
-        found["lost"] += there not in states
+            device.start()
+            return _seen(device, {agent: agent for agent in AGENTS})
+
+    def _moved_in(self, state: Path, number: int) -> Things:
+        names = {agent: f"{agent}{number}" for agent in AGENTS}
+        for agent, name in names.items():
+            if (state / "agents" / agent).exists():
+                shutil.move(state / "agents" / agent, self._device.folder(name))
+        try:
+            return _seen(self._device, names)
+        finally:
+            for name in names.values():
+                shutil.rmtree(self._device.folder(name), ignore_errors=True)
+
+
+def _seen(device: Device, names: dict[str, str]) -> Things:
+    """What a daemon shows of agents; it knows them by the second name."""
+    there: Things = {}
+    for agent, name in names.items():
+        with device.client(name) as client:
+            for (kind, key), values in things(client).items():
+                there[agent, kind, key] = " and ".join(values)
+    return there
 
 
 @pytest.fixture

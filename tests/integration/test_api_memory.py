@@ -10,9 +10,9 @@ import pytest
 
 KEYS = {
     "id", "text", "content", "type", "event", "subject", "outcome", "category",
-    "original_category", "tags", "importance", "pinned", "source", "actor", "group", "position", "metadata",
-    "data", "created_at", "updated_at", "last_accessed_at", "access_count", "expires_at",
-    "merged_into", "superseded_by", "archived", "score", "tier", "writer",
+    "original_category", "tags", "importance", "pinned", "source", "actor", "group", "position",
+    "metadata", "data", "created_at", "updated_at", "last_accessed_at", "access_count",
+    "expires_at", "merged_into", "superseded_by", "archived", "score", "tier", "writer",
 }  # fmt: skip
 EVERYTHING = {
     "text": "Ana moved the boat to https://harbour.example.com/pier/7",

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -412,6 +413,34 @@ async def test_rows_of_wrong_types_do_not_keep_the_rest_from_being_salvaged(
     _, pairs, _ = await held(store)
     assert pairs == {"a": "b"}
     assert report.left_out
+
+
+async def test_a_database_without_a_schema_is_not_searched_for_rows(
+    open_store: OpenStore,
+    make_place: Callable[..., Place],
+    make_memory: MakeMemory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = make_place()
+    store = await reopened(open_store, make_memory, place)
+    await store.close()
+    damaged = place.database.rename(place.folder / "damaged.db")
+    content = bytearray(damaged.read_bytes())
+    for at in range(PAGE, len(content), PAGE):
+        if b"CREATE TABLE" in content[at : at + PAGE]:
+            content[at : at + PAGE] = bytes(PAGE)
+    damaged.write_bytes(content)
+    statements: list[str] = []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+            statements.append(sql)
+            return super().execute(sql, *arguments)
+
+    store = await open_store(place)
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    await store.write(lambda tx: salvage(damaged, Intake(tx)))
+    assert 0 < len(statements) < 20
 
 
 async def test_a_database_removed_under_way_is_written_anew_with_all_that_was_acknowledged(

@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from daemon_process import Daemon
 
+from thermocline.daemon.cli import mcp
 from thermocline.daemon.operations import OPERATIONS
 from thermocline.daemon.shapes.tools import PRESETS, listed, tools_of
 
@@ -37,6 +39,12 @@ def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
         assert tool["annotations"]["openWorldHint"] is False
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
+    # Else: python -m thermocline.daemon.shapes.tools
+    assert mcp.tools_of(preset) == listed(preset)
+
+
 def test_the_default_tools_cost_at_most_1500_tokens() -> None:
     assert len(json.dumps(listed("default"))) // 4 <= 1_500
 
@@ -52,6 +60,14 @@ def test_a_list_comes_as_a_provider_takes_it(call: Any) -> None:
     anthropic = first("format=anthropic&tools=profclaw")
     assert (anthropic["name"], anthropic["input_schema"]["type"]) == ("memory_search", "object")
     assert call("GET", "/api/tools?format=cohere").refusal()[0] == 400
+
+
+def test_a_python_program_lists_and_calls_the_tools(shared_daemon: Daemon, call: Any) -> None:
+    with shared_daemon.client(call.agent) as client:
+        assert client.tools(format="openai")[0]["function"]["name"] == "recall"
+        client.use_tool("remember", {"text": "Ana lives in Kiel"})
+        found = client.use_tool("memory_search", {"query": "Ana"}, tools="profclaw")
+    assert [one["text"] for one in found["chunks"]] == ["Ana lives in Kiel"]
 
 
 def test_every_answer_fits_its_output_schema(call: Any) -> None:
@@ -134,6 +150,13 @@ def test_recall_finds_pairs_and_memories_in_one_list(call: Any) -> None:
     use(call, "remember", text="The gate code is at the office")
     found = use(call, "recall", query="gate code")["results"]
     assert {one["source"] for one in found} == {"pair", "memory"}
+
+
+def test_recall_cuts_what_is_longer_than_a_model_can_use(call: Any) -> None:
+    call.store("The harbour's rules: " + "never leave the gate of the harbour open. " * 1_000)
+    found = use(call, "recall", query="rules of the harbour")["results"]
+    assert len(found[0]["text"]) < 2_100
+    assert found[0]["text"].endswith("characters in all]")
 
 
 # ScalyClaw's

@@ -59,7 +59,7 @@ class FormScreen(ModalScreen[bool]):
     }
     FormScreen Label { color: $text-muted; width: 1fr; height: 1; }
     FormScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
-    FormScreen Input:focus { background: $primary-muted; }
+    FormScreen Input:focus { border: none; background: $primary-muted; }
     FormScreen TextArea { border: none; padding: 0 1; background: $panel; }
     FormScreen TextArea:focus { background: $primary-muted; border: none; }
     FormScreen #notes { color: $text-muted; margin-top: 1; height: auto; }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Literal, TypeAlias
 
+from rich.style import Style
 from rich.text import Text
 
-from thermocline.daemon.shapes.files import FileView, FoundChunk, WatchedPath
+from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk, WatchedPath
 
-from ..text import ago, plain, size
+from ..text import ago, number_of, plain, size
 from ..widgets.rows import Column
 
 Mode: TypeAlias = Literal["files", "problems", "paths", "found"]
@@ -48,6 +49,32 @@ TITLES: Final[dict[Mode, str]] = {
 Row: TypeAlias = tuple[str, list[Text | str]]
 Shown: TypeAlias = Callable[[str], Text]
 Short: TypeAlias = Callable[[str], str]
+
+
+def state_line(
+    stats: FilesStats, mode: Mode, shown: int, total: int, style: Callable[[str], Style]
+) -> Text:
+    """How much is indexed, and what is wrong with it; `shown` of `total` rows are in the list."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    if mode == "files" and total > shown:
+        line.append(f"first {shown} of {number_of(total, 'file', 'files')}, / searches  ")
+    elif mode != "files":
+        line.append(f"{TITLES[mode]} {shown}", "bold").append(" of ")
+    line.append(f"{number_of(stats.files, 'file', 'files')}, ")
+    line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
+    if stats.state.to_read:
+        line.append(f", ⟳ {stats.state.to_read:,} to read", style("accent"))
+    elif stats.state.dirty or stats.state.syncing:
+        line.append(", ⟳ reading", style("accent"))
+    else:
+        line.append(", ✓ in step", style("success"))
+    if stats.left_out:
+        line.append(f", ! {stats.left_out:,} not indexed", style("warning"))
+    if missing := sum(one.missing for one in stats.paths):
+        line.append(f", ! {number_of(missing, 'path', 'paths')} missing", style("error"))
+    if stats.paths and not stats.state.watching:
+        line.append(", ! hears of no changes", style("warning"))
+    return line.append(f", index {size(stats.index_bytes)}")
 
 
 def file_rows(files: Iterable[FileView], short: Short, shown: Shown, now: float) -> list[Row]:

@@ -16,26 +16,26 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
-from thermocline.daemon.client import Client
+from thermocline.daemon.client import Client, ClientError
 from thermocline.daemon.shapes.files import ChunkPlace, FilesStats, FileView, FoundChunk
 
-from ..dialogs.ask import AskScreen
-from ..text import number_of, plain, size
+from ..dialogs.form import Field, FormScreen
+from ..text import number_of, plain
 from ..widgets.excerpt import Excerpt
 from ..widgets.paint import paint
 from ..widgets.rows import Rows
 from .file_lists import (
     COLUMNS,
     EMPTY,
-    TITLES,
     Mode,
     Row,
     file_rows,
     found_rows,
     path_rows,
     problem_rows,
+    state_line,
 )
-from .view import View
+from .view import PATIENCE_SECONDS, View
 
 _AT_ONCE: Final = 500
 # Lines that are read before and after a chunk.
@@ -104,6 +104,9 @@ class FilesView(View):
         self._found: list[FoundChunk] = []
         self._total = 0
         self._typed: Timer | None = None
+        self._agent: str | None = None
+        # What the excerpt shows: drawn again, it would scroll.
+        self._drawn: object = None
 
     def compose(self) -> ComposeResult:
         """State, list and file."""
@@ -131,7 +134,9 @@ class FilesView(View):
     # What is shown
 
     async def update(self) -> None:
-        """Read the state and the list."""
+        """Read the state, the list, and the file that is open, as they are now."""
+        if self._agent != self.app.agent:
+            self._agent, self.open = self.app.agent, None
         self._stats = await self.call(Client.files_stats) or self._stats
         if self.mode == "found":
             await self._search()
@@ -140,6 +145,9 @@ class FilesView(View):
         self._draw_state()
         if self.open is None:
             await self._preview()
+        else:
+            chunks = self.open.chunks
+            await self._open_file(self.open.path, chunks[self.open.at].start_line if chunks else 1)
 
     async def _list(self) -> None:
         if self.mode in ("files", "problems"):
@@ -180,38 +188,17 @@ class FilesView(View):
         return file_rows(self._files, self._short, self.shown, self.app.now())
 
     def _draw_state(self) -> None:
-        stats = self._stats
-        if stats is None:
-            return
-        line = Text(no_wrap=True, overflow="ellipsis")
-        shown = self.query_one(Rows).count
-        if self.mode == "files" and self._total > shown:
-            line.append(f"first {shown} of {number_of(self._total, 'file', 'files')}, / searches  ")
-        elif self.mode != "files":
-            line.append(f"{TITLES[self.mode]} {shown}", "bold").append(" of ")
-        line.append(f"{number_of(stats.files, 'file', 'files')}, ")
-        line.append(f"{number_of(stats.chunks, 'chunk', 'chunks')}")
-        if stats.state.to_read:
-            line.append(f", ⟳ {stats.state.to_read:,} to read", self._style("accent"))
-        elif stats.state.dirty or stats.state.syncing:
-            line.append(", ⟳ reading", self._style("accent"))
-        else:
-            line.append(", ✓ in step", self._style("success"))
-        if stats.left_out:
-            line.append(f", ! {stats.left_out:,} not indexed", self._style("warning"))
-        if missing := sum(one.missing for one in stats.paths):
-            line.append(f", ! {number_of(missing, 'path', 'paths')} missing", self._style("error"))
-        if stats.paths and not stats.state.watching:
-            line.append(", ! hears of no changes", self._style("warning"))
-        line.append(f", index {size(stats.index_bytes)}")
-        self.query_one("#state", Static).update(line)
+        if self._stats is not None:
+            shown = self.query_one(Rows).count
+            line = state_line(self._stats, self.mode, shown, self._total, self._style)
+            self.query_one("#state", Static).update(line)
 
     async def _preview(self) -> None:
         """Show what is under the cursor beside the list."""
         rows = self.query_one(Rows)
         key = rows.selected
         if self.mode == "paths" or not key:
-            self.query_one(Excerpt).say("")
+            self._say("")
             self.open = None
         elif self.mode == "found":
             hit = next((one for one in self._found if one.id == key), None)
@@ -222,11 +209,10 @@ class FilesView(View):
         self.refresh_bindings()
 
     async def _open_file(self, path: str, line: int) -> None:
-        excerpt = self.query_one(Excerpt)
         reason = next((one.reason for one in self._files if one.path == path), "")
         if reason:
             self.open = None
-            excerpt.say(Text(f"It is not indexed: {plain(reason)}"))
+            self._say(Text(f"It is not indexed: {plain(reason)}"))
             return
         listed = await self.call(Client.files_chunks, path)
         if listed is None:
@@ -255,6 +241,10 @@ class FilesView(View):
         if self.mode == "found":
             for line in lines:
                 line.highlight_words(words, "bold underline", case_sensitive=False)
+        drawn = (self.open, first, [line.markup for line in lines])
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
         title = Text.assemble(self.shown(self._short(path)))
         if chunk is not None:
             excerpt.show(lines, first, (chunk.start_line, min(chunk.end_line, read.to_line)))
@@ -264,6 +254,10 @@ class FilesView(View):
             excerpt.show(lines, first, None)
             title.append(f"  {number_of(read.total_lines, 'line', 'lines')}, no chunk")
         excerpt.border_title = title.markup
+
+    def _say(self, text: str | Text) -> None:
+        self._drawn = None
+        self.query_one(Excerpt).say(text)
 
     def _short(self, path: str) -> str:
         """A path below what is watched, from there on."""
@@ -336,16 +330,27 @@ class FilesView(View):
     @work
     async def action_add(self) -> None:
         """Watch another folder or file."""
-        about = "A folder or a file on the daemon's machine. Markdown and text files are indexed."
-        path = await self.app.push_screen_wait(AskScreen("Watch a path", about, "/home/me/notes"))
-        added = await self.call_long(Client.files_add, path) if path else None
-        if added is not None:
-            count = number_of(added.files, "file", "files")
+
+        async def save(values: dict[str, str]) -> str:
+            try:
+                added = await self.app.calls.run(
+                    lambda client: client.files_add(values["path"].strip()), PATIENCE_SECONDS
+                )
+            except ClientError as error:
+                return plain(str(error))
             said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
+            more = "" if added.in_step else f", {added.to_read:,} to read"
             self.app.did(
-                f"{said}: {count}" + ("" if added.in_step else f", {added.to_read:,} to read"),
+                f"{said}: {number_of(added.files, 'file', 'files')}{more}",
                 undo=(lambda client: client.files_remove(added.path)) if added.added else None,
             )
+            return ""
+
+        fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
+        note = "Markdown and text files in it are indexed, and found by recall."
+        if await self.app.push_screen_wait(
+            FormScreen("Watch a folder or file", fields, save, note)
+        ):
             self.refresh_data()
 
     @work

@@ -51,13 +51,14 @@ class MemoriesView(View):
     MemoriesView #search { height: 1; display: none; background: $panel; }
     MemoriesView #search > Static { width: 3; color: $accent; text-style: bold; }
     MemoriesView #search > Input { border: none; height: 1; padding: 0; background: $panel; }
+    MemoriesView #search > Input:focus { border: none; }
     MemoriesView #line { height: 1; padding: 0 1; color: $text-muted; }
     MemoriesView #preview {
         height: 8; border-top: solid $border; padding: 0 1; layout: horizontal;
         overflow: hidden;
     }
-    MemoriesView #preview #said { width: 1fr; height: auto; }
-    MemoriesView #preview #why { width: 40; margin-left: 2; height: auto; }
+    MemoriesView #preview #said { width: 1fr; height: 1fr; }
+    MemoriesView #preview #why { width: 42; margin-left: 2; height: 1fr; }
     Screen.-wide MemoriesView #preview { height: 11; }
     Screen.-narrow MemoriesView #preview, Screen.-low MemoriesView #preview { display: none; }
     """
@@ -219,21 +220,19 @@ class MemoriesView(View):
         memory = self.memory
         said, why = self.query_one("#said", Static), self.query_one("#why", Static)
         if memory is None:
-            said.update("")
-            why.update("")
+            said.update("", layout=False)
+            why.update("", layout=False)
             return
         text = self.shown(memory.text[:4000], keep="\n")
         memory_text.mark(
             text, memory_text.words_of(memory), self.paint("accent") + Style(underline=True)
         )
-        said.update(text)
-        why.update(
-            memory_text.explained(memory, self.paint, 40)
-            if isinstance(memory, HitView)
-            else memory_text.lined(
-                memory_text.facts(memory, self.shown, self.paint, self.app.now())
-            )
-        )
+        said.update(text, layout=False)
+        facts = memory_text.facts(memory, self.shown, self.paint, self.app.now())
+        if isinstance(memory, HitView):
+            why.update(memory_text.explained(memory, self.paint, 42), layout=False)
+        else:
+            why.update(memory_text.lined(facts), layout=False)
 
     # Search and filter
 

@@ -70,6 +70,14 @@ class MemoryDetail(ModalScreen[None]):
     MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
     MemoryDetail OptionList {
         height: auto; max-height: 14; border: none; padding: 0; background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    MemoryDetail OptionList:focus { border: none; background-tint: $surface 0%; }
+    MemoryDetail OptionList > .option-list--option-highlighted {
+        background: $surface; color: $foreground; text-style: none;
+    }
+    MemoryDetail OptionList:focus > .option-list--option-highlighted {
+        background: $primary-muted; color: $foreground; text-style: bold;
     }
     MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
     """
@@ -92,6 +100,8 @@ class MemoryDetail(ModalScreen[None]):
         self._actions = MemoryActions(view)
         self._versions = VersionList([])
         self._merged: list[MemoryView] = []
+        self._drawn: object = None
+        self._seen = view.updates
 
     def compose(self) -> ComposeResult:
         """Text, reasons, facts, versions, and what was merged."""
@@ -142,8 +152,6 @@ class MemoryDetail(ModalScreen[None]):
             self._seen = self._view.updates
             self.read()
 
-    _seen: int = 0
-
     def _hint(self) -> Text:
         keys = [("esc", "close")]
         if not self.app.read_only:
@@ -166,9 +174,12 @@ class MemoryDetail(ModalScreen[None]):
         shown, memory, now = self._view.shown, self.memory, self.app.now()
         box = self.query_one(VerticalScroll)
         box.border_title = Text("Memory ").append(memory.id[:8])
-        text = shown(memory.text, keep="\n\t")
-        memory_text.mark(text, memory_text.words_of(memory), self._mark())
-        self.query_one("#text", Static).update(text)
+        # A long text takes a moment to lay out, and rarely changes.
+        if self._drawn != (drawn := (memory.text, self.app.hide_texts)):
+            self._drawn = drawn
+            text = shown(memory.text, keep="\n\t")
+            memory_text.mark(text, memory_text.words_of(memory), self._mark())
+            self.query_one("#text", Static).update(text)
         self.query_one("#why").display = isinstance(memory, HitView)
         if isinstance(memory, HitView):
             bars = memory_text.explained(memory, self._paint, self.size.width - 8)
@@ -184,9 +195,9 @@ class MemoryDetail(ModalScreen[None]):
 
     def _fill(self, name: str, lines: list[Text]) -> None:
         options = self.query_one(f"#{name}", OptionList)
-        at = options.highlighted
+        at = options.highlighted or 0
         options.set_options([Option(line) for line in lines])
-        if at is not None and lines:
+        if lines:
             options.highlighted = min(at, len(lines) - 1)
         options.display = self.query_one(f"#{name}-title").display = bool(lines)
 

@@ -129,6 +129,7 @@ class OverviewView(View):
 
     async def update(self) -> None:
         """Read what the status does not have, but not more often than it changes."""
+        self._draw()
         now = self.app.now()
         happened = self.app.events_seen != self._seen
         if self._agent != self.app.agent:

@@ -47,7 +47,7 @@ def facts_of(done: Consolidated) -> Iterator[tuple[str, str]]:
     if done.hot_size_bytes is not UNSET:
         promoted = f", {done.promoted} promoted" if done.promoted is not UNSET else ""
         yield "hot state", f"{done.hot_size_bytes:,} B{promoted}"
-    if done.notes_read is not UNSET:
+    if done.notes_read:
         skipped = f", {done.ingest_skipped} known facts" if done.ingest_skipped else ""
         yield "notes", f"{done.notes_read} read{skipped}"
     if done.ingest_error:

@@ -91,10 +91,10 @@ class SyncView(PartsView):
             with self.panel("rounds"):
                 yield Rows(
                     Column("When", 10),
-                    Column("Sent", 5, right=True),
-                    Column("Came", 5, right=True),
+                    Column("Sent", 4, right=True),
+                    Column("Came", 4, right=True),
                     Column("Lost", 4, least=64, right=True),
-                    Column("Took", 8, right=True),
+                    Column("Took", 8, least=50, right=True),
                     Column("Result"),
                     empty="no round since the daemon started",
                 )

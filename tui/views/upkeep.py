@@ -79,10 +79,10 @@ class UpkeepView(PartsView):
         with Container(id="parts"):
             with self.panel("schedules"):
                 yield Rows(
-                    Column("Job", 13),
-                    Column("When", 13, least=76),
+                    Column("Job", 10),
+                    Column("When", 12, least=56),
                     Column("Last", 10),
-                    Column("Took", 7, least=48, right=True),
+                    Column("Took", 7, least=70, right=True),
                     Column("Next", 10),
                     Column("Result"),
                     empty="nothing is scheduled: the agent has no memory yet",
@@ -109,7 +109,7 @@ class UpkeepView(PartsView):
                     Column("p50", 7, least=76, right=True),
                     Column("p95", 7, least=86, right=True),
                     Column("Last failure", 16, least=104),
-                    empty="the model was not asked since the daemon started",
+                    empty="",
                 )
 
     # What is shown
@@ -234,6 +234,8 @@ class UpkeepView(PartsView):
         elif limits.tokens:
             share = f"{spent.tokens:,} of {limits.tokens:,} tokens today"
             budget.set(spent.tokens / limits.tokens, share)
+        asked = "" if model.state == "off" else "it was not asked since the daemon started"
+        self.rows("purposes").empty = asked
         self.rows("purposes").fill(
             [(name, self._purpose(name, one)) for name, one in model.purposes.items()]
         )

@@ -15,7 +15,10 @@ class Excerpt(VerticalScroll, can_focus=True):
     """The lines before a chunk, those of it behind a bar, and the lines after it."""
 
     DEFAULT_CSS = """
-    Excerpt { scrollbar-size-vertical: 1; border-top: solid $border; }
+    Excerpt {
+        scrollbar-size-vertical: 1; border-top: solid $border-blurred;
+        border-title-color: $secondary; border-title-style: bold;
+    }
     Excerpt:focus { border-top: solid $primary; }
     Excerpt > Static { height: auto; padding-left: 1; }
     Excerpt > #chunk { padding-left: 0; border-left: thick $accent; }

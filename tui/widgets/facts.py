@@ -29,9 +29,10 @@ class Facts(Static):
         made = [(name, Text(value) if isinstance(value, str) else value) for name, value in rows]
         if made == self._rows:
             return
+        moved = len(made) != len(self._rows)
         self._rows = made
         lines = Text(no_wrap=True, overflow="ellipsis")
         for number, (name, value) in enumerate(made):
             lines.append("\n" * bool(number))
             lines.append(f"{name:<{self._columns}} ", "dim").append_text(value)
-        self.update(lines)
+        self.update(lines, layout=moved)

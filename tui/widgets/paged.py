@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -176,9 +176,9 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         return at is not None
 
     def to_top(self) -> None:
-        """Put the cursor on the first row, known or not."""
-        self.rows = {}
+        """Put the cursor on the first row."""
         self.set_reactive(PagedTable.cursor, 0)
+        self.refresh()
         self.scroll_to(y=0, animate=False)
 
     # Moving
@@ -200,10 +200,12 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         if self.here is not None:
             self.post_message(self.Chosen(self))
 
-    def watch_cursor(self) -> None:
-        """Keep it on the screen."""
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Keep it on the screen, and draw the two rows that look different."""
         self._reveal()
-        self.refresh()
+        for at in (old, new):
+            top = at * self.lines + self._head - int(self.scroll_offset.y)
+            self.refresh(Region(0, top, self.size.width, self.lines))
         self.post_message(self.Moved(self))
 
     def watch_sorted_by(self) -> None:

@@ -42,14 +42,15 @@ class Rows(DataTable[Text]):
     Args:
         columns: of which one has the width 0.
         empty: what is said when there is no row.
+
+    Attributes:
+        empty: the same, for the next `fill`.
     """
 
     DEFAULT_CSS = """
-    Rows { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
+    Rows { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
         background: $background; }
     Rows > .datatable--header { background: $background; color: $secondary; text-style: none; }
-    Rows > .datatable--cursor { background: $panel; color: $foreground; }
-    Rows:focus > .datatable--cursor { background: $primary; color: $background; }
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Rows(DataTable[Text]):
     ) -> None:
         super().__init__(id=id, cursor_type="row", header_height=1)
         self._layout_of = columns
-        self._empty = empty
+        self.empty = empty
         self._filled: list[tuple[str, Sequence[Text | str]]] = []
         self._drawn: object = None
         # Where the cursor goes once there is a width to draw for.
@@ -79,7 +80,7 @@ class Rows(DataTable[Text]):
 
     def lay_out(self, *columns: Column, empty: str) -> None:
         """Have other columns from the next `fill` on."""
-        self._layout_of, self._empty = columns, empty
+        self._layout_of, self.empty = columns, empty
 
     def fill(
         self, rows: Sequence[tuple[str, Sequence[Text | str]]], *, select: str | None = None
@@ -109,15 +110,16 @@ class Rows(DataTable[Text]):
         width = self.size.width
         if not width:
             return
-        state = (width, self._layout_of, self._filled)
+        state = (width, self._layout_of, self.empty, self._filled)
         if state == self._drawn:
             return
         top = self.scroll_offset.y
-        self._drawn = (width, self._layout_of, list(self._filled))
+        self._drawn = (width, self._layout_of, self.empty, list(self._filled))
         self.clear(columns=True)
-        self.show_cursor = bool(self._filled)
+        self.show_cursor = self.show_header = bool(self._filled)
         if not self._filled:
-            self.add_column(Text(self._empty, "dim"), width=width - _PADDING)
+            self.add_column("", width=width - _PADDING)
+            self.add_row(Text(self.empty, "dim"))
             return
         shown = [one for one in self._layout_of if width >= one.least]
         fixed = sum(one.width for one in shown) + _PADDING * len(shown) + _SCROLLBAR

@@ -9,10 +9,10 @@ from typing import Final
 
 from ...memory.records import Json
 from ..found import (
-    Fault,
     Found,
-    Look,
+    GivenPath,
     Origin,
+    ReadFault,
     Reading,
     category,
     files_below,
@@ -34,23 +34,23 @@ _CONTEXT: Final = re.compile(r"\(([^()]*)\)[ \t]*$")
 _CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether there are notes with a `permalink`."""
     return any(_has_permalink(path) for path in _notes(look, _LOOKED_AT))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each observation, relation and paragraph as a memory; those of a note are a group."""
     below = look.path if look.is_folder else look.path.parent
     for path in _notes(look):
         text = text_of(path, below)
-        if isinstance(text, Fault):
+        if isinstance(text, ReadFault):
             yield text
         else:
             yield from _note(path, str(path.relative_to(below)), text)
 
 
-def _notes(look: Look, most: int | None = None) -> Iterator[Path]:
+def _notes(look: GivenPath, most: int | None = None) -> Iterator[Path]:
     if not look.is_folder:
         yield from [look.path] if look.path.suffix == ".md" else []
         return
@@ -64,7 +64,7 @@ def _has_permalink(path: Path) -> bool:
     return "permalink" in _front(head_of(path).decode(errors="replace"))[0]
 
 
-def _note(path: Path, name: str, text: str) -> Iterator[Found | Fault]:
+def _note(path: Path, name: str, text: str) -> Iterator[Found | ReadFault]:
     fields, begin = _front(text)
     origin = Origin(NAME, written(path))
     permalink = str(fields.get("permalink") or name.removesuffix(".md"))
@@ -80,7 +80,7 @@ def _note(path: Path, name: str, text: str) -> Iterator[Found | Fault]:
     start = begin
     lines = text.splitlines()
 
-    def told() -> Iterator[Found | Fault]:
+    def told() -> Iterator[Found | ReadFault]:
         said = "\n".join(paragraph).strip()
         paragraph.clear()
         key = f"{permalink}\0{said}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...memory.records import Json
-from ..found import Fault, Look, Origin, Reading, spoken_text
+from ..found import GivenPath, Origin, ReadFault, Reading, spoken_text
 from . import exports
 from .tables import seconds
 
@@ -13,26 +13,26 @@ NAME: Final = "chatgpt"
 _SAID: Final = frozenset({"text", "multimodal_text"})
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether its conversations have a mapping of messages."""
     return exports.begins_with(look, "mapping")
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """What user and assistant said, along the branch that was shown last."""
     origin = Origin(NAME, look.stat.st_mtime)
     for one in exports.conversations(look):
-        if isinstance(one, Fault):
+        if isinstance(one, ReadFault):
             yield one
             continue
         place, number, conversation = one
         mapping = conversation.get("mapping")
         if not isinstance(mapping, dict):
-            yield Fault(place, f"conversation {number}: it has no mapping")
+            yield ReadFault(place, f"conversation {number}: it has no mapping")
             continue
         shown, why = _shown(mapping, conversation.get("current_node"))
         if why:
-            yield Fault(place, f"conversation {number}: {why}")
+            yield ReadFault(place, f"conversation {number}: {why}")
         group = str(
             conversation.get("conversation_id") or conversation.get("id") or f"{place} {number}"
         )

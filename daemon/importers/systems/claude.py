@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..found import Fault, Look, Origin, Reading, spoken_text
+from ..found import GivenPath, Origin, ReadFault, Reading, spoken_text
 from . import exports
 
 NAME: Final = "claude"
 _UNREAD: Final = ("projects.json", "memories.json")
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether its conversations have messages of a chat."""
     return exports.begins_with(look, "chat_messages")
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """What the human and the assistant said."""
     origin = Origin(NAME, look.stat.st_mtime)
     for name in exports.others_in(look):
         if name in _UNREAD:
-            yield Fault(str(look.path), f"{name} is not read")
+            yield ReadFault(str(look.path), f"{name} is not read")
     for one in exports.conversations(look):
-        if isinstance(one, Fault):
+        if isinstance(one, ReadFault):
             yield one
             continue
         place, number, conversation = one
         messages = conversation.get("chat_messages")
         if not isinstance(messages, list):
-            yield Fault(place, f"conversation {number}: it has no messages")
+            yield ReadFault(place, f"conversation {number}: it has no messages")
             continue
         group = str(conversation.get("uuid") or f"{place} {number}")
         for position, message in enumerate(messages):
             if not isinstance(message, dict):
-                yield Fault(
+                yield ReadFault(
                     place, f"conversation {number}: message {position + 1} is not an object"
                 )
                 continue

@@ -9,14 +9,15 @@ from typing import Final
 
 from ...language.extraction import without_recalled
 from ..found import (
-    Fault,
-    Look,
+    GivenPath,
     Origin,
+    ReadFault,
     Reading,
     category,
     files_below,
     lines_of,
     spoken_text,
+    tags_of,
     text_of,
     written,
 )
@@ -30,16 +31,16 @@ _FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-|system-reminder|task-notification)")
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether there are transcripts, or the folder of projects, or a folder `memory`."""
     if look.is_folder:
         if (look.path / "projects").is_dir() and look.path.name == ".claude":
             return True
-        return any(_is_transcript(Look(path)) for path in _transcripts(look.path))
+        return any(_is_transcript(GivenPath(path)) for path in _transcripts(look.path))
     return look.path.suffix == ".jsonl" and _is_transcript(look)
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each turn of a transcript, and each statement of a memory file."""
     top = look.path / "projects" if (look.path / "projects").is_dir() else look.path
     below = top if look.is_folder else look.path.parent
@@ -55,15 +56,15 @@ def _transcripts(folder: Path) -> Iterator[Path]:
     yield from (path for _, path in zip(range(20), found, strict=False))
 
 
-def _is_transcript(look: Look) -> bool:
+def _is_transcript(look: GivenPath) -> bool:
     return any("sessionId" in one and "type" in one for one in look.first_lines())
 
 
 def _transcript(path: Path, below: Path) -> Reading:
     """The turns of a session; what tools, subagents and the program itself say is left out."""
-    origin, position, started = Origin(NAME, written(path)), 0, ""
+    origin, position, project = Origin(NAME, written(path)), 0, ""
     for line in lines_of(path, below):
-        if isinstance(line, Fault):
+        if isinstance(line, ReadFault):
             yield line
             continue
         number, fields = line
@@ -76,18 +77,18 @@ def _transcript(path: Path, below: Path) -> Reading:
         if not text.strip() or _MARKUP.match(text.lstrip()):
             continue
         session = str(fields.get("sessionId") or path.stem)
-        started = started or category(Path(str(fields.get("cwd") or path.parent.name)).name)
+        project = project or Path(str(fields.get("cwd") or path.parent.name)).name
         yield from origin.turn(
-            str(path), f"{session}/{fields.get('uuid') or number}", text, group=session,
-            role=str(message.get("role") or fields["type"]), position=position,
-            tags=[started] if started else [], created_at=fields.get("timestamp"),
+            str(path), f"{session}/{fields.get('uuid') or number}", text,
+            role=str(message.get("role") or fields["type"]), group=f"{project}/{session}",
+            position=position, tags=tags_of(project), created_at=fields.get("timestamp"),
         )  # fmt: skip
         position += 1
 
 
 def _memory(path: Path, below: Path) -> Reading:
     text = text_of(path, below)
-    if isinstance(text, Fault):
+    if isinstance(text, ReadFault):
         yield text
         return
     project = path.parent.parent.name.rsplit("-", 1)[-1]

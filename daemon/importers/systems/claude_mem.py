@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..found import Look, Origin, Reading, category, json_list, tags_of
+from ..found import GivenPath, Origin, Reading, category, json_list, tags_of
 from .tables import seconds, table_rows
 
 NAME: Final = "claude-mem"
@@ -12,12 +12,12 @@ _IMPORTANCE: Final = {"decision": 0.8, "bugfix": 0.6, "discovery": 0.6}
 _SUMMARY: Final = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a database has its tables."""
     return bool(look.with_tables("observations", "session_summaries"))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each fact of an observation, else its narrative, and each summary of a session."""
     # The prompts are in the transcripts of Claude Code, with the answers.
     for copy in look.with_tables("observations", "session_summaries"):

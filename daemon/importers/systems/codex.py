@@ -7,14 +7,15 @@ from typing import Final
 
 from ...language.extraction import without_recalled
 from ..found import (
-    Fault,
-    Look,
+    GivenPath,
     Origin,
+    ReadFault,
     Reading,
     category,
     files_below,
     lines_of,
     spoken_text,
+    tags_of,
     text_of,
     written,
 )
@@ -32,7 +33,7 @@ _ADDED: Final = (
 )
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether there are sessions, or its folder of memories."""
     if look.is_folder:
         memories = look.path.name == ".codex" and (look.path / "memories").is_dir()
@@ -40,7 +41,7 @@ def detect(look: Look) -> bool:
     return any(one.get("type") == "session_meta" for one in look.first_lines())
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each message of a session, and each statement of the memory files."""
     if not look.is_folder:
         yield from _session(look.path, look.path.parent)
@@ -56,7 +57,7 @@ def read(look: Look) -> Reading:
 def _session(path: Path, below: Path) -> Reading:
     origin, session, project, position = Origin(NAME, written(path)), path.stem, "", 0
     for line in lines_of(path, below):
-        if isinstance(line, Fault):
+        if isinstance(line, ReadFault):
             yield line
             continue
         number, fields = line
@@ -65,7 +66,7 @@ def _session(path: Path, below: Path) -> Reading:
             continue
         if fields.get("type") == "session_meta":
             session = str(payload.get("id") or session)
-            project = category(Path(str(payload.get("cwd") or "")).name)
+            project = Path(str(payload.get("cwd") or "")).name
             continue
         if fields.get("type") != "response_item" or payload.get("type") != "message":
             continue
@@ -73,18 +74,18 @@ def _session(path: Path, below: Path) -> Reading:
         if not text.strip() or text.lstrip().startswith(_ADDED):
             continue
         found = origin.turn(
-            str(path), f"{session}/{fields.get('ordinal', number)}", text, group=session,
-            role=str(payload.get("role") or ""), position=position,
-            tags=[project] if project else [], created_at=fields.get("timestamp"),
+            str(path), f"{session}/{fields.get('ordinal', number)}", text,
+            group=f"{project}/{session}", role=str(payload.get("role") or ""), position=position,
+            tags=tags_of(project), created_at=fields.get("timestamp"),
         )  # fmt: skip
         for one in found:
             yield one
-            position += not isinstance(one, Fault)
+            position += not isinstance(one, ReadFault)
 
 
 def _memory(path: Path, below: Path) -> Reading:
     text = text_of(path, below)
-    if isinstance(text, Fault):
+    if isinstance(text, ReadFault):
         yield text
         return
     origin = Origin(NAME, written(path))

@@ -10,7 +10,7 @@ from typing import Final
 from ...errors import InvalidInput, ThermoclineError
 from ...store import atomic
 from .. import evoclaw_database, state_files, takeover
-from ..found import LARGEST_FILE, Document, Fault, Found, Look, Reading, reason
+from ..found import LARGEST_FILE, Document, Found, GivenPath, ReadFault, Reading, reason
 from ..sqlite_copy import Copy
 from .tables import table_rows
 
@@ -20,7 +20,7 @@ _TABLES: Final = ("cold_memories", "cold_memory", "core_memory", "warm_memory")
 _CRITICAL: Final = "critical_state"
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a folder holds state files, a file is one, or a database has its tables."""
     if look.is_folder:
         if any(_files(look, agent) for agent in _agents(look)):
@@ -30,7 +30,7 @@ def detect(look: Look) -> bool:
     return any(_own_tables(one) for one in look.databases())
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """The state files of all agents as documents, and the rows of the tables."""
     for copy in look.databases():
         yield from _database(copy)
@@ -43,12 +43,12 @@ def read(look: Look) -> Reading:
             yield from _document(path, look.path, agent)
 
 
-def _agents(look: Look) -> list[str]:
+def _agents(look: GivenPath) -> list[str]:
     """Those whose state files may be in a folder; "" for the files in the folder itself."""
     return ["", _DEFAULT, *(name for name, _ in takeover.others(look.path, _DEFAULT))]
 
 
-def _files(look: Look, agent: str) -> list[Path]:
+def _files(look: GivenPath, agent: str) -> list[Path]:
     """The state files of an agent, in the order in which they are imported."""
     memory = look.path / "memory"
     own = {"": [look.path], _DEFAULT: [memory, memory / _DEFAULT]}
@@ -57,7 +57,7 @@ def _files(look: Look, agent: str) -> list[Path]:
     return [path for path in paths if path.is_symlink() or path.exists()]
 
 
-def _is_state_file(look: Look) -> bool:
+def _is_state_file(look: GivenPath) -> bool:
     try:
         content = look.path.read_bytes() if look.stat.st_size <= LARGEST_FILE else b""
         state_files.format_of(content, look.path.name)
@@ -66,18 +66,18 @@ def _is_state_file(look: Look) -> bool:
     return True
 
 
-def state_file(look: Look, format_: str) -> Iterator[Document | Fault]:
+def state_file(look: GivenPath, format_: str) -> Iterator[Document | ReadFault]:
     """A file whose format was named."""
     return _document(look.path, look.path.parent, "", format_)
 
 
 def _document(
     path: Path, below: Path, agent: str, format_: str | None = None
-) -> Iterator[Document | Fault]:
+) -> Iterator[Document | ReadFault]:
     try:
         content, found = atomic.read(path, LARGEST_FILE, below=below)
     except (OSError, ThermoclineError) as error:
-        yield Fault(str(path), reason(error, path), agent)
+        yield ReadFault(str(path), reason(error, path), agent)
     else:
         yield Document(path, content, found.st_mtime, format_, agent)
 
@@ -92,7 +92,7 @@ def _own_tables(copy: Copy) -> bool:
 def _database(copy: Copy) -> Reading:
     for table in _TABLES:
         for row in table_rows(copy, table):
-            if isinstance(row, Fault):
+            if isinstance(row, ReadFault):
                 yield row
                 continue
             fields = evoclaw_database.record({"table": table, **row})
@@ -100,14 +100,14 @@ def _database(copy: Copy) -> Reading:
             if str(fields["text"]).strip():
                 yield Found(f"{copy.path}: {table}", fields, agent=agent)
     for row in table_rows(copy, _CRITICAL):
-        if isinstance(row, Fault):
+        if isinstance(row, ReadFault):
             yield row
             continue
         place = f"{copy.path}: {_CRITICAL}"
         try:
             state = json.loads(row.get("data") or "{}")
         except (ValueError, RecursionError):
-            yield Fault(place, "its data is not JSON")
+            yield ReadFault(place, "its data is not JSON")
             continue
         for key, name in (("tree_nodes", "tree"), ("hot_state", "hot")):
             if isinstance(state, dict) and state.get(key) is not None:

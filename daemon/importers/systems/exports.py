@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from ...errors import ThermoclineError
-from ..found import Fault, Look, open_file, reason
+from ..found import GivenPath, ReadFault, open_file, reason
 from ..json_stream import CutOff, elements
 
 _FILES: Final = re.compile(r"conversations(?:-\d+)?\.json")
@@ -21,7 +21,9 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError
 _MOST_BYTES: Final = 32 << 30
 
 
-def conversations(look: Look) -> Generator[tuple[str, int, dict[str, Any]] | Fault, None, None]:
+def conversations(
+    look: GivenPath,
+) -> Generator[tuple[str, int, dict[str, Any]] | ReadFault, None, None]:
     """Each conversation with the place of its file and its number there.
 
     A member of a zip is read as a stream, and never written anywhere, whatever its name says.
@@ -34,10 +36,10 @@ def conversations(look: Look) -> Generator[tuple[str, int, dict[str, Any]] | Fau
             with open_file(path, path.parent) as file:
                 yield from _listed(file, str(path))
         except (OSError, ThermoclineError) as error:
-            yield Fault(str(path), reason(error, path))
+            yield ReadFault(str(path), reason(error, path))
 
 
-def begins_with(look: Look, field: str) -> bool:
+def begins_with(look: GivenPath, field: str) -> bool:
     """Whether the first conversation has a field."""
     if not look.is_folder and not look.head.startswith((_ZIP, b"[", b"\xef\xbb\xbf[", b" ", b"\n")):
         return False
@@ -46,7 +48,7 @@ def begins_with(look: Look, field: str) -> bool:
     return isinstance(first, tuple) and field in first[2]
 
 
-def others_in(look: Look) -> list[str]:
+def others_in(look: GivenPath) -> list[str]:
     """The names of what else an export has."""
     if look.head.startswith(_ZIP):
         with contextlib.suppress(*_DAMAGED, OSError), zipfile.ZipFile(look.path) as archive:
@@ -54,13 +56,13 @@ def others_in(look: Look) -> list[str]:
     return [one.name for one in look.path.iterdir()] if look.is_folder else []
 
 
-def _paths(look: Look) -> list[Path]:
+def _paths(look: GivenPath) -> list[Path]:
     if not look.is_folder:
         return [look.path]
     return sorted(one for one in look.path.iterdir() if _FILES.fullmatch(one.name))
 
 
-def _zipped(path: Path) -> Iterator[tuple[str, int, dict[str, Any]] | Fault]:
+def _zipped(path: Path) -> Iterator[tuple[str, int, dict[str, Any]] | ReadFault]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
@@ -68,23 +70,23 @@ def _zipped(path: Path) -> Iterator[tuple[str, int, dict[str, Any]] | Fault]:
                 if not _FILES.fullmatch(name):
                     continue
                 if member.file_size > _MOST_BYTES:
-                    yield Fault(f"{path}: {name}", f"unpacks to {member.file_size:,} bytes")
+                    yield ReadFault(f"{path}: {name}", f"unpacks to {member.file_size:,} bytes")
                     continue
                 with archive.open(member) as file:
                     yield from _listed(file, f"{path}: {name}")  # type: ignore[arg-type]
     except (*_DAMAGED, OSError) as error:
-        yield Fault(str(path), f"the zip is damaged ({error})")
+        yield ReadFault(str(path), f"the zip is damaged ({error})")
 
 
-def _listed(file: BinaryIO, place: str) -> Iterator[tuple[str, int, dict[str, Any]] | Fault]:
+def _listed(file: BinaryIO, place: str) -> Iterator[tuple[str, int, dict[str, Any]] | ReadFault]:
     number = 0
     try:
         for number, one in enumerate(elements(file), 1):
             if isinstance(one, dict):
                 yield place, number, one
             else:
-                yield Fault(place, f"conversation {number} is not an object")
+                yield ReadFault(place, f"conversation {number} is not an object")
     except CutOff as error:
-        yield Fault(place, str(error))
+        yield ReadFault(place, str(error))
     except _DAMAGED as error:
-        yield Fault(place, f"damaged after {number} conversations ({error})")
+        yield ReadFault(place, f"damaged after {number} conversations ({error})")

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from ...errors import ThermoclineError
 from .. import state_files
-from ..found import Document, Fault, Look, Reading, open_file, reason
+from ..found import Document, GivenPath, ReadFault, Reading, open_file, reason
 
 NAME: Final = "jsonl"
 _GZIP: Final = b"\x1f\x8b"
@@ -18,13 +18,13 @@ _BYTES: Final = 400_000
 _LONGEST: Final = 16_777_216
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether the first lines are rows, or it is an archive."""
     whole = len(look.head) == look.stat.st_size
     return look.head.startswith(_GZIP) or state_files.are_rows(look.head, whole=whole)
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """The lines in parts; those of an archive once all its checksums are right."""
     try:
         if not look.head.startswith(_GZIP):
@@ -39,9 +39,9 @@ def read(look: Look) -> Reading:
                 yield from _parts(look.path, file)
         prefix = f"{archive.WORKSPACE}/"
         if files := sum(entry.path.startswith(prefix) for entry in found.files):
-            yield Fault(str(look.path), f"{files} files of its workspace")
+            yield ReadFault(str(look.path), f"{files} files of its workspace")
     except (OSError, ThermoclineError) as error:
-        yield Fault(str(look.path), reason(error, look.path))
+        yield ReadFault(str(look.path), reason(error, look.path))
 
 
 def _parts(path: Path, file: BinaryIO) -> Iterator[Document]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...memory.records import Json
-from ..found import Fault, Look, Origin, Reading, category, lines_of
+from ..found import GivenPath, Origin, ReadFault, Reading, category, lines_of
 
 NAME: Final = "mcp-memory"
 _TYPES: Final = {
@@ -21,38 +21,38 @@ _TYPES: Final = {
 }
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether the first lines are entities or relations."""
     lines = look.first_lines()
     return bool(lines) and all(_is_ours(one) for one in lines if one) and any(lines)
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each observation and each relation as a memory that names what it is about."""
     path = look.path
     origin = Origin(NAME, look.stat.st_mtime)
     kinds: dict[str, str] = {}
     for line in lines_of(path, path.parent):
-        if isinstance(line, Fault):
+        if isinstance(line, ReadFault):
             yield line
             continue
         number, fields = line
         if not _is_ours(fields):
-            yield Fault(str(path), f"line {number}: neither an entity nor a relation")
+            yield ReadFault(str(path), f"line {number}: neither an entity nor a relation")
         elif fields["type"] == "entity":
             name, kind = str(fields["name"]), str(fields.get("entityType") or "")
             kinds[name] = kind
             observations = fields.get("observations")
             if not isinstance(observations, list):
-                yield Fault(str(path), f"line {number}: 'observations' is not a list")
+                yield ReadFault(str(path), f"line {number}: 'observations' is not a list")
                 continue
             for position, text in enumerate(observations):
                 if not isinstance(text, str):
-                    yield Fault(str(path), f"line {number}: an observation is not text")
+                    yield ReadFault(str(path), f"line {number}: an observation is not text")
                     continue
                 yield from origin.memory(
                     str(path), f"{name}\0{text}", text, subject=name[:500],
-                    category=category(kind or "entities", name), tags=[kind] if kind else [],
+                    category=category("entities", kind), tags=[kind] if kind else [],
                     entities=[_entity(name, kind)],
                     data={"entity": name, "place": position},
                 )  # fmt: skip
@@ -65,7 +65,7 @@ def read(look: Look) -> Reading:
             }
             yield from origin.memory(
                 str(path), f"{one}\0{relation}\0{other}", said,
-                category=category("relations"), tags=["relation"], subject=one[:500],
+                category="entities/relations", tags=["relation"], subject=one[:500],
                 entities=[told, _entity(other, kinds.get(other, ""))],
             )  # fmt: skip
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Final
 
 from ...memory.records import Json
-from ..found import Fault, Look, Origin, Reading, category
+from ..found import GivenPath, Origin, ReadFault, Reading, category
 
 NAME: Final = "mem0"
 _OWN: Final = frozenset({"category", "categories", "tags"})
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether it is a list of objects with a `memory`, alone or as `results`."""
     if look.is_folder or look.head.lstrip()[:1] not in (b"{", b"[") or b'"memory"' not in look.head:
         return False
     return bool(_results(look.document()))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each memory under its id; a run is a group."""
     place = str(look.path)
     origin = Origin(NAME, look.stat.st_mtime)
     for number, one in enumerate(_results(look.document())):
         text = one.get("memory") if isinstance(one, dict) else None
         if not isinstance(text, str) or not text.strip():
-            yield Fault(place, f"result {number + 1}: it has no 'memory'")
+            yield ReadFault(place, f"result {number + 1}: it has no 'memory'")
             continue
         given = one.get("metadata")
         metadata = given if isinstance(given, dict) else {}

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ..found import Fault, Look, Origin, Reading, category, files_below, text_of, written
+from ..found import GivenPath, Origin, ReadFault, Reading, category, files_below, text_of, written
 from ..memory_md import statements
 from .tables import seconds
 
@@ -16,7 +16,7 @@ _NOTE: Final = re.compile(r"(\d{4}-\d{2}-\d{2}).*\.md")
 _BLANK: Final = re.compile(r"\*\*[^*]+:\*\*\s*(?:_\(.*\)_)?|_.*_|\*[^*].*\*|\(.*\)")
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a folder has a page about the user, or dated notes."""
     if not look.is_folder:
         return False
@@ -26,7 +26,7 @@ def detect(look: Look) -> bool:
     )
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each statement of USER.md as a preference, and those of MEMORY.md and of the notes."""
     for name in (_USER, _MEMORY):
         path = look.path / name
@@ -38,7 +38,7 @@ def read(look: Look) -> Reading:
 
 def _page(path: Path, below: Path) -> Reading:
     text = text_of(path, below)
-    if isinstance(text, Fault):
+    if isinstance(text, ReadFault):
         yield text
         return
     name = str(path.relative_to(below))

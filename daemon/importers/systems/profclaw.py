@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...memory.records import Json
-from ..found import Fault, Found, Look, Origin, Reading, category, tags_of
+from ..found import Found, GivenPath, Origin, ReadFault, Reading, category, tags_of
 from ..sqlite_copy import Copy
 from .tables import seconds, table_rows
 
@@ -16,17 +16,17 @@ _TYPES: Final = frozenset({"tool_chain", "user_preference", "task_solution", "er
 _EXPERIENCE: Final = {"intent", "solution", "success_score"}
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a database has its tables."""
     return bool(_copies(look))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each chunk as a memory of its file, and each experience as an experience."""
     for copy in _copies(look):
         origin = Origin(NAME, copy.path.stat().st_mtime)
         for row in table_rows(copy, "memory_chunks"):
-            if isinstance(row, Fault):
+            if isinstance(row, ReadFault):
                 yield row
                 continue
             path = str(row.get("path") or "")
@@ -41,10 +41,10 @@ def read(look: Look) -> Reading:
             )  # fmt: skip
         if copy.tables.get("experiences", set()) >= _EXPERIENCE:
             for row in table_rows(copy, "experiences", "created_at"):
-                yield row if isinstance(row, Fault) else _experience(origin, copy, row)
+                yield row if isinstance(row, ReadFault) else _experience(origin, copy, row)
 
 
-def _copies(look: Look) -> list[Copy]:
+def _copies(look: GivenPath) -> list[Copy]:
     return [
         one
         for one in look.databases()
@@ -52,11 +52,11 @@ def _copies(look: Look) -> list[Copy]:
     ]
 
 
-def _experience(origin: Origin, copy: Copy, row: dict[str, Any]) -> Found | Fault:
+def _experience(origin: Origin, copy: Copy, row: dict[str, Any]) -> Found | ReadFault:
     place, kind = f"{copy.path}: experiences", str(row.get("type"))
     intent = str(row.get("intent") or "").strip()
     if kind not in _TYPES or not intent:
-        return Fault(place, f"{row.get('id')}: it has no known type, or no intent")
+        return ReadFault(place, f"{row.get('id')}: it has no known type, or no intent")
     created = seconds(row.get("created_at")) or origin.written_at
     used = seconds(row.get("last_used_at")) or created
     fields = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...errors import InvalidInput
 from ...memory.expiry import parse_expiry
-from ..found import Fault, Look, Origin, Reading, category, tags_of
+from ..found import GivenPath, Origin, ReadFault, Reading, category, tags_of
 from ..sqlite_copy import Copy
 from .tables import seconds, table_rows
 
@@ -15,12 +15,12 @@ NAME: Final = "scalyclaw"
 _COLUMNS: Final = frozenset({"subject", "content", "consolidated_into"})
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a database has its table."""
     return bool(_copies(look))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Each memory with its entities; what was consolidated is merged into what replaced it."""
     for copy in _copies(look):
         origin, place = Origin(NAME, copy.path.stat().st_mtime), f"{copy.path}: memories"
@@ -28,15 +28,15 @@ def read(look: Look) -> Reading:
             named = _entities(copy)
         except sqlite3.DatabaseError as error:
             named = {}
-            yield Fault(str(copy.path), f"the entities cannot be read ({error})")
+            yield ReadFault(str(copy.path), f"the entities cannot be read ({error})")
         for row in table_rows(copy, "memories", "created_at"):
-            if isinstance(row, Fault):
+            if isinstance(row, ReadFault):
                 yield row
                 continue
             created = seconds(row.get("created_at"))
             expires = _expires(row.get("ttl"), created)
             if isinstance(expires, str):
-                yield Fault(place, f"{row.get('id')}: ttl {expires}")
+                yield ReadFault(place, f"{row.get('id')}: ttl {expires}")
             into = row.get("consolidated_into")
             yield from origin.memory(
                 place, str(row.get("id")), row.get("content"),
@@ -51,7 +51,7 @@ def read(look: Look) -> Reading:
             )  # fmt: skip
 
 
-def _copies(look: Look) -> list[Copy]:
+def _copies(look: GivenPath) -> list[Copy]:
     return [one for one in look.databases() if one.tables.get("memories", set()) >= _COLUMNS]
 
 

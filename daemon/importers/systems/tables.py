@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...memory.records import Json
-from ..found import Fault
+from ..found import ReadFault
 from ..sqlite_copy import Copy
 from ..values import moment
 
 
-def table_rows(copy: Copy, table: str, order: str = "rowid") -> Iterator[dict[str, Any] | Fault]:
+def table_rows(
+    copy: Copy, table: str, order: str = "rowid"
+) -> Iterator[dict[str, Any] | ReadFault]:
     """The rows of a table; where the file is damaged, a fault says after how many."""
     number = 0
     try:
@@ -20,7 +22,7 @@ def table_rows(copy: Copy, table: str, order: str = "rowid") -> Iterator[dict[st
             number += 1
             yield row
     except sqlite3.DatabaseError as error:
-        yield Fault(f"{copy.path}: {table}", f"damaged after {number} rows ({error})")
+        yield ReadFault(f"{copy.path}: {table}", f"damaged after {number} rows ({error})")
 
 
 def seconds(*given: Json) -> float | None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from ..found import Fault, Look, Origin, Reading, lines_of, text_of, written
+from ..found import GivenPath, Origin, ReadFault, Reading, lines_of, text_of, written
 from ..memory_md import statements
 from .tables import seconds, table_rows
 
@@ -18,12 +18,12 @@ _EVENTS: Final = {"failure": "error_recovery", "success": "task_solution"}
 _ALONE: Final = frozenset({"", "default-user"})
 
 
-def detect(look: Look) -> bool:
+def detect(look: GivenPath) -> bool:
     """Whether a database has its table, or a folder the logs."""
     return bool(_folder(look)) or bool(look.with_tables(_TABLE))
 
 
-def read(look: Look) -> Reading:
+def read(look: GivenPath) -> Reading:
     """Events, key-value facts and messages of the engine; knowledge, logs and skills of files."""
     for copy in look.with_tables(_TABLE):
         origin = Origin(NAME, copy.path.stat().st_mtime)
@@ -34,7 +34,7 @@ def read(look: Look) -> Reading:
         ):
             positions: dict[str, int] = {}
             for row in table_rows(copy, table, "created_at"):
-                if isinstance(row, Fault):
+                if isinstance(row, ReadFault):
                     yield row
                     continue
                 user = str(row.get("user_id") or "")
@@ -44,7 +44,7 @@ def read(look: Look) -> Reading:
         yield from _files(folder)
 
 
-def _folder(look: Look) -> Path | None:
+def _folder(look: GivenPath) -> Path | None:
     if not look.is_folder:
         return None
     places = (look.path, look.path / "memory")
@@ -84,7 +84,7 @@ def _files(folder: Path) -> Reading:
     knowledge = folder / _KNOWLEDGE
     if knowledge.is_file():
         origin, text = Origin(NAME, written(knowledge)), text_of(knowledge, folder)
-        if isinstance(text, Fault):
+        if isinstance(text, ReadFault):
             yield text
         else:
             for _, category, said in statements(text):
@@ -95,7 +95,7 @@ def _files(folder: Path) -> Reading:
         path = folder / name
         origin = Origin(NAME, written(path))
         for line in lines_of(path, folder) if path.exists() else ():
-            if isinstance(line, Fault):
+            if isinstance(line, ReadFault):
                 yield line
             else:
                 yield from entry(origin, str(path), line[1])
@@ -131,16 +131,16 @@ def _skills(folder: Path) -> Reading:
     try:
         index = json.loads(text) if isinstance(text, str) else {}
     except (ValueError, RecursionError) as error:
-        yield Fault(str(path), f"it is not JSON ({error})")
+        yield ReadFault(str(path), f"it is not JSON ({error})")
         return
-    if isinstance(text, Fault):
+    if isinstance(text, ReadFault):
         yield text
     for name, description in index.items() if isinstance(index, dict) else ():
         if "/" in name or name.startswith("."):
-            yield Fault(str(path), "a skill's name is a path")
+            yield ReadFault(str(path), "a skill's name is a path")
             continue
         body = text_of(path.parent / f"{name}.md", folder)
-        if isinstance(body, Fault):
+        if isinstance(body, ReadFault):
             yield body
             body = ""
         origin = Origin(NAME, written(path))
