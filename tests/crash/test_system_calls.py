@@ -36,6 +36,9 @@ FEW_ERRORS = [
     *(("pwrite64", "ENOSPC", "20+"), ("fdatasync", "EIO", "2"), ("mkdir", "ENOSPC", "1+")),
 ]
 IDS = ["few", "all"]
+STATE_FILES = ("hot-memory-state.json", "warm-memory.json", "MEMORY.md", "metrics.json")
+# A state file that could not be written is tried again after five seconds.
+WELL_SECONDS = 120.0
 
 pytestmark = pytest.mark.skipif(not injecting.is_there(), reason=injecting.WHY_NOT)
 
@@ -60,6 +63,11 @@ class Promises:
         newcomer.store()
         newcomer.close()
         self._newcomer = newcomer
+
+    @property
+    def newcomer(self) -> str:
+        """The agent that is new when work is done next."""
+        return f"new{self._made + 1}"
 
     def close(self) -> None:
         """Leave the daemon."""
@@ -217,16 +225,17 @@ def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
         *(device.folder() / f"memory.db{end}" for end in ("", "-wal", ".building", ".rebuilt")),
         *(device.folder() / f"memory.db.building{end}" for end in ("-wal", "-journal")),
     ]
-    counting = Injected(tmp_path / "trace", ALL)
-    device.start(prefix=counting.prefix(*paths))
+    counting = Injected(tmp_path / "trace", ALL, paths=paths)
+    device.start(prefix=counting.prefix())
     device.kill()
     points = given or spread(counting.counts(), 120)
     fired, faults = 0, []
     for call, number in points:
         shutil.rmtree(device.state)
         shutil.copytree(before, device.state)
-        injected = Injected(tmp_path / "trace", call, f"signal=KILL:when={number}")
-        device.start(prefix=injected.prefix(*paths), wait=False)
+        what = f"signal=KILL:when={number}"
+        injected = Injected(tmp_path / "trace", call, what, paths=paths)
+        device.start(prefix=injected.prefix(), wait=False)
         assert device.process is not None
         process = device.process
         wait_until(
@@ -268,11 +277,22 @@ class Trouble:
         self.hit: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
 
+    @property
+    def paths(self) -> list[Path]:
+        """What the disk has of the agent, and of the one that is new next."""
+        newcomer = self.device.folder(self.promises.newcomer)
+        names = ("memory.db", "memory.db-wal", "memory.db-shm", "index.db", "index.db-wal")
+        folders = (self.device.folder(), newcomer)
+        files = [folder / name for folder in folders for name in names]
+        state = [folder / name for folder in folders for name in STATE_FILES]
+        return [self.device.state / "agents", *folders, *files, *state]
+
     def meet(self, call: str, error: str, when: str) -> None:
         """Work while the calls fail, then see that all is as it was promised and works again."""
         device = self.device
         assert device.process is not None
-        with Injected(self._trace, call, f"error={error}:when={when}") as injected:
+        what = f"error={error}:when={when}"
+        with Injected(self._trace, call, what, paths=self.paths) as injected:
             injected.attach(device.process.pid)
             self.promises.work()
         self.hit.update(injected.hit)
@@ -280,9 +300,9 @@ class Trouble:
 
         def well() -> bool:
             with device.client() as client:
-                return client.health().status == "ok"
+                return not client.health().problems
 
-        wait_until(well, f"it is well again after {error} at {call} {when}")
+        wait_until(well, f"it is well again after {error} at {call} {when}", WELL_SECONDS)
         device.files_written()
         self.promises.judge()
 
@@ -300,7 +320,8 @@ def test_an_error_at_any_call_that_writes_is_told_and_over_when_the_disk_is_well
 ) -> None:
     trouble = Trouble(device.start(), promises, tmp_path / "trace")
     assert device.process is not None
-    with Injected(tmp_path / "trace", ALL).attach(device.process.pid) as counting:
+    counting = Injected(tmp_path / "trace", ALL, paths=trouble.paths)
+    with counting.attach(device.process.pid):
         trouble.promises.work()
         device.files_written()
     points = given or [

@@ -19,8 +19,9 @@ from thermocline.daemon.client import (
     Client,
     DaemonUnreachable,
     default_socket,
+    wire,
 )
-from thermocline.daemon.client.wire import quoted
+from thermocline.daemon.client.wire import Connection, quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -486,3 +487,30 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "thermocline.sock").touch()
     assert default_socket(nowhere) == str(tmp_path / "system" / "thermocline.sock")
+
+
+def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel refuses at once what a full queue has no room for."""
+    path = str(tmp_path / "t.sock")
+    held: list[socket.socket] = []
+
+    def fill_the_queue() -> None:
+        while True:
+            held.append(socket.socket(socket.AF_UNIX))
+            held[-1].setblocking(False)
+            held[-1].connect(path)
+
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path)
+        daemon.listen(0)
+        with pytest.raises(BlockingIOError):
+            fill_the_queue()
+        with pytest.raises(BlockingIOError):
+            Connection(path, timeout=0.0).close()
+        # It takes one of them when it is waited for.
+        monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
+        Connection(path, timeout=60.0).close()
+    for one in held:
+        one.close()
