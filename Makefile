@@ -6,10 +6,12 @@ READY := .venv/.ready
 MODELS := .venv/.models
 TUI := .venv/.tui
 FUZZ := .venv/.fuzz
+CLIENTS := .venv/clients/.ready
+SNAPSHOTS := .venv/.snapshots
 SQLD := .venv/sqld/.ready
 SOURCES := daemon sync tui tests
 
-.PHONY: help install llm tui run test check format bench crash soak fuzz demo lock clean
+.PHONY: help install llm tui run test check format bench crash package soak fuzz clients live snapshots demo lock clean
 
 help:
 	@echo "make run      set up .venv and start the daemon in the foreground"
@@ -20,8 +22,11 @@ help:
 	@echo "make demo     the daemon's story, told in a temporary folder"
 	@echo "make bench    speed, memory and recall, as ratios"
 	@echo "make crash    kills, power loss, full disks, damage, hostile callers (an hour and more)"
+	@echo "make package  build the wheel and the sdist into dist, and try them"
 	@echo "make soak     an hour under load, and examples that are new each time"
 	@echo "make fuzz     send the daemon whatever its own description allows"
+	@echo "make clients  real agents and protocol clients use the memory (2 GB from npm, once)"
+	@echo "make snapshots  compare every screen of the terminal view with its picture"
 	@echo "make lock     resolve the locks again (needs uv)"
 
 install: $(READY)
@@ -83,6 +88,13 @@ crash: $(READY) $(MODELS) $(SQLD)
 	  "on Debian: sudo apt install strace" >&2
 	$(BIN)/python -m pytest -q -m crash --timeout 7200
 
+package: $(READY)
+	@rm -rf build dist *.egg-info
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -c "import setuptools.build_meta as built; built.build_sdist('dist')" >/dev/null
+	@rm -rf build *.egg-info; ls dist
+	$(BIN)/python -m pytest -q -m package tests/acceptance/test_package.py
+
 soak: $(READY) $(MODELS) $(SQLD)
 	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile random
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
@@ -96,6 +108,27 @@ $(FUZZ): tests/requirements-fuzz.lock $(READY)
 fuzz: $(FUZZ)
 	$(BIN)/python -m pytest -q -m fuzz --timeout 1800
 
+$(CLIENTS): tests/requirements-clients.lock tests/fixtures/clients/package-lock.json $(READY)
+	@echo "installing Claude Code, Codex, OpenClaw and the MCP clients into .venv/clients (pinned by hash) ..."
+	@$(BIN)/python tests/fixtures/client_programs.py
+	@touch $@
+
+clients: $(CLIENTS)
+	$(BIN)/python -m pytest -q -m clients --timeout 1800
+
+# With a real model; needs THERMOCLINE_LIVE_KEY, and skips without.
+live: $(CLIENTS)
+	$(BIN)/python -m pytest -q -m live --timeout 1800
+
+# Apart from the other tests: a screen changes with every release of Textual, which is pinned here.
+$(SNAPSHOTS): tests/requirements-snapshots.lock $(TUI)
+	@echo "installing pytest-textual-snapshot into .venv (pinned by hash) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/requirements-snapshots.lock
+	@touch $@
+
+snapshots: $(SNAPSHOTS)
+	$(BIN)/python -m pytest -q -m snapshot $(if $(UPDATE),--snapshot-update)
+
 demo: $(READY)
 	@$(BIN)/python tests/acceptance/demo.py
 
@@ -104,12 +137,19 @@ lock:
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
 	uv pip compile pyproject.toml --group fuzz --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-fuzz.lock
+	uv pip compile pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-base.lock
 	uv pip compile pyproject.toml --extra llm --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-llm.lock
 	uv pip compile pyproject.toml --extra tui --constraint requirements.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements-tui.lock
 	uv pip compile pyproject.toml --group snapshots --constraint requirements-tui.lock --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-snapshots.lock
+	uv pip compile --group clients --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file tests/requirements-clients.lock
+	for folder in tests/fixtures/clients/node tests/fixtures/clients; do \
+	  (cd $$folder && npm install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund); \
+	done
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

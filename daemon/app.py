@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import platform
@@ -35,6 +36,7 @@ from .importers.takeover import TakeOver
 from .language import secrets
 from .llm.client import ModelClient, build_model
 from .operations.access import Gate
+from .operations.live import sample
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect
@@ -47,8 +49,10 @@ from .restore.verify import Verifier
 from .runtime.background import Endless
 from .runtime.heap import give_back, share_heap
 from .runtime.log import configure
+from .runtime.minutes import Minutes
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
+from .runtime.service_manager import ServiceManager
 from .runtime.signals import ProcessSignals
 from .runtime.version import version
 from .store import atomic
@@ -83,11 +87,15 @@ def main(
     # Only the user may read what agents remember; the socket has its own permissions.
     os.umask(0o077)
     share_heap()
+    manager = ServiceManager(env)
     config_file = Path(config).expanduser() if config else None
     try:
         loaded = load(env, config_file, sets)
-        configure(loaded.settings.log.level)
-        chosen = socket or loaded.settings.socket.path or env.get("THERMOCLINE_SOCKET")
+        configure(loaded.settings.log.level, loaded.settings.log.format)
+        passed = manager.passed_socket()
+        # Callers already wait at a socket that systemd made, whatever else is configured.
+        chosen = passed.getsockname() if passed is not None else socket
+        chosen = chosen or loaded.settings.socket.path or env.get("THERMOCLINE_SOCKET")
         chosen = chosen or socket_places(env, root=os.getuid() == 0)[0]
         start = Start(
             state_dir=Path(state_dir or default_state_dir(env)).expanduser().absolute(),
@@ -95,12 +103,16 @@ def main(
             config_file=config_file,
             sets=tuple(sets),
             welcome=welcome,
+            passed=passed,
         )
-        asyncio.run(run(start, LiveSettings(loaded, env, config_file, tuple(sets))))
+        live = LiveSettings(loaded, env, config_file, tuple(sets))
+        asyncio.run(run(start, live, manager))
     except ConfigInvalid as error:
+        manager.show(f"the configuration has errors: {error.message}")
         print(f"thermocline: the configuration has errors:\n{error.message}", file=sys.stderr)
         return 2
     except (ThermoclineError, OSError) as error:
+        manager.show(str(error))
         _say(error)
         return 1
     return 0
@@ -119,15 +131,17 @@ class _Base(msgspec.Struct, frozen=True):
     """
 
     start: Start
+    manager: ServiceManager
     live: LiveSettings
     bus: Bus
     problems: Problems
+    minutes: Minutes
     device: DeviceId
     readers: ThreadPoolExecutor
     files: ThreadPoolExecutor
 
 
-async def run(start: Start, live: LiveSettings) -> None:
+async def run(start: Start, live: LiveSettings, manager: ServiceManager) -> None:
     """Serve until SIGTERM or SIGINT, then leave everything complete on the disk.
 
     Raises:
@@ -144,7 +158,17 @@ async def run(start: Start, live: LiveSettings) -> None:
         restored.finish(start.state_dir)
         remove_leftovers(start.state_dir)
         signals = ProcessSignals(asyncio.get_running_loop())
-        base = _Base(start, live, Bus(), Problems(), DeviceId(start.state_dir), readers, files)
+        base = _Base(
+            start,
+            manager,
+            live,
+            Bus(),
+            Problems(),
+            Minutes(time.time),
+            DeviceId(start.state_dir),
+            readers,
+            files,
+        )
         await _serve(base, signals, started)
 
 
@@ -153,6 +177,8 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
 
     def publish(agent: str, event: Event) -> None:
         base.bus.publish(agent, event)
+        if event.type == "memory.stored":
+            base.minutes.count_store(agent)
         indexes.heard(agent, event)
 
     # They need one another, and are not called before all are there.
@@ -190,6 +216,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         settings=live.current,
         config=live,
         problems=problems,
+        minutes=base.minutes,
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
         identity=Identity(
@@ -205,10 +232,10 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         "scheduler": scheduler.run,
         "replicas": replicas.run,
         "index": indexes.run,
-        "configuration": lambda: live.run(signals.reload, problems),
+        "configuration": lambda: live.run(signals.reload, problems, base.manager),
         "conversations": thinking.listener.run,
     }
-    await serve(start, live.current, services, edge, signals, tasks)
+    await serve(start, live.current, services, edge, signals, base.manager, tasks)
 
 
 def _indexes(base: _Base, agents: Agents) -> Indexes:
@@ -286,6 +313,7 @@ def _replicas(base: _Base, agents: Agents) -> Replicas:
         settings=live.current,
         waiting=Waiting(),
         problems=base.problems,
+        done=lambda agent, ms: base.minutes.note(agent, "sync_ms", ms),
     )
 
 
@@ -307,6 +335,7 @@ def _scheduler(base: _Base, services: Services) -> Scheduler:
         verify=verify,
         close_idle=services.agents.close_idle,
         give_back=give_back,
+        sample=lambda: sample(base.minutes, services.agents),
     )
     return Scheduler(
         services.agents,
@@ -323,4 +352,6 @@ def _allow_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+        # A sandbox may forbid it, and has its own limit then.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))

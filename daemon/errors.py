@@ -10,9 +10,12 @@
     ├── Unavailable           not at the moment: try again later
     │   ├── DiskFull          the disk has no room, or fails
     │   ├── ModelUnavailable  no model answers usefully: do it by rules
+    │   ├── QuotaReached      the agent has as much as the configuration allows
     │   ├── ReadOnly          the disk takes no writes
     │   ├── ReplicaAway       the replica cannot be reached, or has no room
-    │   └── ShuttingDown      the daemon is leaving
+    │   ├── ShuttingDown      the daemon is leaving
+    │   ├── TooManyRequests   the agent asks more often than the configuration allows
+    │   └── TooSlow           the answer takes longer than the configuration allows
     ├── ReplicaRefused        the replica refuses, until a person fixes it
     ├── AlreadyRunning        another daemon holds the state folder
     └── StoreDamaged          a file on disk is not what was written
@@ -124,6 +127,34 @@ class ModelUnavailable(Unavailable):
     def in_full(self) -> str:
         """Why, and the way out: an answer that was made by rules has one place for both."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class QuotaReached(Unavailable):
+    """The agent has as much as it may have; nothing was changed, and reads go on."""
+
+    code = "quota_reached"
+    status = 507
+
+
+class TooManyRequests(Unavailable):
+    """The agent has asked too often; nothing was changed.
+
+    Attributes:
+        seconds: after which the next request is taken.
+    """
+
+    code = "too_many_requests"
+    status = 429
+
+    def __init__(self, message: str, *, seconds: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
+class TooSlow(Unavailable):
+    """The answer would take too long, and was given up; others were served meanwhile."""
+
+    code = "too_slow"
 
 
 class ReplicaAway(Unavailable):

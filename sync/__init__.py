@@ -7,7 +7,7 @@ from .file_remote import FileRemote
 from .local import Applied, Link, Local, Pending, Received
 from .remote import Remote, Result, SqlStatement, Value
 from .replica import Device, Poll, Polls, Replica
-from .replicator import Replicator, State, Timing
+from .replicator import Replicator, Round, State, Timing
 from .rows import (
     ABSENT,
     Clocks,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -68,16 +69,45 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     away: tuple[str, ...] = ()
 
 
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """One round of replication, or several alike that had nothing to do or failed alike.
+
+    Attributes:
+        at: when the last of them ended, in seconds since the epoch.
+        ms: how long it took.
+        times: how many they are.
+        sent, received, refused, conflicts: as in `Tally`.
+        error, message: why it failed; empty after success.
+    """
+
+    at: float
+    ms: float
+    times: int = 1
+    sent: int = 0
+    received: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    error: str = ""
+    message: str = ""
+
+    def alike(self, other: Round) -> bool:
+        """Whether both had nothing to do, or failed in the same way."""
+        rows = self.sent + self.received + self.refused + self.conflicts
+        return not rows and self == msgspec.structs.replace(
+            other, at=self.at, ms=self.ms, times=self.times
+        )
+
+
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
     A failure that passes by itself is retried forever, less and less often. A failure that a
     person must fix stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and
     `wake` end that pause. Pending rows are stored with the rows, so that nothing is lost.
-    `urgent` kinds are sent at once; `told` is called with every new state.
+    `urgent` kinds are sent at once; `told` is called with every new state, `done` with every round.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         local: Local,
         replica: Replica,
@@ -88,6 +118,7 @@ class Replicator:
         waiting: Waiting,
         now: Callable[[], float],
         told: Callable[[State], None],
+        done: Callable[[Round], None] = lambda _: None,
     ) -> None:
         self._exchange = Exchange(local, replica, device, urgent, now)
         self._replica = replica
@@ -95,6 +126,7 @@ class Replicator:
         self._waiting = waiting
         self._now = now
         self._told = told
+        self._done = done
         self._random = random.Random()  # noqa: S311 - spreads waits, hides nothing
         self._lock = asyncio.Lock()
         # The first ends a wait for something to do; the second also a wait for the next try.
@@ -190,18 +222,32 @@ class Replicator:
                 self._poll_at = clock + self._timing.poll_seconds
             before = self.state.phase
             self._tell(phase="working")
+            started = time.perf_counter()
             sign |= clock - self._signed_at > _SIGN_SECONDS
             try:
                 recent = self._timing.poll_seconds / 2
                 poll = await self._replica.shared_poll(recent) if shared else None
                 tally = await self._exchange.run(urgent_only=urgent_only, sign=sign, poll=poll)
-            except BaseException:
+            except BaseException as error:
                 self._tell(phase=before)
+                if isinstance(error, SyncError):
+                    self._note(started, error=error.code, message=error.message)
                 raise
+            self._note(
+                started,
+                sent=tally.sent,
+                received=tally.received,
+                refused=tally.refused,
+                conflicts=tally.conflicts,
+            )
             if tally.signed:
                 self._signed_at = clock
             self._succeeded(tally)
             return tally
+
+    def _note(self, started: float, **outcome: Any) -> None:
+        ms = round((time.perf_counter() - started) * 1000, 3)
+        self._done(Round(at=self._now(), ms=ms, **outcome))
 
     def _succeeded(self, tally: Tally) -> None:
         self.copied, state = tally.copied, self.state

@@ -5,6 +5,8 @@ Only this module uses the client library, which is slow to load; import it only 
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 import zlib
 from collections.abc import Sequence
 from io import BytesIO
@@ -97,7 +99,9 @@ async def connect(
     token = (token or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise Refused("unauthorized", "cannot use the token: it has invalid characters")
-    client = _Client(place.geturl(), token, limits or Limits())
+    # It reads the system's certificates, which takes a while.
+    tls = await asyncio.to_thread(ssl.create_default_context) if place.scheme == "https" else True
+    client = _Client(place.geturl(), token, limits or Limits(), tls)
     return TursoRemote(client, place.hostname or "", token)
 
 
@@ -117,7 +121,9 @@ class _Client(HttpClient):
     The URL keeps its path; without a token no header is sent.
     """
 
-    def __init__(self, url: str, token: str, limits: Limits) -> None:
+    def __init__(
+        self, url: str, token: str, limits: Limits, tls: ssl.SSLContext | bool = True
+    ) -> None:
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_reuseconn.append(_note_kept)
         self._base = url.rstrip("/")
@@ -131,7 +137,7 @@ class _Client(HttpClient):
             timeout=aiohttp.ClientTimeout(
                 total=limits.total, connect=_CONNECT_SECONDS, sock_read=limits.read
             ),
-            connector=aiohttp.TCPConnector(keepalive_timeout=_IDLE_SECONDS),
+            connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=_IDLE_SECONDS),
             # A captive portal in the remote's place must not set cookies.
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[tracing],

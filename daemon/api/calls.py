@@ -17,6 +17,7 @@ from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
+from ..shapes.conversion import convert
 from . import json_body
 from .bus import Bus
 from .connections import ArrivedLate, PeerConnection
@@ -106,7 +107,7 @@ def query_of(request: web.BaseRequest, kind: type[Any]) -> Any:
             raise InvalidInput(f"'{name}' is given {len(values)} times", field=name)
         else:
             found[name] = values[0]
-    return json_body.convert(found, kind, strict=False)
+    return convert(found, kind, strict=False)
 
 
 async def body_of(call: Call, kind: Any) -> Any:
@@ -119,7 +120,7 @@ async def body_of(call: Call, kind: Any) -> Any:
     raw = await _read(call)
     if not raw:
         raise InvalidInput("cannot read the body: it is empty", hint="send JSON")
-    return json_body.convert(json_body.decode(raw), kind)
+    return convert(json_body.decode(raw), kind)
 
 
 async def _read(call: Call) -> bytes:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import select
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -15,8 +16,8 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 
 from ..config.settings import Socket
-from ..errors import InvalidInput, ThermoclineError, TooLarge, Unavailable
-from ..operations.access import UNKNOWN_PEER, peer_of
+from ..errors import InvalidInput, ThermoclineError, TooLarge, TooManyRequests, Unavailable
+from ..operations.access import UNKNOWN_PEER, Peer, peer_of
 from .turns import Turns
 
 # aiohttp takes None for "no log of each request", though its types do not say so.
@@ -156,6 +157,11 @@ class PeerConnection(RequestHandler):
             self.close()
         return True
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is between two requests, or before its first."""
+        return self._current_request is None and not self._messages and self._deadline is None
+
     def _has_left(self) -> bool:
         """Whether the caller closed both directions, so that no answer can be read."""
         transport = self.transport
@@ -179,9 +185,9 @@ class PeerConnection(RequestHandler):
             self._deadline.cancel()
             self._deadline = None
 
-    async def turn(self) -> None:
-        """Wait until this caller's request may begin."""
-        await self._turns.take(self.peer.pid)
+    async def turn(self, agent: str = "") -> None:
+        """Wait until this caller's request about `agent` may begin."""
+        await self._turns.take(self.peer.pid, agent)
 
     def _make_error_handler(self, err_info: Any) -> Callable[..., Awaitable[web.StreamResponse]]:
         answer = super()._make_error_handler(err_info)
@@ -242,15 +248,22 @@ class PeerConnection(RequestHandler):
         self.refuse(NotHttp())
 
 
-class TurnedAway(asyncio.Protocol):
-    """A connection beyond the limit: it costs an answer, and no parser."""
+class Beyond(asyncio.Protocol):
+    """A connection beyond the limit. Refused, it costs an answer, and no parser."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, server: Server, limit: int) -> None:
+        self._server = server
         self._limit = limit
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say why, and close."""
-        assert isinstance(transport, asyncio.WriteTransport)
+        """Take another's place, or say why not, and close."""
+        assert isinstance(transport, asyncio.Transport)
+        if self._server.make_room(peer_of(transport.get_extra_info("socket"))):
+            connection = self._server.connection()
+            transport.set_protocol(connection)
+            connection.connection_made(transport)
+            return
+        self._server.complaints.note("connection_refused", "turned connections away: too many")
         error = Unavailable(
             f"cannot take another connection: {self._limit} are open",
             hint="close some, or raise socket.max_connections",
@@ -260,12 +273,17 @@ class TurnedAway(asyncio.Protocol):
 
 
 class Server(web.Server):
-    """Makes connections, no more of them than the limit, and holds what they share."""
+    """Makes connections, no more of them than the limit, and holds what they share.
+
+    Attributes:
+        accepted: called when a connection is made.
+    """
 
     def __init__(self, handler: Any, settings: Any) -> None:
         super().__init__(handler)
         self._settings = settings
         self._arriving = 0
+        self.accepted: Callable[[], None] = lambda: None
         self.complaints = Complaints()
         self.turns = Turns(self._loop)
         self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
@@ -274,14 +292,34 @@ class Server(web.Server):
         """A connection with the time-outs that are in force now, or its refusal."""
         settings = self._settings().socket
         if len(self._connections) + self._arriving >= settings.max_connections:
-            self.complaints.note("connection_refused", "turned connections away: too many")
-            return TurnedAway(settings.max_connections)
+            return Beyond(self, settings.max_connections)
+        return self.connection()
+
+    def connection(self) -> PeerConnection:
+        """A connection that will be made."""
         self._arriving += 1
-        return PeerConnection(self, self._loop, settings)
+        return PeerConnection(self, self._loop, self._settings().socket)
+
+    def make_room(self, newcomer: Peer) -> bool:
+        """Close an idle connection of the process that has the most, for one that has far fewer.
+
+        So a process that opens all there may be does not keep the others out.
+        """
+        ours = [one for one in self.connections if isinstance(one, PeerConnection)]
+        open_of = Counter(connection.peer.pid for connection in ours)
+        (most_of, most), *_ = open_of.most_common(1)
+        if open_of[newcomer.pid] >= most // 2:
+            return False
+        for connection in ours:
+            if connection.peer.pid == most_of and connection.is_idle:
+                connection.force_close()
+                return True
+        return False
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         """Count it among those that are open."""
         self._arriving -= 1
+        self.accepted()
         super().connection_made(handler, transport)
 
     async def drain(self, seconds: float) -> None:
@@ -309,9 +347,12 @@ def error_body(error: ThermoclineError) -> bytes:
 
 def error_response(error: ThermoclineError, *, status: int | None = None) -> web.Response:
     """The HTTP answer that carries `error`."""
-    return web.Response(
+    response = web.Response(
         body=error_body(error), status=status or error.status, content_type="application/json"
     )
+    if isinstance(error, TooManyRequests):
+        response.headers["Retry-After"] = str(error.seconds)
+    return response
 
 
 def _refusal(error: ThermoclineError) -> bytes:

@@ -20,9 +20,13 @@ from ..runtime.problems import unforeseen
 from ..store.transaction import acting
 from .calls import Call, NoParameters, Services, agent_of, body_of, query_of
 from .connections import PeerConnection, error_response
+from .rates import Rates
 from .streaming import streamed
 
 _log = logging.getLogger(__name__)
+_METHODS: Final = {"GET", "HEAD", "POST", "PUT", "DELETE"}
+# The status is 0 where the caller left before the answer.
+_REQUEST: Final = "%s %s for '%s': %d in %s ms"
 _FAULT: Final = "something went wrong inside the daemon"
 _FAULT_HINT: Final = "its log has the details"
 
@@ -48,6 +52,7 @@ class Dispatcher:
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
         self._services = services
+        self._rates = Rates()
         self._exact: dict[str, dict[str, Operation]] = {}
         self._patterns: list[tuple[re.Pattern[str], Operation]] = []
         for operation in operations:
@@ -58,14 +63,33 @@ class Dispatcher:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; an error becomes an answer too."""
+        """Answer one request, and log it at debug: never a part that may hold a memory's text."""
+        began, status = time.perf_counter(), 0
+        try:
+            response = await self._respond(request)
+            status = response.status
+        finally:
+            if _log.isEnabledFor(logging.DEBUG):
+                said = {
+                    "action": "request",
+                    "method": request.method if request.method in _METHODS else "-",
+                    "path": request.get("path", "-"),
+                    "agent": request.get("agent", "-"),
+                    "status": status,
+                    "ms": round((time.perf_counter() - began) * 1000, 1),
+                }
+                _log.debug(_REQUEST, *[*said.values()][1:], extra=said)
+        return response
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        """An error becomes an answer too."""
         protocol = request.protocol
         assert isinstance(protocol, PeerConnection)
         protocol.arrived()
         if request.version not in {HttpVersion10, HttpVersion11}:
             protocol.refuse_malformed()
             raise ConnectionResetError
-        await protocol.turn()
+        await protocol.turn(request.headers.get("X-Agent") or request.query.get("agent", ""))
         try:
             return await self._answer(request, protocol)
         except ThermoclineError as error:
@@ -90,10 +114,14 @@ class Dispatcher:
         if services.stopping.is_set():
             raise ShuttingDown("cannot answer: the daemon is stopping", hint="start it again")
         operation, parts = self._find(request.method, request.rel_url.raw_path)
+        request["path"] = operation.path
         peer, settings = connection.peer, services.settings()
         acting.set(peer.name)
         agent, named = agent_of(request, settings.agent_id)
+        request["agent"] = agent
         services.gate.require(peer, agent if operation.agent else "*", operation.role)
+        if operation.agent:
+            self._rates.take(agent, settings.quotas.requests_per_second)
         call = Call(services, request, operation, parts, peer, settings, agent, named)
         return await _run(call)
 

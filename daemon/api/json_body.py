@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final, TypeVar
-
-import msgspec
+from typing import Any, Final
 
 from ..errors import InvalidInput
 
-T = TypeVar("T")
-_PLACE: Final = re.compile(r" - at `\$?\.?(.*)`$")
 _HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -43,26 +39,6 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
-    """`value` as a `kind`.
-
-    Raises:
-        InvalidInput: naming the field, what was expected and what was found.
-    """
-    try:
-        return msgspec.convert(value, kind, strict=strict)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        place = _PLACE.search(text)
-        message = _PLACE.sub("", text)
-        message = message[0].lower() + message[1:]
-        field = ".".join(filter(None, (place and place.group(1), _named(message))))
-        where = f"'{field}': " if field else ""
-        raise InvalidInput(f"{where}{message}", field=field or None) from error
-    except RecursionError as error:
-        raise InvalidInput("cannot read the body: it is nested too deeply") from error
-
-
 def _refuse_halves(value: Any) -> None:
     """Refuse lone surrogates anywhere in the body: no such text can be stored or shown."""
     waiting: list[tuple[str, Any]] = [("", value)]
@@ -88,11 +64,6 @@ def _refuse_half(path: str, text: str) -> None:
             field=path or None,
             hint="the text must be valid Unicode",
         ) from error
-
-
-def _named(message: str) -> str:
-    found = re.search(r"field `([^`]+)`", message)
-    return found.group(1) if found else ""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import grp
+import logging
 import os
 import socket
 import stat
+import sys
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import AlreadyRunning, Conflict
+from ..runtime.problems import Problems, unforeseen
 from .connections import Server
 
 _BACKLOG: Final = 512
 _AT_ONCE: Final = 4
+_NOT_ACCEPTED: Final = "not_accepted"
+# As asyncio has it.
+_EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_log = logging.getLogger(__name__)
 
 
 def bind(path: Path, mode: int, group: str | None) -> socket.socket:
@@ -49,14 +58,37 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
     return bound
 
 
-async def listen(server: Server, bound: socket.socket) -> asyncio.Server:
-    """Serve what connects to `bound`."""
+async def listen(server: Server, bound: socket.socket, problems: Problems) -> asyncio.Server:
+    """Serve what connects to `bound`; report when no more can be accepted."""
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(partial(_failed, problems))
+    server.accepted = partial(problems.clear, _NOT_ACCEPTED, "/socket")
+    # Python 3.13 would remove the file when it closes, though it may be systemd's.
+    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     # asyncio accepts a whole backlog at once and serves no caller meanwhile; the kernel's queue may
     # be longer.
-    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE)
+    listening = await loop.create_unix_server(server.protocol, sock=bound, backlog=_AT_ONCE, **keep)
     bound.listen(_BACKLOG)
     return listening
+
+
+def _failed(problems: Problems, _: object, context: dict[str, Any]) -> None:
+    """Take an error that nobody waits for; asyncio would log its message, which may quote a text.
+
+    asyncio goes on listening a second after it could not accept a connection.
+    """
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED and "socket" in context:
+        problems.report(
+            _NOT_ACCEPTED,
+            "/socket",
+            f"cannot accept connections: {os.strerror(error.errno)}",
+            "close some, or raise the limit of open files (LimitNOFILE)",
+        )
+        return
+    kind, where = ("an error", "") if error is None else unforeseen(error)
+    text = "%s: %s\n%s"
+    _log.error(text, context.get("message"), kind, where, extra={"action": "unhandled"})
 
 
 def _clear(path: Path) -> None:

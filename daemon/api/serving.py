@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket as sockets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..config import Settings
 from ..errors import ThermoclineError
 from ..operations.status import resident_bytes
 from ..runtime.background import Background, Endless
+from ..runtime.service_manager import ServiceManager
 from ..runtime.signals import ProcessSignals
 from . import server
 from .calls import Services
@@ -33,13 +35,18 @@ _CLOSING_SECONDS: Final = 5.0
 
 
 class Start(msgspec.Struct, frozen=True):
-    """How the daemon was asked to start."""
+    """How the daemon was asked to start.
+
+    Attributes:
+        passed: the socket that systemd already listens on, at the path `socket`.
+    """
 
     state_dir: Path
     socket: Path
     config_file: Path | None
     sets: tuple[str, ...]
     welcome: bool
+    passed: sockets.socket | None = None
 
 
 async def serve(
@@ -48,6 +55,7 @@ async def serve(
     services: Services,
     edge: Server,
     signals: ProcessSignals,
+    manager: ServiceManager,
     tasks: Mapping[str, Endless],
 ) -> None:
     """Serve until a signal ends the daemon, then leave everything complete on the disk.
@@ -58,33 +66,65 @@ async def serve(
         services: what the calls are answered with.
         edge: answers them.
         signals: tells when to leave.
+        manager: hears of the daemon's state.
         tasks: background tasks by name.
 
     Raises:
         AlreadyRunning: another daemon holds the socket.
     """
     now = settings()
-    bound = server.bind(start.socket, now.socket.permissions, now.socket.group)
-    listening = await server.listen(edge, bound)
-    inode = start.socket.stat().st_ino
+    bound = start.passed or server.bind(start.socket, now.socket.permissions, now.socket.group)
+    listening = await server.listen(edge, bound, services.problems)
+    inode = _inode(start.socket)
     background = Background(services.problems, _PAUSE_SECONDS)
+
+    def fault() -> str:
+        if ended := background.ended():
+            return f"the task '{ended[0]}' has ended"
+        # A new start makes a new socket, unless systemd keeps it.
+        gone = start.passed is None and _inode(start.socket) != inode
+        return f"{start.socket} is gone" if gone else ""
+
+    def status() -> str:
+        return _status(start, services)
+
     try:
+        background.begin("service manager", lambda: manager.run(fault, status))
         for name, run in tasks.items():
             background.begin(name, run)
         await _open_usual(services, now.agent_id)
+        manager.ready(status())
         ready = {"action": "ready", "memory_bytes": resident_bytes()}
         _log.info("ready on %s", start.socket, extra=ready)
         if start.welcome:
             print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
         await signals.stopping.wait()
     finally:
+        manager.stopping()
         _log.info("stopping", extra={"action": "stopping"})
         listening.close()
         edge.pre_shutdown()
         await _leave(settings(), services, edge, background)
-        if start.socket.exists() and start.socket.stat().st_ino == inode:
+        # Systemd goes on listening on its own, and callers wait there for the next daemon.
+        if start.passed is None and _inode(start.socket) == inode:
             start.socket.unlink()
         _log.info("stopped", extra={"action": "stopped"})
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _status(start: Start, services: Services) -> str:
+    """The daemon in a line, for `systemctl status`."""
+    agents, problems = len(services.agents.open_stores()), len(services.problems.standing())
+    text = f"serving {agents} open {'agent' if agents == 1 else 'agents'} on {start.socket}"
+    if problems:
+        text += f"; {problems} {'problem' if problems == 1 else 'problems'}: thermocline status"
+    return text
 
 
 async def _open_usual(services: Services, agent: str) -> None:

@@ -6,7 +6,8 @@ import sys
 
 # msgspec imports typing_extensions if it is installed, and needs nothing of it on this Python:
 # without it a command starts 12 ms earlier, a sixth of its budget.
-if "typing_extensions" not in sys.modules:
+# What `program` runs by itself needs no msgspec at all.
+if "typing_extensions" not in sys.modules and sys.argv[1:2] not in (["hook"], ["mcp"]):
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
     import msgspec  # noqa: F401 - so that it does so now
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..client import Client
+from ..runtime.quick_start import quick_start
 
 
 def add_daemon(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,8 @@ def add_daemon(parser: argparse.ArgumentParser) -> None:
 
 def run_daemon(args: argparse.Namespace, _: Client) -> int:
     """Run until a signal ends it."""
-    from ..app import main  # noqa: PLC0415 - the other verbs must not load the daemon
+    with quick_start():
+        from ..app import main  # noqa: PLC0415 - the other verbs must not load the daemon
 
     return main(
         state_dir=args.state_dir,

@@ -1,23 +1,41 @@
-"""`thermocline import`: import what other tools, or other people, have written."""
+"""`thermocline import`: import what other tools, or other people, have written.
+
+The command reads the files itself, with the rights of whoever runs it, and sends the daemon what it
+found in parts: the daemon opens no file for anybody.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from .. import shapes
-from ..client import Client
+from ..client import ApiError, Client
+from ..errors import InvalidInput
 from .arguments import WrongUsage, decoded, read_stdin, say
 from .database import PATIENCE_SECONDS, token_of
 from .options import DATABASE, add_options, refuse
 from .terminal import show_json, visible
 
-# The daemon reads a larger file itself; only root and the daemon's user may request that.
-_LARGEST_SENT: Final = 400_000
-_FORMATS: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
+if TYPE_CHECKING:  # importing it loads what no other verb needs
+    from ..importers.found import Document, Found, GivenPath, ReadFault
+
+SYSTEMS: Final = (
+    *("basic-memory", "chatgpt", "claude", "claude-code", "claude-mem", "codex", "evoclaw"),
+    *("jsonl", "mcp-memory", "mem0", "openclaw", "profclaw", "scalyclaw", "tinyclaw"),
+)
+_FILES: Final = ("hot", "warm", "tree", "metrics", "memory-md", "rows")
+# What is sent at a time. Half of a request's default limit: JSON may escape what it holds.
+_MOST_BYTES: Final = 400_000
+_MOST_ENTRIES: Final = 500
 _NAMED: Final = 10
+_LINES: Final = 1_000
+_NUMBER: Final = re.compile(r"memories: \[(\d+)\]")
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
@@ -26,15 +44,25 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     add("path", metavar="PATH", nargs="?", help="a file, a folder, or - for standard input")
     url = {"flags": ("--url", "--db-url"), "help": "a database of EvoClaw's: libsql:// or https://"}
     add_options(parser, DATABASE, DATABASE, db_url=url)
-    add("--format", choices=_FORMATS, help="format of the file; default: detect it")
+    add(
+        "--format", metavar="FORMAT", choices=(*SYSTEMS, *_FILES),
+        help="what PATH is, one of those below; default: detect it",
+    )  # fmt: skip
+    add("--distil", action="store_true", help="of conversations, keep what rules find worth it")
     add("--dry-run", action="store_true", help="store nothing, and show what would be stored")
     parser.epilog = (
-        "Imports any state file, also one that was set aside; MEMORY.md, whose lines become\n"
-        "memories; exported rows; and a folder or workspace, with all its agents unless one is\n"
-        "named. A difference between a single state file and the memory counts as an edit made\n"
-        "when the file was written; a folder only adds. Forgotten memories stay forgotten, and\n"
-        "repeating an import adds nothing.\n"
-        "example:\n  thermocline import warm-memory.json.changed-20260301T120000"
+        "PATH is the memory of another system, a state file, MEMORY.md, or a backup. It is only\n"
+        "read, and by this command: the daemon opens no file. Repeating an import adds nothing;\n"
+        "what has changed in the source is changed here, unless it was changed here later, and\n"
+        "forgotten memories stay forgotten. Secrets are left out. Every turn of a conversation is\n"
+        "kept as it was said, without tools and their output; --distil keeps only statements.\n"
+        "Agents found in a workspace are all imported unless one is named.\n"
+        f"formats of systems:\n  {', '.join(SYSTEMS[:8])},\n  {', '.join(SYSTEMS[8:])}\n"
+        f"formats of single files:\n  {', '.join(_FILES)}\n"
+        "examples:\n"
+        "  thermocline import ~/.claude --dry-run\n"
+        "  thermocline import chatgpt-export.zip --distil\n"
+        "  thermocline import warm-memory.json.changed-20260301T120000"
     )
 
 
@@ -43,65 +71,288 @@ def run_import(args: argparse.Namespace, client: Client) -> None:
     refuse(bool(args.path) == bool(args.db_url), "give a PATH or --url")
     token = token_of(args)
     refuse(token and not args.db_url, "a token needs --url")
-    request = _database(args.db_url, token) if args.db_url else _file(args.path)
+    client.timeout = PATIENCE_SECONDS
+    if args.db_url or args.path == "-":
+        _run_whole(args, client, token)
+        return
+    from ..importers.found import GivenPath  # noqa: PLC0415 - no other verb needs the readers
+
+    path = Path(args.path).expanduser().resolve()
+    with GivenPath(path) as look, _Sending(args, client) as sending:
+        if not look.is_folder and not look.stat.st_size:
+            raise WrongUsage(f"{args.path} is empty")
+        sending.format, reading = _reading(args, look)
+        for found in reading:
+            sending.take(found)
+        sending.send()
+    _show_all(args, sending.reports, sorted(sending.others))
+
+
+def _reading(
+    args: argparse.Namespace, look: GivenPath
+) -> tuple[str, Iterator[Found | Document | ReadFault]]:
+    """The format that was named, or that the path has, and what there is.
+
+    Raises:
+        InvalidInput: the format cannot be told.
+    """
+    from ..importers import formats, state_files  # noqa: PLC0415 - as above
+    from ..importers.systems import evoclaw  # noqa: PLC0415 - as above
+
+    if args.format in _FILES:
+        refuse(look.is_folder, f"--format {args.format} needs a file")
+        return args.format, evoclaw.state_file(look, args.format)
+    found = formats.format_of(look, args.format)
+    if found is None:
+        if not look.is_folder:
+            state_files.format_of(look.head, look.path.name)
+        names = ", ".join(formats.NAMES)
+        raise InvalidInput(
+            f"cannot tell what {look.path} is", field="format", hint=f"say so: --format {names}"
+        )
+    return found.name, chain(found.read(look), look.faults())
+
+
+class _Report:
+    """What was imported for one agent, of all parts that were sent."""
+
+    def __init__(self) -> None:
+        self.read: dict[tuple[str, str], int] = {}
+        self.left_out: list[str] = []
+        self.counts: dict[str, dict[str, int]] = {"stored": {}, "skipped": {}}
+
+    def add(self, answer: dict[str, Any], places: list[str]) -> None:
+        """Add an answer; `places` are those of the entries that were sent."""
+        for part in answer["read"]:
+            self.entries(part.get("file", ""), part.get("format", ""), part["entries"])
+        for name, counts in self.counts.items():
+            for kind, number in answer[name].items():
+                counts[kind] = counts.get(kind, 0) + number
+        for line in answer["left_out"]:
+            self.note(_NUMBER.sub(lambda found: places[int(found[1])], line, count=1))
+
+    def entries(self, place: str, format_: str, number: int = 1) -> None:
+        """Count entries of a file or table."""
+        self.read[place, format_] = self.read.get((place, format_), 0) + number
+
+    def note(self, line: str) -> None:
+        """Note what was left out, once."""
+        if line not in self.left_out and len(self.left_out) < _LINES:
+            self.left_out.append(line)
+
+    def shown(self, *, dry_run: bool) -> dict[str, Any]:
+        """The report as JSON."""
+        read = [
+            {"file": place, **({"format": format_} if format_ else {}), "entries": number}
+            for (place, format_), number in self.read.items()
+        ]
+        return {"read": read, **self.counts, "left_out": self.left_out, "dry_run": dry_run}
+
+
+class _Sending:
+    """Sends what was found, as much at a time as the daemon takes, and adds up the answers."""
+
+    def __init__(self, args: argparse.Namespace, client: Client) -> None:
+        self._args = args
+        self._clients = {"": client}
+        self._waiting: list[Found] = []
+        self._size = 0
+        self._agent = ""
+        self._sent = 0
+        self.format = ""
+        self.others: set[str] = set()
+        self.reports: dict[str, _Report] = {"": _Report()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sent and sys.stderr.isatty():
+            print(f"\r{'':30}\r", end="", file=sys.stderr, flush=True)
+        for agent, client in self._clients.items():
+            if agent:
+                client.close()
+
+    def take(self, found: Found | Document | ReadFault) -> None:
+        """Note a fault, send a document, and send entries once there are enough.
+
+        Raises:
+            ApiError: the daemon refused.
+        """
+        from ..importers.found import Document, ReadFault  # noqa: PLC0415 - as above
+
+        agent = self._whose(found.agent)
+        if agent is None:
+            return
+        report = self.reports.setdefault(agent, _Report())
+        if isinstance(found, ReadFault):
+            report.note(f"{found.place}: {found.why}")
+        elif isinstance(found, Document):
+            self.send()
+            self._document(found, agent)
+        else:
+            size = len(json.dumps(found.fields))
+            talk = found.fields.get("group") if found.fields.get("event") == "turn" else None
+            # The rules read a conversation as a whole: what is kept must not depend on the parts.
+            other = (
+                self._args.distil
+                and self._waiting
+                and self._waiting[-1].fields.get("group") != talk
+            )
+            full = len(self._waiting) >= _MOST_ENTRIES or self._size + size > _MOST_BYTES
+            if other or full or agent != self._agent:
+                self.send()
+            self._agent = agent
+            self._waiting.append(found)
+            self._size += size
+            report.entries(found.place, self.format)
+
+    def send(self) -> None:
+        """Send the entries that wait."""
+        some, self._waiting, self._size = self._waiting, [], 0
+        if not some:
+            return
+        memories = [one for one in some if not one.is_experience]
+        request: dict[str, Any] = {"distil": True} if self._args.distil else {}
+        request["memories"] = [one.fields for one in memories]
+        request["experiences"] = [one.fields for one in some if one.is_experience]
+        places = [f"{one.place}: {_source_id(one.fields)}" for one in memories]
+        self._ask(request, self._agent, places)
+        self._sent += len(some)
+        if sys.stderr.isatty():
+            print(f"\r{self._sent:,} entries", end="", file=sys.stderr, flush=True)
+
+    def _whose(self, agent: str) -> str | None:
+        """Under which agent something is reported: "" is the one of the command line."""
+        named = self._args.agent
+        if agent in ("", named) or (agent == "default" and named is None):
+            return ""
+        if named is None:
+            return agent
+        self.others.add(agent)
+        return None
+
+    def _document(self, document: Document, agent: str) -> None:
+        request: dict[str, Any] = {
+            "name": document.path.name,
+            "written_at": max(0.0, document.written_at),
+        }
+        if document.format:
+            request["format"] = document.format
+        try:
+            for part in _parts(document):
+                self._ask({**request, "text": part}, agent, [], str(document.path))
+        except ApiError as error:
+            if not document.agent or error.status not in (400, 413):
+                raise
+            self.reports[agent].note(f"{document.path}: {error}")
+
+    def _ask(self, request: dict[str, Any], agent: str, places: list[str], path: str = "") -> None:
+        if agent not in self._clients:
+            self._clients[agent] = Client(self._args.socket, agent, PATIENCE_SECONDS)
+        client = self._clients[agent]
+        client.import_(**request, dry_run=self._args.dry_run)
+        answer = json.loads(client.answered)
+        for part in answer["read"]:
+            part["file"] = path
+        if path:
+            name = f"{request['name']}: "
+            lines = [line.removeprefix(name) for line in answer["left_out"]]
+            answer["left_out"] = [f"{path}: {line}" for line in lines]
+        self.reports[agent].add(answer, places)
+
+
+def _parts(document: Document) -> Iterator[str]:
+    """The text of a document; that of a long list of memories in several."""
+    text = decoded(document.content, str(document.path))
+    listed: Any = None
+    if len(document.content) > _MOST_BYTES and document.format in (None, "warm"):
+        try:
+            listed = json.loads(text)
+        except (ValueError, RecursionError):
+            listed = None
+    if not isinstance(listed, list):
+        yield text
+        return
+    part: list[str] = []
+    size = 0
+    for record in map(json.dumps, listed):
+        if part and size + len(record) > _MOST_BYTES:
+            yield f"[{','.join(part)}]"
+            part, size = [], 0
+        part.append(record)
+        size += len(record)
+    yield f"[{','.join(part)}]"
+
+
+def _source_id(fields: dict[str, Any]) -> str:
+    imported = (fields.get("data") or {}).get("imported")
+    return str((imported or fields).get("id", ""))[:80]
+
+
+def _run_whole(args: argparse.Namespace, client: Client, token: str | None) -> None:
+    """Import a database or standard input, in one request for each agent."""
+    if args.path:
+        request = {"text": decoded(read_stdin(), "standard input"), "name": ""}
+    else:
+        request = {"url": args.db_url, **({"token": token} if token else {})}
     request["dry_run"] = args.dry_run
     if args.format:
+        refuse(args.format not in _FILES, f"--format {args.format} needs a PATH")
         request["format"] = args.format
-    client.timeout = PATIENCE_SECONDS
-    answers = {args.agent or "": client.import_(**request)}
+    answer = client.import_(**request)
     raw = {args.agent or "": json.loads(client.answered)}
     if args.agent is None:
-        for agent in [other.agent for other in answers[""].others]:
+        for agent in [other.agent for other in answer.others]:
             with Client(args.socket, agent, PATIENCE_SECONDS) as another:
-                answers[agent] = another.import_(**request)
+                another.import_(**request)
                 raw[agent] = json.loads(another.answered)
+    _show_json_or_text(args, raw)
+
+
+def _show_all(args: argparse.Namespace, reports: dict[str, _Report], others: list[str]) -> None:
+    """Print the reports; `others` are agents that were not asked for.
+
+    Raises:
+        InvalidInput: nothing could be read at all.
+    """
+    if others and not reports[""].read:
+        hint = f"give --agent-id {others[0]}; there are {', '.join(others)}"
+        raise InvalidInput(f"nothing in {args.path} belongs to '{args.agent}'", hint=hint)
+    used = {agent: one for agent, one in reports.items() if one.read or one.left_out or not agent}
+    if len(used) == 1 and not used[""].read and used[""].left_out:
+        raise InvalidInput(f"cannot import {'; '.join(used[''].left_out[:_NAMED])}", field="path")
+    raw = {agent: one.shown(dry_run=args.dry_run) for agent, one in used.items()}
+    raw[""]["others"] = [{"agent": name, "path": args.path} for name in others]
+    _show_json_or_text(args, raw)
+
+
+def _show_json_or_text(args: argparse.Namespace, raw: dict[str, dict[str, Any]]) -> None:
     if args.json:
-        show_json(raw[args.agent or ""] if len(raw) == 1 else {"agents": raw})
+        show_json(next(iter(raw.values())) if len(raw) == 1 else {"agents": raw})
         return
-    for agent, answer in answers.items():
-        _show(agent if len(answers) > 1 else "", answer)
+    for agent, answer in raw.items():
+        _show(agent if len(raw) > 1 else "", answer)
 
 
-def _database(url: str, token: str | None) -> dict[str, Any]:
-    return {"url": url, "token": token} if token else {"url": url}
-
-
-def _file(given: str) -> dict[str, Any]:
-    """What is sent of a file: its content, or its path."""
-    if given == "-":
-        return {"text": decoded(read_stdin(), "standard input"), "name": ""}
-    path = Path(given).expanduser().resolve()
-    found = path.stat()
-    if not path.is_file() or found.st_size > _LARGEST_SENT:
-        return {"path": str(path)}
-    content = path.read_bytes()
-    if not content.strip():
-        raise WrongUsage(f"{given} is empty")
-    if content.startswith(b"\x1f\x8b"):
-        return {"path": str(path)}
-    return {
-        "text": decoded(content, given),
-        "name": path.name,
-        "written_at": max(0.0, found.st_mtime),
-    }
-
-
-def _show(agent: str, answer: shapes.imports.Imported) -> None:
+def _show(agent: str, answer: dict[str, Any]) -> None:
     of = f"{agent}: " if agent else ""
-    for one in answer.read:
-        what = one.file or one.table or ""
-        print(f"{of}read {visible(what)}: {one.entries:,} entries")
-    would = "would store" if answer.dry_run else "stored"
-    print(f"{of}{would}: {_counted(answer.stored) or 'nothing new'}")
-    if answer.skipped:
-        print(f"{of}skipped: {_counted(answer.skipped)}")
-    for line in answer.left_out[:_NAMED]:
+    for one in answer["read"][:_NAMED]:
+        what = one.get("file") or one.get("table") or "text"
+        print(f"{of}read {visible(what)}: {one['entries']:,} entries")
+    if more := answer["read"][_NAMED:]:
+        entries = sum(one["entries"] for one in more)
+        print(f"{of}read {len(more):,} more files: {entries:,} entries; --json shows them")
+    would = "would store" if answer["dry_run"] else "stored"
+    print(f"{of}{would}: {_counted(answer['stored']) or 'nothing new'}")
+    if answer["skipped"]:
+        print(f"{of}skipped: {_counted(answer['skipped'])}")
+    for line in answer["left_out"][:_NAMED]:
         say(f"left out: {visible(line)}")
-    if len(answer.left_out) > _NAMED:
-        say(f"left out: {len(answer.left_out) - _NAMED:,} more; --json shows them")
-    for other in answer.others if agent or answer.others else ():
-        if not agent:
-            say(f"agent {other.agent} is there too: give --agent-id {other.agent}")
+    if len(answer["left_out"]) > _NAMED:
+        say(f"left out: {len(answer['left_out']) - _NAMED:,} more; --json shows them")
+    for other in answer.get("others", ()) if not agent else ():
+        say(f"agent {other['agent']} is there too: give --agent-id {other['agent']}")
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from ..client import AnswerLost, ApiError, Client, ClientError, DaemonUnreachable
+from ..client import ApiError, Client, ClientError, DaemonUnreachable
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
 from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
+from .explained import explained
 from .terminal import show_json, visible
 from .verbs import VERBS, module_of
 
@@ -141,33 +142,12 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if lost_output:
         _abandon_output()
     if isinstance(error, ApiError):
-        return UNAVAILABLE if error.status in (503, 507) else REFUSED
+        return UNAVAILABLE if error.status in (429, 503, 507) else REFUSED
     if isinstance(error, DaemonUnreachable):
         return UNREACHABLE
     if isinstance(error, Unavailable):
         return UNAVAILABLE
     return WRONG if isinstance(error, (WrongUsage, ConfigInvalid)) else REFUSED
-
-
-def explained(error: Exception) -> dict[str, str]:
-    """An error as the API shows it: `code`, `message`, and where known `field` and `hint`."""
-    if isinstance(error, (ApiError, ThermoclineError)):
-        return error.as_dict()
-    if isinstance(error, AnswerLost):
-        hint = "check whether the change was made"
-        return {"code": "answer_lost", "message": str(error), "hint": hint}
-    if isinstance(error, DaemonUnreachable):
-        return {"code": "unreachable", "message": str(error), "hint": _way_in(error)}
-    if isinstance(error, OSError):
-        where = f"open {error.filename}" if error.filename else "write the result"
-        return {"code": "io", "message": f"cannot {where}: {error.strerror or error}"}
-    return {"code": "usage", "message": str(error)}
-
-
-def _way_in(error: DaemonUnreachable) -> str:
-    if isinstance(error.__cause__, PermissionError):
-        return "its owner can grant access to your user or group"
-    return 'start it with "thermocline daemon", or "make run" in a checkout'
 
 
 def _print_anything() -> None:

@@ -13,7 +13,9 @@ from typing import Any, Final
 from .arguments import WrongUsage, json_of, number, text_of, whole
 
 TYPES: Final = ("semantic", "episodic", "procedural")
-ORDERS: Final = ("newest", "oldest", "score", "importance")
+ORDERS: Final = (
+    *("newest", "oldest", "score", "importance", "uses", "type", "category", "subject"),
+)
 TIERS: Final = ("hot", "warm", "cold", "frozen")
 WEIGHTS: Final = ("match", "recency", "importance")
 # Several values, each given by the option once more.
@@ -44,6 +46,9 @@ def _row(*flags: str, **settings: Any) -> tuple[tuple[str, ...], dict[str, Any]]
 FIELDS: Final[Table] = {
     "category": _row("--category", metavar="PATH", help="category, such as projects/x"),
     "importance": _row("--importance", type=number, metavar="0-1", help="how much it matters"),
+    "pinned": _row(
+        "--pin", action=argparse.BooleanOptionalAction, default=None, help="keep it hot, whatever"
+    ),
     "type": _row("--type", choices=TYPES, help="kind of memory"),
     "event": _row("--event", metavar="NAME", help="what caused it, such as correction"),
     "subject": _row("--subject", metavar="TEXT", help="what it is about"),
@@ -74,6 +79,7 @@ FILTERS: Final[Table] = {
         help="maximum length of all texts (4 characters each)",
     ),
     "order": _row("--order", choices=ORDERS, help="default newest"),
+    "reverse": _row("--reverse", action="store_true", default=None, help="turn the order round"),
     **dict.fromkeys(
         ("types", "type"),
         _row("--type", choices=TYPES, help="one of these types; may be repeated", **_REPEATED),
@@ -90,6 +96,7 @@ FILTERS: Final[Table] = {
     "url": _row("--url", metavar="PART", help="part of a URL that it mentions"),
     "tier": _row("--tier", choices=TIERS, help="its temperature, which its score decides"),
     "archived": _row("--archived", choices=("true", "false"), help="in the archive, or not"),
+    "merged_into": _row("--merged-into", metavar="ID", help="what was merged into this memory"),
     "source": _row("--source", metavar="TEXT", help="where it comes from"),
     "actor": _row("--actor", metavar="TEXT", help="who said it"),
     "session": _row(

@@ -14,6 +14,7 @@ from ..client import Client
 from .arguments import WrongUsage, one_text, say, stdin_once, text_of
 from .database import PATIENCE_SECONDS, add_database, database_of, patience, synced
 from .explaining import show_explained, show_reasoned, show_understood
+from .graph import entity_row
 from .index import show_chunks
 from .local_models import with_local_model
 from .memories import headline, record, short
@@ -71,8 +72,8 @@ def run_retrieve(args: argparse.Namespace, client: Client) -> None:
         show_json([*(record(found, *extra) for found in recall.results), *chunks])
     else:
         _show(recall, explain=args.explain)
-    found = (recall.results, recall.key_values, recall.entries, recall.chunks, recall.experiences)
-    if not any(found):
+    found = (recall.results, recall.key_values, recall.entries, recall.chunks)
+    if not any((*found, recall.experiences, recall.entities)):
         say(recall.why or "nothing found")
 
 
@@ -101,6 +102,7 @@ def _show(recall: shapes.recall.Recalled, *, explain: bool) -> None:
     show_chunks(recall.chunks)
     show_rows((f"{one.relevance:.2f}", one.path, one.text) for one in recall.entries)
     show_rows((f"{one.relevance:.2f}", one.type, one.intent) for one in recall.experiences)
+    show_rows((f"{one.relevance:.2f}", *entity_row(one)) for one in recall.entities)
     if explain and recall.understood:
         show_understood(recall.understood)
     if explain and recall.llm:

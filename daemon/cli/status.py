@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .. import shapes
-from ..client import Client
+from ..client import Client, DaemonUnreachable
 from .arguments import say
 from .sync import phase_of
 from .terminal import ago, moment, number_of, show_answer, show_rows, size, span, visible
 
+_WATCH_SECONDS: Final = 2.0
 _HEAD: Final = (
     "open agent", "memories", "warm", "cold", "hot state", "tree", "pairs", "files", "disk", "sync",
     "upkeep", "",
 )  # fmt: skip
 
 
+def add_status(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `status`."""
+    parser.add_argument(
+        "--watch", action="store_true", help="show it again every two seconds, until Ctrl-C"
+    )
+
+
 def run_status(args: argparse.Namespace, client: Client) -> None:
-    """Show it on one page."""
-    status = client.status()
+    """Show it on one page; with `--watch` again and again, also while no daemon answers."""
+    if not args.watch:
+        _show(client.status(), client.answered, args)
+        return
+    while True:
+        found: shapes.status.Status | str
+        try:
+            found = client.status()
+        except DaemonUnreachable as error:
+            found = f"{error}; looking again every {_WATCH_SECONDS:g} seconds"
+        if sys.stdout.isatty():
+            sys.stdout.write("\x1b[H\x1b[J")
+        if isinstance(found, str):
+            print(visible(found))
+        else:
+            _show(found, client.answered, args)
+        if not (sys.stdout.isatty() or args.json):
+            print()
+        sys.stdout.flush()
+        time.sleep(_WATCH_SECONDS)
+
+
+def _show(status: shapes.status.Status, answered: bytes, args: argparse.Namespace) -> None:
     if args.json:
-        show_answer(client.answered)
+        show_answer(answered, one_line=args.watch)
         return
     _show_problems(status.problems)
     _show_daemon(status)

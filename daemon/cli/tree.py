@@ -16,8 +16,14 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--show", action="store_true", help="show it, as without an option")
     one.add_argument("--add", nargs=2, metavar=("PATH", "DESC"), help="add a category")
     one.add_argument("--remove", metavar="PATH", help="remove a category without memories")
+    one.add_argument(
+        "--rename",
+        nargs=2,
+        metavar=("PATH", "TO"),
+        help="rename or move a category with its memories",
+    )
     one.add_argument("--prune", action="store_true", help="remove all empty and unused categories")
-    one.add_argument("--undo", action="store_true", help="undo the last rebuild of the tree")
+    one.add_argument("--undo", action="store_true", help="undo the last rebuild or renaming")
 
 
 def run_tree(args: argparse.Namespace, client: Client) -> None:
@@ -44,6 +50,10 @@ def _run(args: argparse.Namespace, client: Client) -> None:
     elif args.remove is not None:
         removed = client.tree_remove(args.remove)
         _show(client, f"removed {removed.path}", args)
+    elif args.rename is not None:
+        renamed = client.tree_rename(*args.rename)
+        refiled = number_of(renamed.memories, "memory", "memories")
+        _show(client, f"renamed {renamed.path} to {renamed.to}; {refiled} refiled", args)
     elif args.prune:
         pruned = client.tree_prune()
         _show(client, f"pruned {number_of(pruned.pruned, 'category', 'categories')}", args)

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Self, TypeAlias, TypeVar
 
-import msgspec
-
-from ..runtime.places import socket_places
+from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
 from .wire import BadAnswer, Broken, Connection, Response, events_of, quoted, request_of
 
-Json: TypeAlias = Any
-Query: TypeAlias = Mapping[str, Any]
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final, Self, TypeAlias, TypeVar
+
+    Json: TypeAlias = Any
+    Query: TypeAlias = Mapping[str, Any]
+    T = TypeVar("T")
 
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
-
-
-def default_socket(env: Mapping[str, str]) -> str:
-    """The daemon's socket for a program with the environment `env`.
-
-    `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
-    creates it; else the path that a daemon of this user would create.
-    """
-    if named := env.get("THERMOCLINE_SOCKET"):
-        return named
-    root = os.getuid() == 0
-    places = socket_places(env, root=root)
-    # A program that is a service has its own run-time folder, which is not the daemon's.
-    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
-    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
+# The code of a refusal by a daemon that ends.
+_LEAVING: Final = b'"shutting_down"'
 
 
 def place(collection: str, name: str) -> str:
@@ -70,6 +58,7 @@ class Caller:
         self._agent = agent
         self._timeout = timeout
         self._connection: Connection | None = None
+        self._streaming: Connection | None = None
 
     @property
     def timeout(self) -> float:
@@ -93,6 +82,11 @@ class Caller:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def hang_up(self) -> None:
+        """End a stream that another thread reads: it raises `AnswerLost` there."""
+        if self._streaming is not None:
+            self._streaming.shut_down()
 
     def request(
         self, method: str, path: str, query: Query | None = None, body: Json = None
@@ -150,6 +144,19 @@ class Caller:
         self, method: str, path: str, query: Query | None = None, body: Json = None
     ) -> Response:
         request = request_of(method, path, self._query(query), {}, body)
+        answer = self._sent(method, request)
+        if answer.status != 503 or _LEAVING not in answer.body:
+            return answer
+        # Nothing was changed. Where systemd holds the socket, the next daemon takes the call.
+        self.close()
+        try:
+            return self._sent(method, request)
+        except AnswerLost:
+            raise
+        except DaemonUnreachable:
+            return answer
+
+    def _sent(self, method: str, request: bytes) -> Response:
         try:
             return self._once(request)
         except Broken as broken:
@@ -173,6 +180,8 @@ class Caller:
             raise DaemonUnreachable(self.socket_path, "its answer is not JSON") from error
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:
+        import msgspec  # noqa: PLC0415 - the bridge of a client goes without
+
         self.answered = body
         try:
             return msgspec.json.decode(body, type=kind)
@@ -180,7 +189,7 @@ class Caller:
             raise AnswerUnreadable(self.socket_path, str(error)) from error
 
     def _pieces(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        connection = self._open(timeout)
+        connection = self._streaming = self._open(timeout)
         try:
             status, answered = connection.open_stream(request)
             if status >= 400:
@@ -194,6 +203,7 @@ class Caller:
         except TimeoutError as error:
             raise AnswerLost(self.socket_path, "the stream fell silent") from error
         finally:
+            self._streaming = None
             connection.close()
 
     def _once(self, request: bytes) -> Response:

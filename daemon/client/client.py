@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import shapes
-from .caller import Caller, Json, place
+from .caller import Caller, place
 from .errors import refusal
 from .wire import lines_of
+
+if TYPE_CHECKING:
+    from .caller import Json
 
 Memories: TypeAlias = "Sequence[shapes.memory.MemoryView]"
 
@@ -73,6 +76,11 @@ class Client(Caller):
         path = place("/api/memory", memory_id) + "/reinforce"
         return self.ask(shapes.memory.Reinforced, "POST", path)
 
+    def unreinforce(self, memory_id: str) -> shapes.memory.Reinforced:
+        """Take back one use that the daemon's device has counted."""
+        path = place("/api/memory", memory_id) + "/reinforce"
+        return self.ask(shapes.memory.Reinforced, "DELETE", path)
+
     def merge(self, memory_id: str, into: str) -> shapes.merging.Merged:
         """Merge a memory into another, which receives its uses, tags and references."""
         path = place("/api/memory", memory_id) + "/merge"
@@ -97,6 +105,14 @@ class Client(Caller):
         """What the agent reads before its turn; options are of `ContextQuery`."""
         body = {"query": query, **options}
         return self.ask(shapes.context.ContextBlock, "POST", "/api/context", body=body)
+
+    def tools(self, **which: Json) -> Sequence[Json]:
+        """The tools for models, in the form that `ToolsQuery` names."""
+        return self.ask(shapes.tools.ToolList, "GET", "/api/tools", which).tools
+
+    def use_tool(self, name: str, arguments: Json, tools: str | None = None) -> Json:
+        """Call a tool with a model's arguments; `tools` says of which preset it is."""
+        return self.request("POST", place("/api/tools", name), {"tools": tools}, arguments)
 
     def search_url(self, url: str, limit: int = 5) -> Memories:
         """The memories that mention a URL containing `url` in any case, by score."""
@@ -160,12 +176,17 @@ class Client(Caller):
         """Remove a category that contains no memories, with those below it."""
         return self.ask(shapes.tree.CategoryRemoved, "DELETE", "/api/tree", {"path": path})
 
+    def tree_rename(self, path: str, to: str) -> shapes.tree.CategoryRenamed:
+        """Rename a category with all below it; `tree_undo` takes it back."""
+        body = {"path": path, "to": to}
+        return self.ask(shapes.tree.CategoryRenamed, "POST", "/api/tree/rename", body=body)
+
     def tree_prune(self) -> shapes.tree.TreePruned:
         """Remove the categories that are empty and long unused."""
         return self.ask(shapes.tree.TreePruned, "POST", "/api/tree/prune")
 
     def tree_undo(self) -> shapes.tree.RebuildUndone:
-        """Undo the last rebuild of the tree."""
+        """Undo the last rebuild or renaming of the tree."""
         return self.ask(shapes.tree.RebuildUndone, "POST", "/api/tree/undo")
 
     def cold(self, query: str = "", limit: int = 10, offset: int = 0) -> shapes.memory.MemoryPage:
@@ -223,10 +244,17 @@ class Client(Caller):
         body = {"messages": [*messages], **options}
         return self.ask(shapes.compact.CompactedMessages, "POST", "/api/compact", body=body)
 
-    def graph(self, entity: str, depth: int = 2) -> shapes.graph.Graph:
-        """What memories say of an entity, and what is up to `depth` relations away."""
-        wanted = {"entity": entity, "depth": depth}
+    def graph(
+        self, entity: str | None = None, depth: int = 2, limit: int = 20
+    ) -> shapes.graph.Graph:
+        """An entity and what is up to `depth` relations away; without one, the best known."""
+        wanted = {"entity": entity, "depth": depth} if entity else {"limit": limit}
         return self.ask(shapes.graph.Graph, "GET", "/api/graph", wanted)
+
+    def change_entity(self, name: str, **changes: Json) -> shapes.graph.EntityView:
+        """Set the `type` or the `aliases` of an entity."""
+        path = place("/api/graph", name)
+        return self.ask(shapes.graph.EntityView, "PUT", path, body=changes)
 
     def metadata(self, text: str) -> shapes.metadata.MetadataFound:
         """The URLs, commands and paths in a text, which is not stored."""
@@ -447,6 +475,10 @@ class Client(Caller):
         wanted = {"prefix": prefix, **options}
         return self.ask(shapes.files.FilePage, "GET", "/api/files/list", wanted)
 
+    def files_chunks(self, path: str) -> shapes.files.ChunkList:
+        """The chunks of a watched file, by their lines."""
+        return self.ask(shapes.files.ChunkList, "GET", "/api/files/chunks", {"path": path})
+
     def files_stats(self) -> shapes.files.FilesStats:
         """How much is indexed, and what is watched."""
         return self.ask(shapes.files.FilesStats, "GET", "/api/files/stats")
@@ -487,6 +519,17 @@ class Client(Caller):
         """The daemon's state, its problems, and the sizes of the open agents."""
         return self.ask(shapes.status.Status, "GET", "/api/status")
 
+    def config(self) -> shapes.config.ConfigPage:
+        """Every setting with its value, origin, default and help."""
+        return self.ask(shapes.config.ConfigPage, "GET", "/api/config")
+
+    def configure(
+        self, values: Mapping[str, Json], unset: Sequence[str] = ()
+    ) -> shapes.config.ConfigChanged:
+        """Set `values` by dotted key and take out the keys in `unset`: all of it, or nothing."""
+        body = {"set": {**values}, "unset": [*unset]}
+        return self.ask(shapes.config.ConfigChanged, "PUT", "/api/config", body=body)
+
     def health(self) -> shapes.status.Health:
         """`ok` or `degraded`; the latter is an answer here, not an error."""
         answer = self._call("GET", "/api/health")
@@ -502,6 +545,10 @@ class Client(Caller):
     def metrics_history(self) -> shapes.stats.MetricsHistory:
         """The recorded days, and the last seven against those before."""
         return self.ask(shapes.stats.MetricsHistory, "GET", "/api/metrics/history")
+
+    def live(self) -> shapes.stats.LiveMetrics:
+        """The agent's last two hours by minute."""
+        return self.ask(shapes.stats.LiveMetrics, "GET", "/api/metrics/live")
 
     def stats(self) -> shapes.stats.Stats:
         """Sizes against their limits."""

@@ -9,7 +9,9 @@ ClientError
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ClientError(Exception):

@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Final
 
 _HEAD_LIMIT: Final = 65_536
 _READ_SIZE: Final = 65_536
@@ -92,6 +96,11 @@ class Connection:
     def close(self) -> None:
         """Close it; repeated calls are safe."""
         self._socket.close()
+
+    def shut_down(self) -> None:
+        """End it under a thread that waits for more of it; that thread then closes it."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def stale(self) -> bool:
         """Whether the daemon closed it, or sent unrequested data, while it was idle."""

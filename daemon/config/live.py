@@ -12,8 +12,9 @@ from typing import TypeAlias
 import msgspec
 
 from ..errors import ConfigInvalid
-from ..runtime.log import set_level
+from ..runtime.log import configure
 from ..runtime.problems import Problems
+from ..runtime.service_manager import ServiceManager
 from ..shapes.config import ConfigChange, ConfigChanged, ConfigPage
 from .editing import edit, keys, user_file
 from .faults import dotted
@@ -55,7 +56,7 @@ class LiveSettings:
         """The settings in force, for those who take a function."""
         return self.settings
 
-    async def run(self, asked: asyncio.Event, problems: Problems) -> None:
+    async def run(self, asked: asyncio.Event, problems: Problems, manager: ServiceManager) -> None:
         """Reload when asked, and when a file has changed, until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
@@ -64,7 +65,8 @@ class LiveSettings:
             if asked.is_set() or stamps != self._seen:
                 asked.clear()
                 self._seen = stamps
-                self.reload(problems)
+                with manager.reloading():
+                    self.reload(problems)
 
     def reload(self, problems: Problems) -> None:
         """Apply what can change while running; keep everything if the new one has an error."""
@@ -106,7 +108,7 @@ class LiveSettings:
         self._loaded = loaded
         applied, needs_restart = changed(self.settings, loaded.settings)
         self.settings = running(self.settings, loaded.settings)
-        set_level(self.settings.log.level)
+        configure(self.settings.log.level, self.settings.log.format)
         if applied:
             _log.info("took over: %s", ", ".join(applied), extra={"action": "config_reloaded"})
         if needs_restart:

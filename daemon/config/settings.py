@@ -162,6 +162,15 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
     max_batch: Count = 500
     max_list: Count = 500
+    query_seconds: Annotated[float, Meta(ge=0.001, le=3_600)] = 10.0
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that each agent may have and ask; 0: as much as it likes."""
+
+    memories: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+    megabytes: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    requests_per_second: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +180,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_open_agents: Count = 16
     readers_per_agent: Annotated[int, Meta(ge=1, le=64)] = 2
     face_delay_seconds: Annotated[float, Meta(ge=0.01, le=60)] = 0.25
-    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 1.0
+    face_check_seconds: Annotated[float, Meta(ge=0.05, le=3_600)] = 2.0
     cache_kb: Annotated[int, Meta(ge=64, le=1_048_576)] = 256
     history_mb: Annotated[float, Meta(ge=0, le=100_000)] = 16.0
 
@@ -307,15 +316,16 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
-    """What is logged."""
+    """What is logged, and in which form."""
 
+    format: Literal["text", "json"] = "text"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class Reloading(msgspec.Struct, frozen=True, kw_only=True):
     """How the configuration's files are watched."""
 
-    check_seconds: Timeout = 2.0
+    check_seconds: Timeout = 5.0
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,6 +355,7 @@ class Settings(Rules, frozen=True, kw_only=True):
     llm: Llm = Llm()
     socket: Socket = Socket()
     limits: CallLimits = CallLimits()
+    quotas: Quotas = Quotas()
     access: Access = Access()
     agents: dict[AgentId, AgentFolder] = {}
     log: Log = Log()

@@ -87,7 +87,7 @@ class ChunkIndex:
         scan_seconds: how long the last look at everything took.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it needs of all indexes together
         self,
         store: AgentStore,
         rules: Callable[[], IndexSettings],
@@ -97,6 +97,7 @@ class ChunkIndex:
         thread: Executor,
         publish: Callable[[str, Event], None],
         busy: Callable[[], bool],
+        brought: Callable[[], None],
         problems: Problems,
     ) -> None:
         self.store = store
@@ -106,6 +107,7 @@ class ChunkIndex:
         self._thread = thread
         self._publish = publish
         self._busy = busy
+        self._brought = brought
         self._problems = problems
         self._db: sqlite3.Connection | None = None
         self._place = store.place
@@ -248,6 +250,7 @@ class ChunkIndex:
             await self._failed(error)
         finally:
             self.store.in_use -= 1
+            self._brought()
 
     async def _failed(self, error: ThermoclineError | sqlite3.Error | OSError) -> None:
         self._not_before = time.monotonic() + _AGAIN_SECONDS

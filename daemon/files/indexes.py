@@ -22,8 +22,9 @@ from .chunk_index import ChunkIndex, IndexStanding
 from .walker import Identity
 from .watcher import Watcher, WatchLostError
 
-# Between two looks when no change was told, and while changes are coming in.
-_IDLE_SECONDS: Final = 1.0
+# Between two looks at what no event tells: single files, and roots that come and go.
+_IDLE_SECONDS: Final = 2.0
+# While changes are coming in.
 _CHANGING_SECONDS: Final = 0.05
 # After changes could not be seen: seconds, and in parts of the time that looking at all takes.
 _LOST_SECONDS: Final = 5.0
@@ -73,6 +74,7 @@ class Indexes:
         self._looking = asyncio.Lock()
         self._lost_until = 0.0
         self._uses = 0
+        agents.followers.append(self._soon.set)
 
     async def run(self) -> None:
         """Follow the files until cancelled; then end what is under way."""
@@ -106,6 +108,8 @@ class Indexes:
                 thread=self._thread,
                 publish=self._publish,
                 busy=self._is_busy,
+                # There may be other folders to watch.
+                brought=self._soon.set,
                 problems=self._problems,
             )
             self._soon.set()

@@ -56,27 +56,33 @@ class OwnFiles:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
 
-    async def read(self, store: AgentStore, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(
+        self,
+        store: AgentStore,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,
+    ) -> T:
         """Run `read` on a snapshot of the database that has the files as they stand.
 
         A disk that takes no writes leaves it at what was read of them before.
         """
         if not store.exists:
-            return await store.read(read)
+            return await store.read(read, seconds=seconds)
         workspace = _workspace(store)
 
         def current(db: sqlite3.Connection) -> tuple[T] | None:
             return None if _stale(workspace, own_entries.stands(db)) else (read(db),)
 
         for _ in range(_TRIES):
-            found = await store.read(current)
+            found = await store.read(current, seconds=seconds)
             if found is not None:
                 return found[0]
             try:
                 await self.bring(store)
             except (DiskFull, ReadOnly):
                 break
-        return await store.read(read)
+        return await store.read(read, seconds=seconds)
 
     async def bring(self, store: AgentStore) -> None:
         """Bring what has changed in the files into the database.

@@ -27,14 +27,14 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportRepo
     by_table: dict[str, list[dict[str, Json]]] = {}
     texts: dict[str, str] = {}
     for row in found:
-        record = _record(row)
-        if not record["text"].strip():
+        fields = record(row)
+        if not fields["text"].strip():
             continue
-        if texts.setdefault(record["id"], record["text"]) != record["text"]:
+        if texts.setdefault(fields["id"], fields["text"]) != fields["text"]:
             # Ids are unique within one table only.
-            digest = hashlib.sha256(f"{record['id']}\0{record['text']}".encode())
-            record["id"] = digest.hexdigest()[:16]
-        by_table.setdefault(row["table"], []).append(record)
+            digest = hashlib.sha256(f"{fields['id']}\0{fields['text']}".encode())
+            fields["id"] = digest.hexdigest()[:16]
+        by_table.setdefault(row["table"], []).append(fields)
     read: list[Memory] = []
     for table, records in by_table.items():
         parsed = warm_file.parse(records, now)
@@ -64,8 +64,8 @@ def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
     intake.report.read.append({"table": "critical_state", "entries": entries})
 
 
-def _record(row: Mapping[str, Json]) -> dict[str, Any]:
-    """A row as a record of the warm file."""
+def record(row: Mapping[str, Json]) -> dict[str, Any]:
+    """A row, with its `table`, as a record of the warm file."""
     category, importance = row.get("category") or row.get("event_type"), row.get("importance")
     if row["table"] == "core_memory":
         category, importance = f"core/{row.get('memory_type') or 'general'}", 0.9

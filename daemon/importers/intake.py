@@ -15,11 +15,23 @@ import msgspec
 from thermocline.sync import Clocks, Fields, Row, Stamp, changed, stamp_at
 
 from ..memory import hot
+from ..memory.experiences import Experience
 from ..memory.records import Memory
 from ..memory.tree_nodes import Node, title
-from ..store import apply, history, hot_rows, memory_rows, metrics, rows, tree_rows, uses
+from ..store import (
+    apply,
+    experiences,
+    history,
+    hot_rows,
+    memory_rows,
+    metrics,
+    rows,
+    tree_rows,
+    uses,
+)
+from ..store.duplicates import find_same
 from ..store.kind import Kind
-from ..store.memory_table import said
+from ..store.memory_table import index_new, said
 from ..store.transaction import Transaction
 
 T = TypeVar("T")
@@ -35,7 +47,7 @@ _IMPORT: Final = "import"
 EDITABLE: Final = frozenset(
     (
         *("text", "category", "importance", "metadata", "type", "event", "subject", "outcome"),
-        *("tags", "source", "actor", "group", "position", "data", "expires_at"),
+        *("tags", "pinned", "source", "actor", "group", "position", "data", "expires_at"),
     )
 )
 
@@ -99,17 +111,50 @@ class Intake:
                 self._apply([row for row in some if row.kind == kind])
         return number
 
-    def memories(self, found: Iterable[Memory], *, editable: frozenset[str] = EDITABLE) -> None:
+    def memories(
+        self,
+        found: Iterable[Memory],
+        *,
+        editable: frozenset[str] = EDITABLE,
+        dated: bool = False,
+    ) -> None:
         """Take memories that have no stamps, the oldest first.
 
         Args:
             found: the memories.
             editable: the fields in which a difference to the memory here counts as an edit.
+            dated: whether it is an edit of the time that each memory itself was changed at.
         """
         memories = sorted(found, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
         for some in _parts(memories):
-            self._apply([self._memory(memory, ids, editable) for memory in some])
+            self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
+
+    def entries(self, found: Sequence[Memory]) -> None:
+        """Take the entries of another system; statements that are known here are left out."""
+        index_new(self.tx)
+        new = [memory for memory in found if not self._is_said(memory)]
+        self.skip(THERE, len(found) - len(new))
+        self.memories(new, dated=True)
+
+    def experiences(self, found: Iterable[Experience]) -> None:
+        """Take experiences of another system."""
+        offered = []
+        for one in found:
+            data = {name: v for name, v in msgspec.structs.asdict(one).items() if v is not None}
+            key, data["tags"] = data.pop("id"), sorted(one.tags)
+            at = stamp_at(min(one.created_at, self.tx.now)), _IMPORT
+            edits = frozenset({"intent", "solution", "tags"})
+            offered.append(self._offer(experiences.KIND, key, data, edits, unedited=at))
+        self._apply(offered)
+
+    def _is_said(self, memory: Memory) -> bool:
+        """Whether another memory says the same; turns of a conversation are never the same."""
+        if memory.position is not None:
+            return False
+        if memory_rows.KIND.load(self.tx.db, memory.id) is not None:
+            return False
+        return find_same(self.tx.db, memory.text, self.tx.now) is not None
 
     def hot(self, state: hot.HotState) -> None:
         """Take the entries of a hot state."""
@@ -149,7 +194,9 @@ class Intake:
             metrics.adopt(self.tx, kept)
             _count(self.report.stored, metrics.KIND.name, len(kept))
 
-    def _memory(self, memory: Memory, ids: set[str], editable: frozenset[str]) -> Row | None:
+    def _memory(
+        self, memory: Memory, ids: set[str], editable: frozenset[str], *, dated: bool
+    ) -> Row | None:
         """The row of a memory, and the number of its uses elsewhere."""
         writer = self._writer or memory.writer or _IMPORT
         memory = msgspec.structs.replace(
@@ -176,7 +223,8 @@ class Intake:
                 self._apply([used])
             else:
                 data |= counted
-        return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at)
+        edited = at if dated else None
+        return self._offer(memory_rows.KIND, memory.id, data, editable, unedited=at, at=edited)
 
     def _link(self, target: str | None, ids: set[str]) -> str | None:
         """A link to another memory, if that exists: a dangling link would hide this one."""
@@ -219,6 +267,9 @@ class Intake:
         if ours is None:
             return found
         differing = {name for name in editable if not _same(ours.data.get(name), data.get(name))}
+        if ours.data.get("original_category") == data.get("category"):
+            # The tree has merged its category since.
+            differing.discard("category")
         if not differing:
             self.skip(THERE)
             return None
@@ -235,8 +286,9 @@ class Intake:
             return None
         target = {name: value for name, value in ours.data.items() if name not in edits}
         target |= {name: data[name] for name in edits if name in data}
-        if "updated_at" in ours.data and self._edited_at is not None:
-            target["updated_at"] = max(ours.data["updated_at"], min(self._edited_at, self.tx.now))
+        if "updated_at" in ours.data:
+            edited_at = data["updated_at"] if self._edited_at is None else self._edited_at
+            target["updated_at"] = max(ours.data["updated_at"], min(edited_at, self.tx.now))
         return changed(ours, ours.key, target, at, kind.sets)
 
     def _apply(self, some: Sequence[Row | None]) -> None:

@@ -33,7 +33,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     """
     found: dict[str, Memory] = {}
     faults: list[str] = []
-    for number, category, statement in _statements(_COMMENT.sub("", outside_section(text))):
+    for number, category, statement in statements(_COMMENT.sub("", outside_section(text))):
         if _GENERATED.fullmatch(statement):
             faults.append(f"line {number}: a generated note about the page")
             continue
@@ -58,7 +58,7 @@ def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
     return list(found.values()), faults
 
 
-def _statements(page: str) -> Iterator[tuple[int, str, str]]:
+def statements(page: str) -> Iterator[tuple[int, str, str]]:
     """Each statement with the number of its first line and its category."""
     headings: list[tuple[int, str]] = []
     begun, fence = 0, ""

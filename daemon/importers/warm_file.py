@@ -57,6 +57,17 @@ def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Mem
     return Parsed(tuple(found.values()), (*faults, *unknown_keys(unknown)))
 
 
+def check_id(key: str) -> str:
+    """The id of a record.
+
+    Raises:
+        InvalidInput: it is empty, too long, or has blanks or slashes.
+    """
+    if not _ID.fullmatch(key):
+        raise InvalidInput("it cannot be used as an id", field="id")
+    return key
+
+
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
     """Each record as (where it stands, the key that it stands under, its fields)."""
     if isinstance(document, list):
@@ -153,6 +164,7 @@ class _Record(Fields):
             tags=self._tags(),
             importance=self.fraction("importance", DEFAULT_IMPORTANCE),
             position=self.count("position"),
+            pinned=self.fields.get("pinned") is True,
             metadata=self._metadata(text),
             data=self._data(),
             created_at=created_at,

@@ -37,6 +37,8 @@ _CLOSING: Final = "\"')]}`.,;:!?…。、؟؛،·।॥۔」』】》〉"
 _ELIDED: Final = re.compile(r"(qu|[cdjlmnst])'(?=[aeiouyhàâéèêëîïôûœ])")
 _CONTRACTED: Final = {"'m": "am", "'re": "are", "'s": "is", "'ve": "have", "'ll": "will"}
 _WITH_PRONOUN: Final = re.compile(r"(i|you|we|they|it|he|she|that|there|what)('m|'re|'s|'ve|'ll)")
+_OF_I: Final = {"is": "am", "has": "have", "does": "do", "was": "was"}
+_BEFORE_VERB: Final = frozenset({"always", "never", "often", "usually", "also", "now", "still"})
 _CUT_SHORT: Final = {"ca": "can", "wo": "will", "sha": "shall"}
 _PREFACE: Final = re.compile(r"(?:please )?(?:remember|note) that ")
 _QUESTION: Final = re.compile("[?؟]")
@@ -133,7 +135,8 @@ def judge_statements(older: Statement, newer: Statement) -> Judgement:
 def read(text: str) -> Statement:
     """Read `text`, in time that grows with its length."""
     folded = fold(text)
-    said = tuple(_words(_PREFACE.sub("", folded) if _PREFACE.match(folded) else folded))
+    told = _PREFACE.sub("", folded) if _PREFACE.match(folded) else folded
+    said = tuple(_in_first_person(_words(told)))
     denials = tuple(word for word in said if word in negations())
     left_out = _left_out(bool(denials))
     capital = (one.strip(_OPENING + _CLOSING) for one in text.split()[1:])
@@ -229,6 +232,26 @@ def _words(folded: str) -> list[str]:
             if word and word not in {"the", "-"}:
                 found.extend(_expanded(word))
     return found
+
+
+def _in_first_person(said: list[str]) -> list[str]:
+    """What an agent writes of its user as the user says it: "the user prefers" is "I prefer"."""
+    said = ["my" if word == "user's" else word for word in said]
+    if not said or said[0] != "user":
+        return said
+    at = next((at for at in (1, 2) if said[at : at + 1] and said[at] not in _BEFORE_VERB), 1)
+    verb = said[at] if at < len(said) else ""
+    if verb in _OF_I:
+        verb = _OF_I[verb]
+    elif verb.endswith("ies"):
+        verb = verb[:-3] + "y"
+    elif verb.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
+        verb = verb[:-2]
+    elif verb.endswith("s") and not verb.endswith("ss"):
+        verb = verb[:-1]
+    else:
+        return ["i", *said[1:]]
+    return ["i", *said[1:at], verb, *said[at + 1 :]]
 
 
 def _expanded(word: str) -> tuple[str, ...]:

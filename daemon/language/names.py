@@ -135,22 +135,24 @@ def _no_names() -> frozenset[str]:
     return words("months") | words("no_names") | (not_topics() - words("also_words"))
 
 
-def _is_person(
+def _is_person(  # noqa: PLR0911 - one clue after the other
     text: str, found: Sequence[re.Match[str]], at: int, length: int, known: frozenset[str]
 ) -> bool:
     start, end = found[at].start(), found[at + length - 1].end()
     first = found[at].group().casefold()
+    before = found[at - 1].group().casefold() if at else ""
+    around = [word.group().casefold() for word in found[max(0, at - 7) : at + length + 3]]
+    if length == 1 and first in words("technologies") and first not in known:
+        return _speaks_of_person(text, start, end, before, around)
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
         return first not in words("also_words") or _within_sentence(text, start)
-    before = found[at - 1].group().casefold() if at else ""
     if before in words("titles") or (_relates(before) and not _relates(first)):
         return True
     if _own().search(text, max(0, start - 20), start) or _personal().match(text, end):
         return True
     # A thing may be named as well: what is called so must be a person.
-    around = (word.group().casefold() for word in found[max(0, at - 7) : at + length + 3])
     if before in words("naming") and any(
-        w in words("kin") or w in words("persons") for w in around
+        word in words("kin") or word in words("persons") for word in around
     ):
         return True
     after = found[at + length].group().casefold() if at + length < len(found) else ""
@@ -158,6 +160,17 @@ def _is_person(
         return False
     return after in words("after_names") or (
         after in words("acts") and _within_sentence(text, start)
+    )
+
+
+def _speaks_of_person(text: str, start: int, end: int, before: str, around: list[str]) -> bool:
+    """Whether the words around a name say that it is a person's, whatever else it may name."""
+    return (
+        before in words("titles")
+        or _relates(before)
+        or any(word in words("kin") for word in around)
+        or _own().search(text, max(0, start - 20), start) is not None
+        or _personal().match(text, end) is not None
     )
 
 
@@ -176,9 +189,10 @@ def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
     for name in named:
         if text.startswith(name):
             return name
-    first = re.match(r"[^\W\d_]+", text)
-    own = first is not None and first.group().lower() in words("self") | words("ours")
-    return speaker if own else ""
+    first, second, *_ = *re.findall(r"[^\W\d_]+", text[:200].casefold())[:2], "", ""
+    # "My sister uses it" is not about who says so.
+    is_own = first in words("self") or (first in words("ours") and not _relates(second))
+    return speaker if is_own else ""
 
 
 def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:

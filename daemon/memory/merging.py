@@ -26,9 +26,9 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
     """`newer` with the additional content of `older`.
 
     It has the text and the times of the newer one, its importance and a `share` of the older's
-    (1 at most), the tags and references of both up to their limits, the later expiry (never,
-    where one never expires), the older's subject, outcome and data where its own are empty, and its
-    source if a user stated the older and not the newer.
+    (1 at most), the tags and references of both up to their limits, the pin of either, the later
+    expiry (never, where one never expires), the older's subject, outcome and data where its own
+    are empty, and its source if a user stated the older and not the newer.
     Uses are not merged here: they are derived from what is merged into what.
 
     Raises:
@@ -42,6 +42,7 @@ def merge(older: Memory, newer: Memory, share: float = SHARE_OF_OLDER) -> Memory
         source=older.source if outranks(older, newer) else newer.source,
         tags=_union(newer.tags, older.tags, TAGS),
         importance=min(1.0, newer.importance + share * older.importance),
+        pinned=newer.pinned or older.pinned,
         metadata=Metadata(
             urls=_union(newer.metadata.urls, older.metadata.urls, REFERENCES),
             commands=_union(newer.metadata.commands, older.metadata.commands, REFERENCES),

@@ -57,6 +57,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         original_category: where the caller filed it, when the tree has since merged that
             category into a parent; empty otherwise.
         importance: 0 to 1.
+        pinned: a person keeps it in the hot state; its score is never below hot.
         actor: who said it.
         group, position: the conversation it came from, and its place there.
         data: any JSON, such as the solution of an experience.
@@ -76,6 +77,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     original_category: str = ""
     tags: tuple[str, ...] = ()
     importance: float = 0.5
+    pinned: bool = False
     source: str = ""
     actor: str = ""
     group: str = ""

@@ -48,21 +48,29 @@ class Scoring(msgspec.Struct, frozen=True):
 
 
 def score(
-    importance: float, created_at: float, access_count: int, now: float, scoring: Scoring
+    importance: float,
+    created_at: float,
+    access_count: int,
+    now: float,
+    scoring: Scoring,
+    *,
+    pinned: bool = False,
 ) -> float:
     """Importance × exp(−age_days / half_life_days) × (1 + boost × access_count).
 
     Not clamped: an often used memory scores above 1. One from the future has age 0, so that a
-    clock set back inflates nothing.
+    clock set back inflates nothing. What is pinned stays hot.
     """
     age_days = max(0.0, now - created_at) / DAY
     fading = math.exp(-age_days / scoring.half_life_days)
-    return importance * fading * (1.0 + scoring.reinforcement_boost * access_count)
+    value = importance * fading * (1.0 + scoring.reinforcement_boost * access_count)
+    return max(value, HOT) if pinned else value
 
 
 def score_of(memory: Memory, now: float, scoring: Scoring) -> float:
     """The score of `memory` at `now`."""
-    return score(memory.importance, memory.created_at, memory.access_count, now, scoring)
+    importance, created_at, uses = memory.importance, memory.created_at, memory.access_count
+    return score(importance, created_at, uses, now, scoring, pinned=memory.pinned)
 
 
 def tier_of(value: float) -> Tier:

@@ -218,7 +218,7 @@ class _Work:
             node = self.nodes.pop(one)
             if new != ROOT:
                 fresh = new not in self.nodes
-                self._make(new, node.desc if fresh else "")
+                self._make(new, node.desc if fresh and node.desc != title(one) else "")
                 self.nodes[new] = _joined(self.nodes[new], node, fresh=fresh)
             steps.append(Relabel(one, new))
         if operation.type == "rename" and (described := one_line(operation.summary)):

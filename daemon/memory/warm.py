@@ -23,6 +23,7 @@ _FURTHER: Final = {
     "actor": "",
     "group": "",
     "position": None,
+    "pinned": False,
     "data": None,
     "last_accessed_at": None,
     "expires_at": None,
@@ -58,6 +59,7 @@ class WarmEntry(msgspec.Struct, frozen=True, gc=False):
     importance: float
     created_at: float
     access_count: int
+    pinned: bool = False
 
 
 def record(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any]:
@@ -94,8 +96,8 @@ def overflow(
     """The ids that must leave so that the list of the others fits in `max_bytes`.
 
     The size is that of the compact JSON list, its brackets and commas included. The lowest
-    score leaves first; what is larger than the whole cap leaves before all others, as no room
-    that they make would help it.
+    score leaves first, what is pinned last; what is larger than the whole cap leaves before all
+    others, as no room that they make would help it.
     """
     leaving = [entry.id for entry in entries if entry.size + 2 > max_bytes]
     staying = [entry for entry in entries if entry.size + 2 <= max_bytes]
@@ -122,16 +124,18 @@ def expired_from_warm(
         entry.id
         for entry in entries
         if now - entry.created_at > limits.retention_days * DAY
-        and _score(entry, now, scoring) < limits.eviction_threshold
+        and entry_score(entry, now, scoring) < limits.eviction_threshold
     ]
 
 
-def _score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
-    return score(entry.importance, entry.created_at, entry.access_count, now, scoring)
+def entry_score(entry: WarmEntry, now: float, scoring: Scoring) -> float:
+    """The score of a warm memory at `now`."""
+    importance, created_at, uses = entry.importance, entry.created_at, entry.access_count
+    return score(importance, created_at, uses, now, scoring, pinned=entry.pinned)
 
 
-def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[float, float, str]:
-    return _score(entry, now, scoring), entry.created_at, entry.id
+def _worth(entry: WarmEntry, now: float, scoring: Scoring) -> tuple[bool, float, float, str]:
+    return entry.pinned, entry_score(entry, now, scoring), entry.created_at, entry.id
 
 
 def _record(memory: Memory, value: float, tier: str) -> dict[str, Any]:

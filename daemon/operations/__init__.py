@@ -18,6 +18,7 @@ from . import (
     history,
     hot,
     imports,
+    live,
     memories,
     merging,
     metadata,
@@ -29,6 +30,7 @@ from . import (
     stats,
     status,
     sync,
+    tools,
     tree,
     upkeep,
 )
@@ -39,10 +41,12 @@ __all__ = ["OPERATIONS", "Operation"]
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *recall.OPERATIONS,
     *context.OPERATIONS,
+    *tools.OPERATIONS,
     *merging.OPERATIONS,
     *history.OPERATIONS,
     *forgetting.OPERATIONS,
     *stats.OPERATIONS,
+    *live.OPERATIONS,
     *memories.OPERATIONS,
     *hot.OPERATIONS,
     *tree.OPERATIONS,

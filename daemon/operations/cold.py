@@ -38,7 +38,9 @@ async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
                 scoring=scoring,
                 now=scope.now,
             )
-            answer = await store.read(lambda db: recall(db, request, tuning))
+            answer = await store.read(
+                lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
+            )
             total = len(answer.hits)
             found = [hit.memory for hit in answer.hits[query.offset : query.offset + limit]]
         else:
@@ -51,7 +53,8 @@ async def index(scope: Scope, query: ColdQuery) -> MemoryPage:
                     offset=query.offset,
                     now=scope.now,
                     scoring=scoring,
-                )
+                ),
+                seconds=scope.settings.limits.query_seconds,
             )
     return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
 

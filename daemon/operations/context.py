@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -39,23 +40,33 @@ class _Made(msgspec.Struct):
 
 async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
     """What the agent reads before its turn: what it always knows, and what a query finds."""
+    started = time.perf_counter()
     local = datetime.now().astimezone().tzinfo
     assert local is not None
     if body.session is not None and body.format in context_formats.EXACT:
         raise InvalidInput(f"format '{body.format}' knows no session", field="session")
+    if body.found and body.format in context_formats.EXACT:
+        raise InvalidInput(f"format '{body.format}' has what it has", field="found")
     async with scope.store() as store:
         session = await sessions.entered(store, body.session)
         seen = sessions.seen(session, Filters())
-        asked = Asked(scope.agent, body.query, scope.now, local, store.rules, seen)
+        asked = Asked(
+            scope.agent, body.query, scope.now, local, store.rules, seen, found=body.found
+        )
         if scope.leaves_traces:
             # A disk that takes nothing is no reason to know nothing.
             with suppress(ThermoclineError):
                 await scope.daemon.own_files.make_missing(store)
-        made = await scope.daemon.own_files.read(store, partial(_made, asked=asked, body=body))
+        made = await scope.daemon.own_files.read(
+            store,
+            partial(_made, asked=asked, body=body),
+            seconds=scope.settings.limits.query_seconds,
+        )
         if made.used and scope.leaves_traces:
             store.note_answer(made.used, len(made.block.text or ""))
         if session is not None:
             await sessions.record(scope, store, session, "context", body.query, made.shown)
+    scope.daemon.minutes.note_recall(scope.agent, (time.perf_counter() - started) * 1000)
     if made.lines > own_files.KNOWLEDGE_LINES:
         made.block.warnings = [long_warning(made.lines)]
     return made.block

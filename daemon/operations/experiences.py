@@ -108,7 +108,9 @@ async def search(scope: Scope, query: ExperienceSearch) -> SimilarExperiences:
         local=local,
     )
     async with scope.store() as store:
-        answer = await store.read(lambda db: recall(db, request, tuning))
+        answer = await store.read(
+            lambda db: recall(db, request, tuning), seconds=scope.settings.limits.query_seconds
+        )
     asked = frozenset(tag.casefold() for tag in checks.check_tags(query.tags))
     views = [found_view(hit, scope.now) for hit in answer.experiences]
     for view in views:

@@ -20,6 +20,9 @@ from ..files.chunk_index import IndexStanding
 from ..recall.recall import Answer, Hit, Request, recall
 from ..recall.sources import CHUNKS
 from ..shapes.files import (
+    ChunkList,
+    ChunkPlace,
+    ChunksQuery,
     FileLines,
     FilePage,
     FileSearch,
@@ -74,7 +77,7 @@ async def search(scope: Scope, body: FileSearch) -> FilesFound:
 
         wait = rules.search_wait_ms if body.wait_ms is None else body.wait_ms
         synced = await _bring(scope, store, wait / 1000)
-        answer, used = await store.read(read)
+        answer, used = await store.read(read, seconds=scope.settings.limits.query_seconds)
         if session is not None:
             await sessions.record(scope, store, session, "files", body.query, used)
     return FilesFound(
@@ -159,6 +162,19 @@ async def index(scope: Scope, query: FilesQuery) -> FilePage:
             )
         )
     return FilePage([FileView(**msgspec.structs.asdict(one)) for one in found], total)
+
+
+async def chunks(scope: Scope, query: ChunksQuery) -> ChunkList:
+    """List the chunks of a watched file, by their lines."""
+    async with scope.store() as store:
+        known = await store.read(lambda db: chunk_tables.digest_of(db, query.path))
+        found = await store.read(lambda db: chunk_tables.chunks_of(db, query.path))
+        if known is None:
+            raise NotFound(f"'{query.path}' is not a watched file", field="path")
+    return ChunkList(
+        query.path,
+        [ChunkPlace(one.id, one.first_line, one.last_line, one.heading) for one in found],
+    )
 
 
 async def stats(scope: Scope) -> FilesStats:
@@ -311,6 +327,7 @@ OPERATIONS: Final = (
     operation("POST", "/api/files/get", get_by_body),
     operation("POST", "/api/files/sync", sync, role="write"),
     operation("GET", "/api/files/list", index),
+    operation("GET", "/api/files/chunks", chunks),
     operation("GET", "/api/files/stats", stats),
     operation("POST", "/api/files/paths", add, role="write"),
     operation("DELETE", "/api/files/paths", remove, role="write"),

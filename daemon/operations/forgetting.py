@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -71,7 +72,8 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             if await asyncio.to_thread(_clear_lines, file, dry_run=body.dry_run):
                 elsewhere.append(f"file {log}")
         if not body.dry_run:
-            await _forget_all(store, found)
+            texts = await _forget_all(store, found)
+            await forget_in_episodes(scope, store, texts)
             for one in held:
                 await store.write(partial(secret_rows.remove, held=one))
             if store.exists:
@@ -110,8 +112,59 @@ def _cleared_line(line: bytes) -> bytes:
     return msgspec.json.encode(cleared(told)) if secrets_in(told) else line
 
 
-async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
-    """Forget memories by their ids; missing ids are skipped."""
+async def forget_in_episodes(scope: Scope, store: AgentStore, texts: Sequence[str]) -> None:
+    """Take what forgotten memories said out of the summaries of conversations."""
+    file = (store.place.workspace or store.place.folder) / EPISODES
+    if not texts:
+        return
+    if await asyncio.to_thread(_clear_said, file, texts):
+        await scope.daemon.own_files.bring(store)
+
+
+def _clear_said(path: Path, texts: Sequence[str]) -> bool:
+    """Take texts out of the summaries in a file of episodes; whether any was there. Blocking."""
+    if not path.exists():
+        return False
+    with line_file.locked(path.parent):
+        data = path.read_bytes()
+        lines = [_without_said(line, texts) for line in data.split(b"\n")]
+        clean = b"\n".join(line for line in lines if line is not None)
+        if clean != data:
+            atomic.write(path, clean, path.stat().st_mode & 0o777)
+    return clean != data
+
+
+def _without_said(line: bytes, texts: Sequence[str]) -> bytes | None:
+    """A line without some statements and the tags they had; None if it says nothing else."""
+    try:
+        told = msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return line
+    summary = told.get("summary")
+    if not isinstance(summary, str):
+        return line
+    rest = summary
+    for text in texts:
+        said = re.escape(text.strip().rstrip(".!"))
+        rest = re.sub(rf"(?<!\w){said}(?!\w)[.!]?\s*", "", rest)
+    if rest == summary:
+        return line
+    tags, gone = told.get("tags"), "\n".join(texts).casefold()
+    if isinstance(tags, list):
+        told["tags"] = [
+            tag for tag in tags if not (_has(gone, tag) and not _has(rest.casefold(), tag))
+        ]
+    told["summary"] = rest.strip()
+    return msgspec.json.encode(told) if rest.strip() else None
+
+
+def _has(text: str, tag: object) -> bool:
+    return isinstance(tag, str) and tag.casefold() in text
+
+
+async def _forget_all(store: AgentStore, ids: Sequence[str]) -> list[str]:
+    """Forget memories by their ids, missing ones skipped; what those of conversations said."""
+    texts: list[str] = []
 
     def apply(tx: Transaction, some: Sequence[str]) -> None:
         for key in some:
@@ -119,10 +172,13 @@ async def _forget_all(store: AgentStore, ids: Sequence[str]) -> None:
                 memory = memories.find(tx.db, key)
             except NotFound:
                 continue
+            if memory.group:
+                texts.append(memory.text)
             memories.delete(tx, memory)
 
     for start in range(0, len(ids), _TOGETHER):
         await store.write(partial(apply, some=ids[start : start + _TOGETHER]))
+    return texts
 
 
 async def forget_everything(store: AgentStore) -> tuple[int, int]:

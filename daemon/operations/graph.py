@@ -2,39 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
 
 from ..memory.checks import check_short
-from ..shapes.graph import EntityView, Graph, GraphQuery, RelationView
-from ..store import entities
+from ..recall.recall import Hit
+from ..shapes.graph import EntityChanges, EntityView, FoundEntity, Graph, GraphQuery, RelationView
+from ..store import entities, entity_rows
 from ..store.entities import Entity
 from .operation import operation
 from .scope import Scope
 
+_LONGEST: Final = 200
+
 
 async def show(scope: Scope, query: GraphQuery) -> Graph:
     """Show the people and things that memories name, and their relations."""
-    name = check_short(query.entity, "entity", 200)
+    if query.entity is None:
+        async with scope.store() as store:
+            top = await store.read(lambda db: entities.most_mentioned(db, query.limit, scope.now))
+        return Graph("", found=bool(top), graph=[entity_view(one) for one in top])
+    name = check_short(query.entity, "entity", _LONGEST)
     async with scope.store() as store:
-        found = await store.read(lambda db: entities.around(db, name, query.depth))
+        found = await store.read(
+            lambda db: entities.around(db, name, query.depth, scope.now),
+            seconds=scope.settings.limits.query_seconds,
+        )
         if found:
-            return Graph(name, found=True, graph=[_view(one) for one in found])
-        alike = await store.read(lambda db: entities.named_like(db, name))
+            return Graph(name, found=True, graph=[entity_view(one) for one in found])
+        alike = await store.read(lambda db: entities.named_like(db, name, scope.now))
     message = f"no memory names '{name}'"
     if alike:
         message += f"; did you mean {', '.join(alike)}?"
     return Graph(name, found=False, message=message)
 
 
-def _view(entity: Entity) -> EntityView:
-    return EntityView(
-        entity.name,
-        entity.type,
-        entity.mentions,
-        entity.first_seen,
-        entity.last_seen,
-        [RelationView(one.relation, one.target, one.strength) for one in entity.relations],
-    )
+async def change(scope: Scope, name: str, body: EntityChanges) -> EntityView:
+    """Set the type or the aliases of a person or thing."""
+    name = check_short(name, "name", _LONGEST)
+    changes: dict[str, Any] = {}
+    if body.type is not UNSET:
+        changes["type"] = body.type
+    if body.aliases is not UNSET:
+        changes["aliases"] = [check_short(one, "aliases", _LONGEST) for one in body.aliases]
+    async with scope.store(create=True) as store:
+        key = await store.write(lambda tx: entity_rows.state(tx, name, changes))
+        found = await store.read(lambda db: entities.around(db, key, 0, scope.now))
+    return entity_view(found[0])
 
 
-OPERATIONS: Final = (operation("GET", "/api/graph", show),)
+def found_entity(hit: Hit) -> FoundEntity:
+    """An entity that answers a query."""
+    return FoundEntity(**_fields(hit.entity), relevance=round(hit.relevance, 6), words=hit.words)
+
+
+def entity_view(entity: Entity) -> EntityView:
+    """An entity as answers show it."""
+    return EntityView(**_fields(entity))
+
+
+def _fields(entity: Entity) -> dict[str, Any]:
+    return {
+        "name": entity.name,
+        "type": entity.type,
+        "mention_count": entity.mentions,
+        "first_seen": entity.first_seen,
+        "last_seen": entity.last_seen,
+        "relations": [
+            RelationView(**msgspec.structs.asdict(one) | {"memories": list(one.memories)})
+            for one in entity.relations
+        ],
+        "aliases": list(entity.aliases),
+        "memories": list(entity.memories),
+    }
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/graph", show),
+    operation("PUT", "/api/graph/{name}", change, role="write"),
+)

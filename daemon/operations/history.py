@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from ..errors import InvalidInput, NotFound
 from ..memory.expiry import parse_since
 from ..shapes.history import (
@@ -30,16 +32,20 @@ async def index(scope: Scope, query: HistoryQuery) -> VersionList:
     """List versions that were replaced, and values that lost a conflict."""
     kind = _kind(query.kind)
 
-    def read(db: sqlite3.Connection) -> list[VersionView]:
+    def read(db: sqlite3.Connection) -> VersionList:
+        device: str | UnsetType = UNSET
         if query.id is not None:
-            found = history.versions(db, kind, _key(db, kind, query.id), query.limit)
+            key = _key(db, kind, query.id)
+            found = history.versions(db, kind, key, query.limit)
+            if (row := kind.load(db, key)) is not None:
+                device = row.clocks.latest[1]
         else:
             found = history.latest(db, query.limit, conflicts=query.conflicts)
         wanted = (one for one in found if one.why == history.CONFLICT or not query.conflicts)
-        return [_view(db, version) for version in wanted]
+        return VersionList([_view(db, version) for version in wanted], device)
 
     async with scope.store() as store:
-        return VersionList(await store.read(read))
+        return await store.read(read)
 
 
 async def put_back(scope: Scope, body: UndoBody) -> Undone:
@@ -89,6 +95,7 @@ def _key(db: sqlite3.Connection, kind: Kind, key: str) -> str:
 
 
 def _view(db: sqlite3.Connection, version: Version) -> VersionView:
+    replaced, after = history.replaced(db, KINDS[version.kind], version)
     return VersionView(
         number=version.number,
         kind=version.kind,
@@ -98,7 +105,8 @@ def _view(db: sqlite3.Connection, version: Version) -> VersionView:
         device=version.device,
         why=version.why,
         data=version.row.data,
-        replaced=history.replaced(db, KINDS[version.kind], version),
+        replaced=replaced,
+        after=after,
     )
 
 

@@ -1,34 +1,40 @@
-"""Importing what other programs or people have written."""
+"""Importing what other programs or people have written.
+
+The command reads the files, with the rights of who runs it, and sends what it found in parts.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-from collections.abc import Callable
-from itertools import islice
-from pathlib import Path
-from typing import Final, Literal
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from thermocline.sync import Row
-
-from ..errors import Forbidden, InvalidInput, NotFound
-from ..importers import evoclaw_database, state_files, takeover
+from ..errors import InvalidInput
+from ..importers import evoclaw_database, state_files, warm_file
 from ..importers.intake import ImportReport, Intake
-from ..memory.records import Memory
-from ..restore.staging import temporary_folder
+from ..language.extraction import Turn, extract_turns
+from ..language.secrets import cleared, without_secrets
+from ..memory.checks import check_text
+from ..memory.experiences import Experience
+from ..memory.records import OBSERVED, USER_STATED, Memory
 from ..shapes.imports import ImportBody, Imported, OtherAgent, ReadPart
 from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
+from ..thinking.extraction import CATEGORY
+from ..thinking.keeping import memory_from
 from .databases import account_of
 from .operation import operation
 from .scope import Scope
 
 # What one commit takes: it holds up the callers of the same memory for a quarter of a second.
 _AT_ONCE: Final = 1000
-_GZIP: Final = b"\x1f\x8b"
+_TURN: Final = "turn"
+_ROLES: Final = {USER_STATED: "user", OBSERVED: "assistant"}
 
 
 class _DryRun(Exception):
@@ -36,20 +42,15 @@ class _DryRun(Exception):
 
 
 async def take_in(scope: Scope, body: ImportBody) -> Imported:
-    """Import a state file, a folder, MEMORY.md, or a database that EvoClaw filled."""
-    given = [value for value in (body.path, body.text, body.url) if value]
-    if len(given) != 1:
-        raise InvalidInput("give one of 'path', 'text' and 'url'", field="path")
+    """Import a state file, MEMORY.md, entries of other systems, or what EvoClaw stored in Turso."""
+    entries = body.memories is not None or body.experiences is not None
+    if sum((bool(body.text), bool(body.url), entries)) != 1:
+        raise InvalidInput("give one of 'text', 'memories' and 'url'", field="text")
     importing = _Import(scope, body)
     if body.text:
         await importing.text(body.text)
-    elif body.path:
-        if not scope.daemon.gate.is_own(scope.peer):
-            raise Forbidden(
-                f"user {scope.peer.uid} may not let the daemon read files",
-                hint="send the content as 'text', or ask root or the daemon's user",
-            )
-        await importing.path(Path(body.path))
+    elif entries:
+        await importing.entries(body.memories or [], body.experiences or [])
     else:
         await importing.database()
     return importing.answer()
@@ -93,34 +94,52 @@ class _Import:
 
         await self._write([take], edited_at=at, writer=writer)
 
-    async def path(self, path: Path) -> None:
-        """Import a file or folder of this machine."""
-        if not path.is_absolute():
-            raise InvalidInput(f"give the whole path (got '{path}')", field="path")
-        found = await asyncio.to_thread(_look, path)
-        if found.what == "folder":
-            agent = self._scope.agent
-            roots = await asyncio.to_thread(takeover.roots_of, path, agent)
-            others = await asyncio.to_thread(lambda: [*takeover.others(path, agent)])
-            self._others = [OtherAgent(name, str(place)) for name, place in others]
+    async def entries(
+        self, memories: list[dict[str, Any]], experiences: list[dict[str, Any]]
+    ) -> None:
+        """Import what a reader of another system's format found."""
+        if len(memories) + len(experiences) > _AT_ONCE:
+            raise InvalidInput(f"send up to {_AT_ONCE} entries at a time", field="memories")
+        done = _experiences(experiences)
+        found = await asyncio.to_thread(self._parsed, memories)
+        if self._request.distil:
+            found = await self._distilled(found)
 
-            def take_all(intake: Intake) -> None:
-                for root in roots:
-                    takeover.take_folder(root, intake)
+        def take(intake: Intake) -> None:
+            intake.entries(found)
+            intake.experiences(done)
 
-            await self._write([take_all], edited_at=None)
-        elif found.what == "archive":
-            await self._archive(path)
-        elif found.what == "rows":
-            await self._rows(path, str(path))
-        else:
+        await self._write([take], edited_at=None, writer=self._scope.peer.name)
 
-            def take(intake: Intake) -> None:
-                if not state_files.read_file(path, intake, self._request.format):
-                    why = "; ".join(intake.report.left_out) or "it is gone"
-                    raise InvalidInput(f"cannot import {why}", field="path")
+    def _parsed(self, memories: list[dict[str, Any]]) -> list[Memory]:
+        depth = self._scope.settings.tree.max_depth
+        parsed = warm_file.parse(memories, self._scope.now, max_depth=depth)
+        self.done.note("memories", *parsed.faults)
+        return [without_secrets(memory) for memory in parsed.found]
 
-            await self._write([take], edited_at=found.written_at)
+    async def _distilled(self, found: Sequence[Memory]) -> list[Memory]:
+        """What the rules keep of the turns; their ids follow from the turn and the statement."""
+        kept = [memory for memory in found if memory.event != _TURN]
+        talks: dict[str, list[Memory]] = {}
+        for memory in found:
+            if memory.event == _TURN:
+                talks.setdefault(memory.group, []).append(memory)
+        for group, said in talks.items():
+            turns = [
+                Turn(_ROLES.get(m.source, m.source), m.text, "", place, m.created_at)
+                for place, m in enumerate(said)
+            ]
+            rules = self._scope.daemon.thinking.model.rules
+            size = sum(len(turn.text) for turn in turns)
+            for one in await rules.run(size, extract_turns, turns):
+                turn = said[one.position or 0]
+                memory = memory_from(
+                    one, group, one.category or CATEGORY, now=turn.created_at, writer=turn.writer
+                )
+                key = hashlib.sha256(f"{turn.id}\0{one.text}".encode()).hexdigest()[:16]
+                data = (turn.data or {}) | (memory.data or {})
+                kept.append(replace(without_secrets(memory), id=key, data=data))
+        return kept
 
     async def database(self) -> None:
         """Import the agent from EvoClaw's tables in a database."""
@@ -141,35 +160,6 @@ class _Import:
             parts.append(take)
         await self._write(parts, edited_at=None)
 
-    async def _archive(self, path: Path) -> None:
-        from ..restore import archive  # noqa: PLC0415 - the daemon holds it only when it is used
-
-        state_dir = Path(self._scope.daemon.identity.state_dir)
-        folder = await asyncio.to_thread(temporary_folder, state_dir)
-        try:
-            room = shutil.disk_usage(state_dir).free // 2
-            found = await asyncio.to_thread(archive.read, path, folder, room=room)
-            await self._rows(folder / archive.ROWS, str(path))
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        prefix = f"{archive.WORKSPACE}/"
-        if files := sum(entry.path.startswith(prefix) for entry in found.files):
-            self.done.note(str(path), f"{files} files of its workspace")
-
-    async def _rows(self, path: Path, name: str) -> None:
-        """Import any number of lines of rows."""
-        with await asyncio.to_thread(path.open, "rb") as lines:
-            rows = state_files.rows_in(lines, name, self.done)
-            entries = 0
-            while some := await asyncio.to_thread(lambda: [*islice(rows, _AT_ONCE)]):
-                entries += len(some)
-
-                def take(intake: Intake, some: list[Row] = some) -> None:
-                    intake.rows(some)
-
-                await self._write([take], edited_at=None)
-        self.done.read.append({"file": name, "format": "rows", "entries": entries})
-
     async def _write(
         self,
         parts: list[Callable[[Intake], None]],
@@ -177,7 +167,8 @@ class _Import:
         edited_at: float | None,
         writer: str | None = None,
     ) -> None:
-        async with self._scope.store(create=not self._request.dry_run) as store:
+        trial = self._request.dry_run
+        async with self._scope.store(create=not trial, trial=trial) as store:
             for part in parts:
                 self.done.add(await self._commit(store, part, edited_at, writer))
 
@@ -203,29 +194,21 @@ class _Import:
         return report
 
 
-class _Look(msgspec.Struct):
-    what: Literal["folder", "archive", "rows", "file"]
-    written_at: float
+def _experiences(given: list[dict[str, Any]]) -> list[Experience]:
+    """Experiences without their secrets.
 
-
-def _look(path: Path) -> _Look:
-    """Detect what a path names. Blocking."""
-    try:
-        found = path.stat()
-        if path.is_dir():
-            return _Look("folder", 0.0)
-        if not path.is_file():
-            raise InvalidInput(f"{path} is neither a file nor a folder", field="path")
-        with path.open("rb") as file:
-            head = file.read(1 << 20)
-    except FileNotFoundError:
-        raise NotFound(f"{path} does not exist", field="path") from None
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror}", field="path") from error
-    if head.startswith(_GZIP):
-        return _Look("archive", found.st_mtime)
-    is_rows = state_files.are_rows(head, whole=len(head) == found.st_size)
-    return _Look("rows" if is_rows else "file", found.st_mtime)
+    Raises:
+        InvalidInput: one of them is invalid.
+    """
+    found: list[Experience] = []
+    for at, fields in enumerate(given):
+        try:
+            one = msgspec.convert(cleared(fields), Experience)
+            check_text(one.intent, field=f"experiences[{at}].intent")
+            found.append(replace(one, id=warm_file.check_id(one.id)))
+        except (msgspec.ValidationError, InvalidInput) as error:
+            raise InvalidInput(f"experiences[{at}]: {error}", field="experiences") from error
+    return found
 
 
 OPERATIONS: Final = (operation("POST", "/api/import", take_in, role="write"),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -27,6 +28,7 @@ from ..shapes.memory import (
 from ..store import memories
 from ..store.selecting import page
 from ..store.transaction import Transaction
+from . import forgetting
 from .filters import filters_of
 from .merging import joined
 from .operation import operation
@@ -46,6 +48,7 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
         tags=query.tag,
         url=query.url,
         archived=query.archived,
+        merged_into=query.merged_into,
     )
     async with scope.store() as store:
         scoring = store.rules.scoring
@@ -54,11 +57,13 @@ async def index(scope: Scope, query: ListQuery) -> MemoryPage:
                 db,
                 filters,
                 order=query.order,
+                reverse=query.reverse,
                 limit=limit,
                 offset=query.offset,
                 now=scope.now,
                 scoring=scoring,
-            )
+            ),
+            seconds=scope.settings.limits.query_seconds,
         )
     return MemoryPage([memory_view(memory, scope.now, scoring) for memory in found], total)
 
@@ -123,23 +128,37 @@ async def update(scope: Scope, id: MemoryId, body: MemoryChanges) -> Updated:  #
 async def remove(scope: Scope, id: MemoryId) -> Deleted:  # noqa: A002
     """Forget a memory for good."""
 
-    def apply(tx: Transaction) -> Deleted:
+    def apply(tx: Transaction) -> tuple[Memory, Deleted]:
+        memory = memories.find(tx.db, id)
         key, back = memories.forget(tx, id)
-        return Deleted(key, unmerged=back or msgspec.UNSET)
+        return memory, Deleted(key, unmerged=back or msgspec.UNSET)
 
     async with scope.store() as store:
-        return await store.write(apply)
+        memory, deleted = await store.write(apply)
+        if memory.group:
+            await forgetting.forget_in_episodes(scope, store, [memory.text])
+        return deleted
 
 
 async def reinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
     """Count one use of a memory."""
+    return await _used(scope, id, memories.reinforce)
 
+
+async def unreinforce(scope: Scope, id: MemoryId) -> Reinforced:  # noqa: A002
+    """Take back one use that this device has counted."""
+    return await _used(scope, id, memories.unreinforce)
+
+
+async def _used(
+    scope: Scope, key: str, change: Callable[[Transaction, Sequence[str]], None]
+) -> Reinforced:
     def apply(tx: Transaction) -> Reinforced:
-        key = memories.find_living(tx.db, id, scope.now).id
-        memories.reinforce(tx, [key])
-        memory = memories.find(tx.db, key)
+        found = memories.find_living(tx.db, key, scope.now).id
+        change(tx, [found])
+        memory = memories.find(tx.db, found)
         value = score_of(memory, scope.now, scoring)
-        return Reinforced(key, memory.access_count, round(value, 6), tier_of(value))
+        return Reinforced(found, memory.access_count, round(value, 6), tier_of(value))
 
     async with scope.store() as store:
         scoring = store.rules.scoring
@@ -154,4 +173,5 @@ OPERATIONS: Final = (
     operation("PUT", "/api/memory/{id}", update, role="write"),
     operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
     operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
+    operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
 )

@@ -25,7 +25,8 @@ async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
     async with scope.store() as store:
         scoring = store.rules.scoring
         found, total = await store.read(
-            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring)
+            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring),
+            seconds=scope.settings.limits.query_seconds,
         )
     return UrlPage(
         [

@@ -17,7 +17,7 @@ from ..memory import checks
 from ..memory.own_files import PATHS, Skill, skill_path
 from ..memory.scoring import Scoring
 from ..recall.recall import Answer, Hit, Request, recall
-from ..recall.sources import CHUNKS, EXPERIENCES, OWN
+from ..recall.sources import CHUNKS, ENTITIES, EXPERIENCES, OWN
 from ..shapes.recall import (
     ByModel,
     FoundEntry,
@@ -42,6 +42,7 @@ from . import sessions
 from .experiences import found_view
 from .files import found_chunks
 from .filters import filters_of
+from .graph import found_entity
 from .operation import Stream, operation
 from .scope import Scope
 from .views import hit_view
@@ -68,12 +69,16 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             shown = sessions.in_answer(answer) if session is not None else []
             return answer, sessions.versions_of(db, shown, scope.now)
 
-        answer, used = await scope.daemon.own_files.read(store, read)
+        answer, used = await scope.daemon.own_files.read(
+            store, read, seconds=scope.settings.limits.query_seconds
+        )
         if body.reinforce and scope.leaves_traces:
             chars = sum(len(hit.memory.text) for hit in answer.hits)
             store.note_answer([hit.memory.id for hit in answer.hits], chars)
         if session is not None:
             await sessions.record(scope, store, session, "recall", body.query, used)
+    took_ms = round((time.perf_counter() - started) * 1000, 3)
+    scope.daemon.minutes.note_recall(scope.agent, took_ms)
     return Recalled(
         results=[hit_view(hit, request.now, scoring, explain=body.explain) for hit in answer.hits],
         searched=SearchCounts(
@@ -82,8 +87,9 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
             sum(answer.searched[one.name] for one in OWN),
             chunks=answer.searched[CHUNKS.name],
             experiences=answer.searched[EXPERIENCES.name],
+            entities=answer.searched[ENTITIES.name],
         ),
-        took_ms=round((time.perf_counter() - started) * 1000, 3),
+        took_ms=took_ms,
         mode=body.mode,
         key_values=[
             FoundPair(
@@ -98,6 +104,7 @@ async def ask(scope: Scope, body: RecallBody) -> Recalled:
         chunks=found_chunks(answer.chunks),
         entries=_entries(answer, request.limit),
         experiences=[found_view(hit, request.now) for hit in answer.experiences],
+        entities=[found_entity(hit) for hit in answer.entities],
         understood=_understood(answer) if body.explain else UNSET,
         why=(answer.why if store.exists else _NO_AGENT.format(scope.agent)) or UNSET,
         doubt=answer.doubt or UNSET,

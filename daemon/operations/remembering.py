@@ -101,6 +101,8 @@ def _rest(new: NewMemory, now: float, at: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if new.type is not UNSET:
         fields["type"] = TYPES[new.type]
+    if new.pinned is not UNSET:
+        fields["pinned"] = new.pinned
     if new.position is not UNSET:
         fields["position"] = new.position
     if new.metadata is not UNSET:

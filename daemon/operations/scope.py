@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -20,9 +20,11 @@ from ..memory import checks
 from ..replication.other import OtherDatabases
 from ..replication.replicas import Replicas
 from ..restore.verify import Verifier
+from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
+from ..store.quota import require_room
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
 from .access import Gate, Peer
@@ -54,6 +56,7 @@ class Daemon(msgspec.Struct, frozen=True, kw_only=True):
     settings: Callable[[], Settings]
     config: LiveSettings
     problems: Problems
+    minutes: Minutes
     gate: Gate
     identity: Identity
     connections: Callable[[], int]
@@ -77,20 +80,26 @@ class Scope(msgspec.Struct, frozen=True):
     now: float
     settings: Settings
 
-    def store(
-        self, *, create: bool = False, exists: bool = False
-    ) -> AbstractAsyncContextManager[AgentStore]:
+    @asynccontextmanager
+    async def store(
+        self, *, create: bool = False, exists: bool = False, trial: bool = False
+    ) -> AsyncIterator[AgentStore]:
         """The memory of the agent, open while the block runs.
 
         Args:
-            create: create the agent if it does not exist.
+            create: something is added: create the agent if it does not exist.
             exists: require an existing agent, even of an operation that only reads.
+            trial: nothing will be kept: an agent that does not exist is an empty one.
 
         Raises:
             NotFound: the agent does not exist, and is required.
+            QuotaReached: something is added, and the agent has as much as it may have.
         """
-        or_empty = self.reads and not exists
-        return self.daemon.agents.use(self.agent, create=create, or_empty=or_empty)
+        or_empty, quotas = trial or (self.reads and not exists), self.settings.quotas
+        async with self.daemon.agents.use(self.agent, create=create, or_empty=or_empty) as store:
+            if create and (quotas.memories or quotas.megabytes):
+                await store.read(lambda db: require_room(db, self.agent, quotas))
+            yield store
 
     def require(self, role: Role) -> None:
         """Pass, if the caller has this role with the agent; else raise `Forbidden`."""

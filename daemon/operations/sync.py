@@ -10,7 +10,7 @@ import msgspec
 from ..errors import InvalidInput
 from ..restore.verify import last_verification
 from ..shapes.restore import RestoreBody, Verification
-from ..shapes.sync import DeviceName, SyncBody, Synced, SyncStatus
+from ..shapes.sync import DeviceName, SyncBody, Synced, SyncRound, SyncStatus
 from ..store import history
 from .databases import another
 from .operation import operation
@@ -27,7 +27,8 @@ async def show(scope: Scope) -> SyncStatus:
         lost, last = await store.read(lambda db: (history.conflicts(db), last_verification(db)))
     fields: dict[str, Any] = msgspec.structs.asdict(status)
     device = DeviceName(replicas.device.id, replicas.device.name)
-    return SyncStatus(**fields, device=device, lost_values=lost, verification=last)
+    rounds = [SyncRound(**msgspec.structs.asdict(one)) for one in replicas.rounds(scope.agent)]
+    return SyncStatus(**fields, device=device, lost_values=lost, verification=last, rounds=rounds)
 
 
 async def sync(scope: Scope, body: SyncBody | None = None) -> Synced:

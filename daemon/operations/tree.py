@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..errors import Conflict
 from ..memory import tree as trees
 from ..memory.checks import check_category
+from ..memory.tree_rebuild import TreeChange
 from ..shapes.tree import (
     CategoryAdded,
     CategoryBody,
     CategoryQuery,
     CategoryRemoved,
+    CategoryRenamed,
     RebuildUndone,
+    RenameBody,
     TreePruned,
     TreeView,
 )
@@ -36,6 +40,8 @@ async def show(scope: Scope) -> TreeView:
         trees.size(nodes, limits),
         limits.max_size_bytes,
         trees.depth(nodes),
+        limits.max_depth,
+        limits.max_children,
     )
 
 
@@ -83,6 +89,20 @@ async def remove(scope: Scope, query: CategoryQuery) -> CategoryRemoved:
     return CategoryRemoved(query.path, True)
 
 
+async def rename(scope: Scope, body: RenameBody) -> CategoryRenamed:
+    """Rename or move a category with all below it, and refile its memories; can be undone."""
+    depth = scope.settings.tree.max_depth
+    path = check_category(body.path, depth, field="path")
+    to = check_category(body.to, depth, field="to")
+    change = TreeChange(type="rename", path=path, new_path=to)
+    async with scope.store() as store:
+        rebuilt = await rebuilding.rebuild(store, [change], "rule")
+        if rebuilt.refused:
+            raise Conflict(rebuilt.refused[0].why)
+        undo = await store.read(rebuilding.last)
+    return CategoryRenamed(path, to, 0 if undo is None else len(undo.moved))
+
+
 async def prune(scope: Scope) -> TreePruned:
     """Remove empty categories that were not used for long."""
     async with scope.store() as store:
@@ -91,7 +111,7 @@ async def prune(scope: Scope) -> TreePruned:
 
 
 async def undo(scope: Scope) -> RebuildUndone:
-    """Undo the last rebuild of the tree, and file its memories as before."""
+    """Undo the last rebuild or renaming of the tree, and file its memories as before."""
     async with scope.store() as store:
         return await rebuilding.undo(store)
 
@@ -102,6 +122,7 @@ OPERATIONS: Final = (
     operation("GET", "/api/tree/prompt", show_prompt, type="text/plain"),
     operation("PUT", "/api/tree", add, role="write"),
     operation("DELETE", "/api/tree", remove, role="write"),
+    operation("POST", "/api/tree/rename", rename, role="write"),
     operation("POST", "/api/tree/prune", prune, role="write"),
     operation("POST", "/api/tree/undo", undo, role="write"),
 )

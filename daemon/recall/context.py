@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
+from ..language.sentences import sentences
 from ..memory import hot, markdown, own_files
 from ..memory import tree as trees
 from ..memory.own_files import EpisodeLine, Reflection, Skill
@@ -30,6 +31,7 @@ from .sources import CHUNKS, EXPERIENCES, MEMORIES
 # Those that say something for the agent itself; what anybody else says is quoted.
 _OWN_VOICE: Final = frozenset({"", "assistant"})
 _MEMORIES: Final = 10
+_SENTENCES: Final = 6
 _REFLECTIONS: Final = 10
 _EPISODES: Final = 3
 _SKILLS: Final = 3
@@ -81,7 +83,10 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """For whom and for what a context block is made, and what alone may be in it."""
+    """For whom and for what a context block is made, and what alone may be in it.
+
+    `found`: only what the query finds.
+    """
 
     agent: str
     query: str
@@ -89,6 +94,7 @@ class Asked(msgspec.Struct, frozen=True):
     local: dt.tzinfo
     rules: Rules
     filters: Filters = Filters()
+    found: bool = False
 
 
 class BlockReading:
@@ -114,7 +120,25 @@ class BlockReading:
             now=self.asked.now,
             local=self.asked.local,
         )
-        return recall(self.db, request, tuning)
+        answer = recall(self.db, request, tuning)
+        if self.asked.found and not any(answer.found.values()):
+            return self._of_sentences(request) or answer
+        return answer
+
+    def _of_sentences(self, request: Request) -> Answer | None:
+        """What answers some sentence of a longer turn, which as a whole asks for too much."""
+        parts = sentences(request.text)[:_SENTENCES]
+        if len(parts) < 2:
+            return None
+        tuning = self.asked.rules.recall
+        asked = (msgspec.structs.replace(request, text=one) for one in parts)
+        answers = [recall(self.db, one, tuning) for one in asked]
+        found: dict[str, tuple[Hit, ...]] = {}
+        for name in answers[0].found:
+            hits = (hit for answer in answers for hit in answer.found[name])
+            best = sorted(hits, key=lambda hit: hit.relevance, reverse=True)
+            found[name] = tuple({_id_of(hit): hit for hit in reversed(best)}.values())[::-1]
+        return msgspec.structs.replace(answers[0], found=found)
 
     def hits(self, source: str, limit: int) -> Sequence[Hit]:
         """The best hits of a source of recall, if there is such a source and a query."""
@@ -141,6 +165,10 @@ class BlockReading:
         if self.asked.filters != Filters():
             return ()
         return hot_rows.promoted(self.db, self.asked.now, self.asked.rules)
+
+
+def _id_of(hit: Hit) -> str:
+    return str(getattr(hit.item, "id", None) or hit.pair.key)
 
 
 Read: TypeAlias = Callable[[BlockReading], Iterable[Shown]]
@@ -240,7 +268,10 @@ def _memories(reading: BlockReading) -> Iterable[Shown]:
     own = {*_OWN_VOICE, reading.asked.agent}
     found = dict.fromkeys(memory.id for memory, _ in reading.memories)
     hot_ones = [(one, None) for one in reading.hot[:_MEMORIES] if one.id not in found]
-    for memory, relevance in [*reading.memories, *hot_ones]:
+    shown = [*reading.memories, *hot_ones]
+    # What holds now goes before what it replaced.
+    shown.sort(key=lambda one: one[0].superseded_by is not None)
+    for memory, relevance in shown:
         said = f"{memory.text} → {memory.outcome}" if memory.outcome else memory.text
         if memory.superseded_by is not None:
             said = f"(superseded) {said}"
@@ -281,7 +312,7 @@ def _experiences(reading: BlockReading) -> Iterable[Shown]:
 
 def _entities(reading: BlockReading) -> Iterable[Shown]:
     shown = [memory.id for memory, _ in reading.memories]
-    for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES):
+    for one in entities.known(reading.db, reading.asked.query, shown, _ENTITIES, reading.asked.now):
         related = ", ".join(f"{r.relation} {r.target}" for r in one.relations[:_RELATIONS])
         text = f"{one.name} ({one.type}{f': {related}' if related else ''})"
         mentions = f"{one.mentions} {'memory' if one.mentions == 1 else 'memories'}"
@@ -338,6 +369,9 @@ def read_block(
     reading = BlockReading(db, asked)
     sections = [one for one in SECTIONS if one.source or asked.filters == Filters()]
     read = {one.name: [*one.read(reading)] for one in sections}
+    if asked.found:
+        read = {name: [one for one in items if one.relevance is not None]
+                for name, items in read.items()}  # fmt: skip
     wanted = {name: sum(map(cost, items)) for name, items in read.items() if items}
     rooms = shares(wanted, max_tokens - _FRAME_TOKENS * len(wanted))
     filled = [_fill(name, read[name], room, cost) for name, room in rooms.items()]

@@ -62,7 +62,7 @@ def written(item: Shown, now: float) -> str:
         return f"<quote{_attributes(item, now)}>{text}</quote>"
     if item.rest:
         return f"<file{_attributes(item, now)}>\n{text}\n</file>"
-    told = ", ".join(filter(None, (item.source, item.id[:_ID_CHARS], _age(item, now))))
+    told = ", ".join(filter(None, (item.source, item.id[:_ID_CHARS], age_of(item.at, now))))
     return f"- {text} ({_name(told)})" if told else f"- {text}"
 
 
@@ -76,7 +76,7 @@ FRAME_TOKENS: Final = estimated_tokens(_NOTE) + 40
 
 
 def _attributes(item: Shown, now: float) -> str:
-    given = {"from": item.source, "id": item.id[:_ID_CHARS], "age": _age(item, now)}
+    given = {"from": item.source, "id": item.id[:_ID_CHARS], "age": age_of(item.at, now)}
     return "".join(f' {name}="{_name(value)}"' for name, value in given.items() if value)
 
 
@@ -89,10 +89,11 @@ def _safe(text: str) -> str:
     return _TAG.sub("&lt;", text)
 
 
-def _age(item: Shown, now: float) -> str:
-    if item.at is None:
+def age_of(at: float | None, now: float) -> str:
+    """How long ago something was, for a model: "3 d"; "" where that is not known."""
+    if at is None:
         return ""
-    seconds = max(0.0, now - item.at)
+    seconds = max(0.0, now - at)
     size, unit = next((pair for pair in _UNITS if seconds >= pair[0]), (1.0, ""))
     return f"{int(seconds // size)} {unit}" if unit else "now"
 
@@ -224,7 +225,9 @@ def _scalyclaw(reading: BlockReading) -> str:
         lines = (_scalyclaw_line(hit.memory) for hit in hits)
         sections.append("\n".join(("## Relevant Memories", *lines)))
     shown = [hit.memory.id for hit in hits]
-    known = entities.known(reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES)
+    known = entities.known(
+        reading.db, reading.asked.query, shown, _SCALYCLAW_ENTITIES, reading.asked.now
+    )
     if known:
         lines = (_scalyclaw_entity(one) for one in known)
         sections.append("\n".join(("## Known Entities", *lines)))

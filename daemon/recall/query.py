@@ -19,6 +19,7 @@ import msgspec
 from ..language import vocabulary
 from ..language.vocabulary import not_topics
 from ..memory.indexing import index_words
+from ..memory.similarity import fold
 from ..memory.stemming import terms_of, word_terms
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
 from .dates import FoundDates, Span, find
@@ -41,6 +42,7 @@ _ASIDE: Final = 0.6
 _SMALL_TALK: Final = 0.7
 _SMALL_TALK_IN_LONG: Final = 0.35
 _ASKING: Final = re.compile(r"[^.!?\n]+\?")
+_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]*")
 _NAME: Final = re.compile(r"(?<=[^.!?\s])\s+[\"'(¿]?([A-ZÀ-ÖØ-Þ][\w-]*)")
 _OWNS: Final = re.compile(r"['’]s\b")
 # What stands behind this many characters is not read.
@@ -133,7 +135,8 @@ def parse(
         local: whose days are meant.
         people: names that the agent knows; those with a word in the text are enough.
     """
-    plain, phrases, excluded = _marked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
+    text = _what_is_asked(unicodedata.normalize("NFKC", text[:MOST_CHARS]))
+    plain, phrases, excluded = _marked(text)
     times = FoundDates((), plain) if now is None else find(plain, now, local, first_words(people))
     named = find_people(times.rest, people)
     quoted = [word for phrase in phrases for word in phrase]
@@ -186,6 +189,16 @@ def _term(phrase: Phrase) -> str:
 def is_lone(word: str) -> bool:
     """Whether a word is one character of a script that is indexed in pairs."""
     return len(word) == 1 and ord(word) > 0x0E00
+
+
+def _what_is_asked(text: str) -> str:
+    """The text without sentences that only say how to answer, if others remain."""
+    sentences = _SENTENCE.findall(text)
+    if len(sentences) < 2:
+        return text
+    how = vocabulary.cue("how_to_answer")
+    kept = [one for one in sentences if how.search(fold(one.strip())) is None]
+    return "".join(kept) if 0 < len(kept) < len(sentences) else text
 
 
 def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:

@@ -19,6 +19,7 @@ from ..memory.tree_nodes import Node
 from ..shapes.recall import Preset
 from ..store import people, tree_rows
 from ..store.chunk_tables import IndexedChunk
+from ..store.entities import Entity
 from ..store.selecting import Filters, teach_score, where
 from . import question, tree_search
 from .dates import FOREVER, Span
@@ -27,7 +28,7 @@ from .postings import Postings, admitted, demands_phrases, knowledge, look_up, w
 from .query import MOST_CHARS, Query, little, parse
 from .ranking import Ranked, rank, rank_as, rank_by_tree
 from .signals import A_DAY, WEIGHTS, YEAR, Signals, measure
-from .sources import CHUNKS, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
+from .sources import CHUNKS, ENTITIES, EXPERIENCES, MEMORIES, PAIRS, SOURCES, Source
 from .tree_search import Reasoned, TreeHit
 
 Mode: TypeAlias = Literal["keyword", "tree", "llm", "hybrid"]
@@ -128,6 +129,12 @@ class Hit(msgspec.Struct, frozen=True):
         return self.item
 
     @property
+    def entity(self) -> Entity:
+        """The entity."""
+        assert isinstance(self.item, Entity)
+        return self.item
+
+    @property
     def chunk(self) -> IndexedChunk:
         """The chunk of a file."""
         assert isinstance(self.item, IndexedChunk)
@@ -170,6 +177,11 @@ class Answer(msgspec.Struct, frozen=True):
     def experiences(self) -> tuple[Hit, ...]:
         """The experiences."""
         return self.found[EXPERIENCES.name]
+
+    @property
+    def entities(self) -> tuple[Hit, ...]:
+        """The people and things that memories name."""
+        return self.found[ENTITIES.name]
 
     @property
     def chunks(self) -> tuple[Hit, ...]:

@@ -18,6 +18,8 @@ import msgspec
 from ..memory.experiences import FADED, whole_at
 from ..store import (
     chunk_tables,
+    entities,
+    entity_rows,
     experiences,
     key_values,
     memory_table,
@@ -325,7 +327,28 @@ REFLECTIONS: Final = _own("reflection", "reflections")
 EPISODES: Final = _own("episode", "episodes")
 SKILLS: Final = _own("skill", "skills")
 OWN: Final = (REFLECTIONS, EPISODES, SKILLS)
-SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS, EXPERIENCES)
+
+
+def _passes_remembered(filters: Filters, now: float) -> Condition | None:
+    if filters != Filters():
+        return None
+    return "(mentions > 1 OR updated_at > ?)", (now - entities.FADES_AFTER,)
+
+
+ENTITIES: Final = Source(
+    name="entity",
+    table="entities",
+    index=entity_rows.INDEX,
+    columns=_columns("entities", entity_rows.INDEX, length="length(text)", access_count="mentions"),
+    text="text",
+    passes=_passes_remembered,
+    show=entity_rows.at_rows,
+    count=entity_rows.count,
+    # The memories that name it say more.
+    weight=0.5,
+    depth=0.05,
+)
+SOURCES: Final = (MEMORIES, PAIRS, *OWN, CHUNKS, EXPERIENCES, ENTITIES)
 _NUMBERS: Final = {source.name: number for number, source in enumerate(SOURCES)}
 
 

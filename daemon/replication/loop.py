@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from thermocline.sync import Device, Local, Replica, Replicator, State, Timing, Waiting
+from thermocline.sync import Device, Local, Replica, Replicator, Round, State, Timing, Waiting
 
 from ..errors import NotFound, ThermoclineError, Unavailable
 from ..runtime.problems import Problems, unforeseen
@@ -44,6 +45,7 @@ class Loop:
         timing: Timing,
         waiting: Waiting,
         problems: Problems,
+        done: Callable[[Round], None],
     ) -> None:
         self.agent = agent
         self.account = database.account
@@ -64,6 +66,7 @@ class Loop:
             waiting=waiting,
             now=time.time,
             told=self._tell,
+            done=done,
         )
         self._task = asyncio.get_running_loop().create_task(
             self._run(), name=f"replication of {agent}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -17,6 +20,7 @@ from thermocline.sync import (
     Local,
     Remote,
     Replica,
+    Round,
     SchemaMissing,
     SyncError,
     Tally,
@@ -37,7 +41,11 @@ from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-_LOOK_SECONDS: Final = 1.0
+# Between two looks at the configuration and at loops that have ended; what agents do is told.
+_LOOK_SECONDS: Final = 5.0
+# The same while agents are searched for, or closed ones have something to send.
+_BUSY_SECONDS: Final = 1.0
+_ROUNDS: Final = 100
 _ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
@@ -62,6 +70,7 @@ class Replicas:
         rename: gives this device another id, once it is clear that its folder was copied.
         settings: the configuration in force.
         problems: where failures that a person must fix are reported.
+        done: hears how long each round of an agent took, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -76,6 +85,7 @@ class Replicas:
         settings: Callable[[], Settings],
         waiting: Waiting,
         problems: Problems,
+        done: Callable[[str, float], None] = lambda _agent, _ms: None,
     ) -> None:
         self._agents = agents
         self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
@@ -87,9 +97,11 @@ class Replicas:
         self._settings = settings
         self._waiting = waiting
         self._problems = problems
+        self._done = done
         self._loops: dict[str, Loop] = {}
         # The last state of an agent's loop: the next loop continues its counts.
         self._before: dict[str, ReplicationStatus] = {}
+        self._rounds: dict[str, deque[Round]] = {}
         self._databases: dict[Account, Database] = {}
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
@@ -98,6 +110,8 @@ class Replicas:
         self._known: set[str] = set()
         self._discovered_at = float("-inf")
         self._discovering: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        agents.followers.append(self._stirred.set)
 
     def changed(self, agent: str, kinds: frozenset[str]) -> None:
         """An agent's rows of these kinds have changed."""
@@ -111,6 +125,7 @@ class Replicas:
         self._known.update(names)
         self._owing = await asyncio.to_thread(self._with_outbox, names)
         while True:
+            self._stirred.clear()
             open_agents = self._agents.open_stores().keys()
             self._known |= open_agents
             for agent in sorted(open_agents | self._owing):
@@ -127,7 +142,14 @@ class Replicas:
             if any(loop.replicator.copied for loop in self._loops.values()):
                 await self._take_other_id()
             self._discover_soon()
-            await asyncio.sleep(_LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pause()):
+                    await self._stirred.wait()
+
+    def _pause(self) -> float:
+        closing = self._loops.keys() - self._agents.open_stores().keys()
+        soon = self._settings().sync.poll_seconds if self._databases else _LOOK_SECONDS
+        return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
 
     async def look_after(self, agent: str) -> None:
         """Replicate the agent by the account in force; report an account that is not usable."""
@@ -203,6 +225,17 @@ class Replicas:
             status, error=error.code, message=error.message, hint=error.hint or ""
         )
 
+    def rounds(self, agent: str) -> Sequence[Round]:
+        """The last rounds of an agent since the daemon started, the latest first."""
+        return [*reversed(self._rounds.get(agent, ()))]
+
+    def _note(self, agent: str, one: Round) -> None:
+        rounds = self._rounds.setdefault(agent, deque(maxlen=_ROUNDS))
+        if rounds and one.alike(rounds[-1]):
+            one = msgspec.structs.replace(one, times=rounds.pop().times + 1)
+        rounds.append(one)
+        self._done(agent, one.ms)
+
     async def status_of(self, agent: str, store: AgentStore) -> ReplicationStatus:
         """The state of an open agent's replication, with its outbox.
 
@@ -225,7 +258,7 @@ class Replicas:
         seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         if self._discovering is not None:
             self._discovering.cancel()
-            await asyncio.wait([self._discovering], timeout=_LOOK_SECONDS)
+            await asyncio.wait([self._discovering], timeout=_BUSY_SECONDS)
         stores = self._agents.open_stores()
         owing = {agent for agent, loop in self._loops.items() if loop.owing}
         last = [
@@ -352,6 +385,7 @@ class Replicas:
                 timing=timing,
                 waiting=self._waiting,
                 problems=self._problems,
+                done=partial(self._note, agent),
             )
             return loop
 

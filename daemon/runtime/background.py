@@ -39,6 +39,10 @@ class Background:
         task = asyncio.get_running_loop().create_task(self._keep_up(name, run), name=name)
         self._tasks.append(task)
 
+    def ended(self) -> list[str]:
+        """The names of the tasks that are over, though nobody has ended them."""
+        return [task.get_name() for task in self._tasks if task.done()]
+
     async def end(self) -> None:
         """Cancel all tasks, and wait until they are over."""
         left = set(self._tasks)

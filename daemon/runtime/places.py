@@ -5,6 +5,8 @@ Strings, not paths: importing pathlib would take a tenth of a command's time.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +33,21 @@ def socket_places(env: Mapping[str, str], *, root: bool) -> list[str]:
         places.append(f"{runtime}/thermocline/{_SOCKET}")
     system, state = f"{_SYSTEM}/{_SOCKET}", f"{_user_state(env)}/thermocline/{_SOCKET}"
     return [*places, system, state] if root else [*places, state, system]
+
+
+def default_socket(env: Mapping[str, str]) -> str:
+    """The daemon's socket for a program with the environment `env`.
+
+    `$THERMOCLINE_SOCKET` if set; else the first existing socket among the places where a daemon
+    creates it; else the path that a daemon of this user would create.
+    """
+    if named := env.get("THERMOCLINE_SOCKET"):
+        return named
+    root = os.getuid() == 0
+    places = socket_places(env, root=root)
+    # A program that is a service has its own run-time folder, which is not the daemon's.
+    usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
+    return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110
 
 
 def _user_state(env: Mapping[str, str]) -> str:

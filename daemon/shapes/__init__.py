@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         cold,
         common,
         compact,
+        config,
         context,
         devices,
         distill,
@@ -32,22 +33,25 @@ if TYPE_CHECKING:
         observe,
         own_files,
         pairs,
+        profclaw,
         recall,
         restore,
+        scalyclaw,
         sessions,
         stats,
         status,
         sync,
+        tools,
         tree,
         upkeep,
         validate,
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "context", "devices", "distill", "events",
-    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging", "metadata",
-    "observe", "own_files", "pairs", "recall", "restore", "sessions", "stats", "status", "sync",
-    "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "config", "context", "devices", "distill", "events",
+    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging",
+    "metadata", "observe", "own_files", "pairs", "profclaw", "recall", "restore", "scalyclaw",
+    "sessions", "stats", "status", "sync", "tools", "tree", "upkeep", "validate",
 ]  # fmt: skip
 
 

@@ -44,6 +44,6 @@ Endpoint = Annotated[
     ),
 ]
 Included = Literal["merged", "expired"]
-Order = Literal["newest", "oldest", "importance", "score"]
+Order = Literal["newest", "oldest", "importance", "score", "uses", "type", "category", "subject"]
 # Whether a model made a result, or the rules.
 Way = Literal["rule", "llm"]

@@ -19,13 +19,15 @@ class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     named after, with their own sizes. With a `session` the block has what that session sees, and
     what it shows of memories and experiences is recorded; one that names a category or paths goes
     with `thermocline` and `json`. Only memories that a query finds count as used, and not by
-    a reader.
+    a reader. `found` leaves out all that the query does not find, for a turn in the middle of a
+    conversation; then, too, it goes with `thermocline` and `json`.
     """
 
     query: Words = ""
     max_tokens: Annotated[int, Meta(ge=200, le=8_000)] = 2_000
     format: ContextFormat = "thermocline"
     session: str | None = None
+    found: bool = False
 
 
 class ContextItem(Struct, kw_only=True, omit_defaults=True):

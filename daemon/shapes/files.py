@@ -121,6 +121,28 @@ class FilePage(Struct):
     total: int
 
 
+class ChunksQuery(Struct, forbid_unknown_fields=True):
+    """Of which watched file."""
+
+    path: FilePath
+
+
+class ChunkPlace(Struct):
+    """Where a chunk is in its file; `heading` names the headings above it, the title first."""
+
+    id: str
+    start_line: int
+    end_line: int
+    heading: str
+
+
+class ChunkList(Struct):
+    """The chunks of a file, in their order."""
+
+    path: str
+    results: list[ChunkPlace]
+
+
 class IndexState(Struct):
     """Where an index stands: whether it is behind the files, and whether it hears of changes."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .common import Json, Time
 
@@ -24,7 +24,8 @@ class HistoryQuery(Struct, forbid_unknown_fields=True):
 class VersionView(Struct):
     """A version that was replaced: when (`at`), by whom, on which device, and why.
 
-    `data` is the whole version; `replaced` names the fields that the next change gave other values.
+    `data` is the whole version; `replaced` names the fields that the next change gave other values,
+    and `after` has those values; a field that is not there was removed.
     """
 
     number: int
@@ -36,12 +37,14 @@ class VersionView(Struct):
     why: str
     data: dict[str, Json]
     replaced: list[str]
+    after: dict[str, Json] = {}
 
 
 class VersionList(Struct):
-    """Versions, the latest first."""
+    """Versions, the latest first; of one row also the `device` that wrote the version in force."""
 
     results: list[VersionView]
+    device: str | UnsetType = UNSET
 
 
 class UndoBody(Struct, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -12,17 +12,23 @@ Format = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
 
 class ImportBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
-    """What to import: one of a `text`, a `path`, or the database at `url`.
+    """What to import: a `text`, entries of another system, or the database at `url`.
 
     Attributes:
-        path: an absolute path that the daemon reads; only root and its own user may give it.
         text: the content of a file, which is called `name` and was `written_at`.
+        memories: records as in warm-memory.json, each with an `id` that stays the same; one that
+            is known changes where its `updated_at` is later than the change here. Secrets in them
+            are replaced.
+        experiences: the same for experiences.
+        distil: keep of turns only what is worth remembering, by rules.
         `format`: what the file is, where neither its name nor its content tells.
         dry_run: only report what would be stored.
     """
 
-    path: str | None = None
     text: str | None = None
+    memories: list[dict[str, Any]] | None = None
+    experiences: list[dict[str, Any]] | None = None
+    distil: bool = False
     name: Annotated[str, Meta(max_length=1024)] = ""
     written_at: Annotated[float, Meta(ge=0)] | None = None
     format: Format | None = None

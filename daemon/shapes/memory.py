@@ -12,6 +12,7 @@ from .common import (
     Included,
     Json,
     Limit,
+    MemoryId,
     Offset,
     Order,
     Position,
@@ -30,6 +31,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     `importance` is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
     `conversation` as `episodic`. `expires` may also be a span such as `7d`. `event` is not blank.
+    What is `pinned` stays hot and in the hot state.
     """
 
     text: Text | UnsetType = UNSET
@@ -41,6 +43,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     category: CategoryPath | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
     importance: float | int | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
     source: str | UnsetType = UNSET
     actor: str | UnsetType = UNSET
     group: str | UnsetType = UNSET
@@ -84,17 +87,20 @@ class Narrowing(Struct, kw_only=True, forbid_unknown_fields=True):
 class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     """The memories to list: any of the types and events must match, and all of the tags.
 
-    `url` is any part of a URL that the memory mentions.
+    `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
+    into one memory. `reverse` turns the order round.
     """
 
     limit: Limit = 50
     offset: Offset = 0
     order: Order = "newest"
+    reverse: bool = False
     type: tuple[Type, ...] = ()
     event: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
     url: str | None = None
     archived: bool | None = None
+    merged_into: MemoryId | None = None
 
 
 class MemoryView(Struct, kw_only=True):
@@ -117,6 +123,7 @@ class MemoryView(Struct, kw_only=True):
     original_category: str
     tags: tuple[str, ...]
     importance: float
+    pinned: bool
     source: str
     actor: str
     group: str
@@ -157,7 +164,7 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten. `unmerged` names memories that were merged into it, now restored."""
+    """The memory is forgotten; `unmerged` names others that were merged into it, now restored."""
 
     id: str
     deleted: bool = True

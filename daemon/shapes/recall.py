@@ -10,6 +10,7 @@ from ..memory.records import Type
 from .common import Endpoint, RecallLimit, Time, Way, Words
 from .experiences import ExperienceView
 from .files import FoundChunk
+from .graph import FoundEntity
 from .memory import MemoryView, Narrowing
 
 Mode = Literal["keyword", "tree", "llm", "hybrid"]
@@ -143,6 +144,7 @@ class SearchCounts(Struct):
     key_values: int
     entries: int = 0
     experiences: int = 0
+    entities: int = 0
     chunks: int = 0
 
 
@@ -211,6 +213,7 @@ class Recalled(Struct, omit_defaults=True):
     key_values: list[FoundPair] = []
     entries: list[FoundEntry] = []
     experiences: list[ExperienceView] = []
+    entities: list[FoundEntity] = []
     chunks: list[FoundChunk] = []
     understood: Understood | UnsetType = UNSET
     why: str | UnsetType = UNSET

@@ -100,6 +100,32 @@ class Day(Struct, frozen=True, rename={"day": "date"}):
     context_tokens_saved: int
 
 
+class LiveMetrics(Struct, frozen=True):
+    """An agent's last two hours by minute, the oldest first; the last minute is the current one.
+
+    It is kept in memory: None stands where nothing was measured, such as before the start.
+
+    Attributes:
+        since: when the first minute began.
+        step_seconds: how long each lasts.
+        stores, recalls: how many there were; a context block counts as a recall.
+        recall_p50_ms, recall_p99_ms: how long recalls took, to within 5 percent.
+        outbox: rows that the replica does not have, at the end of the minute.
+        sync_ms: how long the minute's last round of replication took.
+        memory_bytes: what the whole daemon holds in RAM, at the end of the minute.
+    """
+
+    since: float
+    step_seconds: float
+    stores: list[int]
+    recalls: list[int]
+    recall_p50_ms: list[float | None]
+    recall_p99_ms: list[float | None]
+    outbox: list[int | None]
+    sync_ms: list[float | None]
+    memory_bytes: list[int | None]
+
+
 class Compared(Struct, frozen=True):
     """A number over the last seven days, and over the seven before.
 

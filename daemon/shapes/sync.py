@@ -65,6 +65,28 @@ class DeviceName(Struct, frozen=True):
     name: str
 
 
+class SyncRound(Struct, frozen=True, kw_only=True):
+    """One round of replication, or several alike that had nothing to do or failed alike.
+
+    Attributes:
+        at: when the last of them ended.
+        ms: how long it took.
+        times: how many they are.
+        sent, received, refused, conflicts: rows.
+        error, message: why it failed; empty after success.
+    """
+
+    at: float
+    ms: float
+    times: int
+    sent: int
+    received: int
+    refused: int
+    conflicts: int
+    error: str
+    message: str
+
+
 class SyncStatus(ReplicationStatus, frozen=True, kw_only=True):
     """How replication goes.
 
@@ -73,11 +95,13 @@ class SyncStatus(ReplicationStatus, frozen=True, kw_only=True):
         lost_values: how many values lost because another device changed the same field, or note;
             `GET /api/history?conflicts=true` shows them.
         verification: the last proof that a restore would work.
+        rounds: the last 100 since the daemon started, the latest first.
     """
 
     device: DeviceName
     lost_values: int
     verification: Verification | None
+    rounds: list[SyncRound] = []
 
 
 class SyncBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,10 @@ from .common import CategoryPath, Json
 
 
 class TreeView(Struct):
-    """The tree in EvoClaw's shape; `nodes` counts the root, `size_bytes` is of its prompt."""
+    """The tree in EvoClaw's shape; `nodes` counts the root, `size_bytes` is of its prompt.
+
+    No category has more than `max_children` below it.
+    """
 
     tree: dict[str, Json]
     nodes: int
@@ -16,6 +19,8 @@ class TreeView(Struct):
     size_bytes: int
     max_size_bytes: int
     depth: int
+    max_depth: int
+    max_children: int
 
 
 class CategoryBody(Struct, forbid_unknown_fields=True):
@@ -44,6 +49,21 @@ class CategoryRemoved(Struct):
 
     path: str
     removed: bool
+
+
+class RenameBody(Struct, forbid_unknown_fields=True):
+    """The category that is meant, and the path that it gets; no category has that yet."""
+
+    path: CategoryPath
+    to: CategoryPath
+
+
+class CategoryRenamed(Struct):
+    """The category and all below it are called otherwise; `memories` counts those refiled."""
+
+    path: str
+    to: str
+    memories: int
 
 
 class TreePruned(Struct):

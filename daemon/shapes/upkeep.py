@@ -150,6 +150,16 @@ class Running(Struct, frozen=True):
     step: str = ""
 
 
+class UpkeepRun(Struct, frozen=True, kw_only=True):
+    """A run that is over: when it began, how long it took, and what it did, or why it failed."""
+
+    mode: str
+    at: float
+    seconds: float
+    result: Consolidated | None = None
+    error: str = ""
+
+
 class Schedule(Struct, frozen=True):
     """One job: its last run, and when it is due next.
 
@@ -182,12 +192,16 @@ class UpkeepBrief(Struct, frozen=True):
 
 
 class UpkeepStatus(Struct, frozen=True):
-    """An agent's upkeep; `zone` is the current name of the device's time zone."""
+    """An agent's upkeep; `zone` is the current name of the device's time zone.
+
+    `runs` are the last 20 since the daemon started, the latest first.
+    """
 
     agent: str
     zone: str
     running: Running | None
     schedules: tuple[Schedule, ...]
+    runs: tuple[UpkeepRun, ...] = ()
 
     @property
     def brief(self) -> UpkeepBrief:

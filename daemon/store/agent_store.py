@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, noted
-from .database import FILE_NAME, connect_standby, quick_check
+from .database import FILE_NAME, connect_standby, quick_check, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
 from .refusal import Refusal
@@ -55,6 +55,8 @@ class AgentStore:
         self._repairing = asyncio.Lock()
         self._damage: StoreDamaged | None = None
         self._closed = False
+        self._renewing = asyncio.Lock()
+        self._renewals = 0
         self._refusal = Refusal(
             place.agent, around.problems, lambda: readers_of(place, around, connect_standby)
         )
@@ -109,22 +111,34 @@ class AgentStore:
         with self._refusal.noted():
             return await self._mended(lambda engine: engine.writer.submit(operation))
 
-    async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `read` on a snapshot of the database, beside the writer."""
+    async def read(
+        self, read: Callable[[sqlite3.Connection], T], *, seconds: float | None = None
+    ) -> T:
+        """Run `read` on a snapshot of the database, beside the writer.
+
+        Args:
+            read: what to run.
+            seconds: after which it is interrupted; None: it takes its time.
+
+        Raises:
+            TooSlow: it was interrupted.
+        """
         while (standby := self._refusal.standby) is not None:
             try:
-                return await standby.run(read)
+                return await standby.run(read, seconds)
             except ShuttingDown:
                 # Closed while writing is tried: whatever comes of that is there next.
                 async with self._repairing:
                     pass
-        return await self._mended(lambda engine: engine.readers.run(read))
+        return await self._mended(lambda engine: engine.readers.run(read, seconds))
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
         """Make the database of chunks anew."""
-        await self.leave_chunks()
-        renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
-        await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+        async with self._renewing:
+            await self.leave_chunks()
+            renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
+            await asyncio.to_thread((engine or self._running()).readers.renew, renew)
+            self._renewals += 1
 
     def note_answer(self, used: Sequence[str], chars: int) -> None:
         """Count an answer, and a use of each memory in it, within a second and in one commit.
@@ -171,6 +185,7 @@ class AgentStore:
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()
             await self.write(lambda tx: history.prune(tx, rules.store.history_max_bytes))
+            await asyncio.to_thread(remove_old_copies, self.place.database, now)
         if time.monotonic() - self._shown > _FADING_SECONDS:
             self._shown = time.monotonic()
             self.want_faces(("hot", "warm", "tree"))
@@ -248,11 +263,11 @@ class AgentStore:
             )
 
     async def _mended(self, use: Callable[[Engine], Awaitable[T]]) -> T:
-        engine = await self._ready()
+        engine, renewals = await self._ready(), self._renewals
         try:
             return await use(engine)
         except StoreDamaged as error:
-            await self._repair(engine, error)
+            await self._repair(engine, error, renewals)
         except _ODD as error:
             # A value that cannot be there: either a fault of ours, or of the disk.
             await self._repair(engine, await self._damage_behind(error))
@@ -301,8 +316,16 @@ class AgentStore:
                 raise
             self._refusal.standby = None
 
-    async def _repair(self, broken: Engine | None, error: StoreDamaged) -> None:
-        """Close, set aside, rebuild, reopen; once, however many met the damage."""
+    async def _repair(
+        self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
+    ) -> None:
+        """Close, set aside, rebuild, reopen; once, however many met the damage.
+
+        Args:
+            broken: where it was met.
+            error: the damage.
+            renewals: how often the chunks had been made anew before, where it may have been theirs.
+        """
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return
@@ -310,6 +333,10 @@ class AgentStore:
                 # Not of the memory: the files have all that was in it.
                 await self.renew_chunks(broken)
                 return
+            async with self._renewing:
+                if renewals not in (None, self._renewals):
+                    # The chunks were damaged, and are sound since a moment ago.
+                    return
             _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
             self._engine, self._damage = None, error
             await broken.stop()

@@ -38,6 +38,9 @@ class Agents:
         cache_kb: the page cache of each database connection.
         around: what the stores share.
         settings: gives how long they stay open.
+
+    Attributes:
+        followers: called whenever an agent was opened or closed.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Agents:
         self._opening: dict[str, asyncio.Lock] = {}
         self._uses: dict[str, int] = {}
         self._closed = False
+        self.followers: list[Callable[[], None]] = []
 
     @contextlib.asynccontextmanager
     async def use(
@@ -199,6 +203,7 @@ class Agents:
                 await self._close_idle(self._settings(), room_for=1)
                 store = await self._start(agent)
                 self._open[agent] = store
+                self._tell_followers()
         return store
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
@@ -222,6 +227,10 @@ class Agents:
         await store.open()
         _log.info("opened the memory of '%s'", agent, extra={"action": "agent_opened"})
         return store
+
+    def _tell_followers(self) -> None:
+        for follow in self.followers:
+            follow()
 
     def _place_of(self, agent: str) -> Place:
         return Place(
@@ -250,6 +259,7 @@ class Agents:
                 return
             del self._open[agent]
             await store.close()
+            self._tell_followers()
             _log.info("closed the memory of '%s'", agent, extra={"action": "agent_closed"})
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,11 @@ from .schema import Migration
 
 FILE_NAME: Final = "memory.db"
 _AT_ONCE: Final = 500
+# How long the way back to an earlier release stays.
+_KEPT_SECONDS: Final = 7 * 86_400.0
 _REFUSALS: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 _IN_THE_WAY: Final = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 _DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # A changed head of a full-text index: an error of no kind, said in words alone.
 _DAMAGED_INDEX: Final = "invalid fts5 file format"
@@ -69,6 +73,20 @@ def connect_standby(path: Path, cache_kb: int) -> sqlite3.Connection:
     except OSError as error:
         raise translate_os(error, path) from error
     return db
+
+
+def connect_look(path: Path) -> sqlite3.Connection:
+    """A connection of another process than the daemon, which writes nothing, not even a lock file.
+
+    While the daemon has the file open, it reads what the daemon has committed.
+
+    Raises:
+        sqlite3.Error: as SQLite has it.
+    """
+    beside = [path.with_name(f"{path.name}-{name}") for name in ("wal", "shm")]
+    live = all(file.exists() for file in beside)
+    options = "mode=ro&readonly_shm=1" if live else _standby(path)
+    return sqlite3.connect(f"file:{_uri(path)}?{options}", uri=True, timeout=5.0)
 
 
 def _standby(path: Path) -> str:
@@ -125,6 +143,14 @@ def _keep_copy(db: sqlite3.Connection, path: Path, version: int) -> None:
         db.execute("VACUUM INTO ?", (str(copy),))
     except sqlite3.Error as error:
         raise translate(error, path) from error
+
+
+def remove_old_copies(path: Path, now: float) -> None:
+    """Remove the copies that migrations kept beside a database, once they are a week old."""
+    for copy in path.parent.glob(f"{path.name}.v[0-9]*"):
+        with suppress(OSError):
+            if now - copy.stat().st_mtime > _KEPT_SECONDS:
+                copy.unlink()
 
 
 def _apply(db: sqlite3.Connection, path: Path, migration: Migration) -> None:
@@ -192,7 +218,7 @@ def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:
     return _refusal(primary, error, path)
 
 
-def translate_os(error: OSError, path: Path) -> DiskFull | ReadOnly | Conflict:
+def translate_os(error: OSError, path: Path) -> Unavailable | Conflict:
     """The error of our tree that stands for one of the operating system's."""
     if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
         return ReadOnly(f"cannot use {path}: {error.strerror}", hint="make it writable")
@@ -200,6 +226,8 @@ def translate_os(error: OSError, path: Path) -> DiskFull | ReadOnly | Conflict:
         return Conflict(
             f"cannot use {path}: {error.strerror}", hint="something else is in its place: move it"
         )
+    if error.errno in _NO_FILES:
+        return _out_of_files(path)
     return DiskFull(
         f"cannot read or write {path}: {error.strerror}", hint="check the disk and its free space"
     )
@@ -212,11 +240,29 @@ def _refusal(primary: int, error: sqlite3.Error, path: Path) -> ThermoclineError
         return DiskFull(f"cannot write to {path}: the disk is full", hint="free some space")
     if primary == sqlite3.SQLITE_READONLY:
         return ReadOnly(f"cannot write to {path}: {error}", hint="make its folder writable")
+    if primary == sqlite3.SQLITE_CANTOPEN and not _may_open():
+        return _out_of_files(path)
     if primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
         return DiskFull(
             f"cannot read or write {path}: {error}", hint="check the disk and its free space"
         )
     return ThermoclineError(f"cannot use {path}: {error}")
+
+
+def _out_of_files(path: Path) -> Unavailable:
+    return Unavailable(
+        f"cannot open {path}: too many files are open",
+        hint="raise the limit of open files (LimitNOFILE), or lower store.max_open_agents",
+    )
+
+
+def _may_open() -> bool:
+    """Whether the process may open another file; SQLite does not say why it cannot."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno not in _NO_FILES
+    return True
 
 
 def _is_read_only(folder: Path) -> bool:

@@ -1,74 +1,113 @@
 """What memories name: people, projects, places and the like, and how they are related.
 
-The tables are filled by the database itself, out of `data.entities` of the memories. Names are
+The database itself fills `mentions` and `relations` from `data.entities` of the memories, so that
+nothing outlives the memory that names it. Rows of the kind `entity` add what a person or an import
+says: a type, aliases, mentions counted elsewhere. A name and its aliases are one entity. Names are
 compared without regard to ASCII case.
+
+A memory that was merged into another counts for that one, and for itself again once the merge is
+undone. All else that changes with time is derived when it is read: the strength of a relation
+halves every 90 days, and an entity that was mentioned once, and not for 90 days, is no longer
+listed or found.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
-# A name, a relation or its target that is longer is none.
-_LONGEST: Final = 200
+from ..memory.names import LONGEST_NAME, name_key, words_of
+
 UNKNOWN_TYPE: Final = "concept"
+FADES_AFTER: Final = 90 * 86_400.0
 _MOST_NODES: Final = 200
-# Of a text only so many words are compared with names, which have so many at most.
-_MOST_WORDS: Final = 200
-_LONGEST_NAME: Final = 3
-_WORD: Final = re.compile(r"[^\s,.;:!?()\[\]\"“”„]+")
 _MOST_RELATIONS: Final = 50
+# Rows of relations and merges that are read of one entity, and memories that are named.
+_MOST_ROWS: Final = 2_000
+_MOST_MEMORIES: Final = 5
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """What relates an entity to another; `strength` is how many memories say so."""
+    """What relates an entity to another.
+
+    Attributes:
+        strength: one for each memory that states it, each halved every 90 days.
+        since: when it was first stated.
+        memories: ids of the newest memories that state it.
+    """
 
     relation: str
     target: str
-    strength: int
+    strength: float
+    since: float
+    memories: tuple[str, ...]
 
 
 class Entity(msgspec.Struct, frozen=True):
     """Something that memories name.
 
     Attributes:
-        name: as it was written last.
-        type: what it was called last; `concept` where nobody said.
-        mentions: how many memories name it.
+        key: what it is compared by.
+        name: as it was last written.
+        type: what it was last called; `concept` where nothing says.
+        aliases: its other names.
+        mentions: the number of memories that name it.
         first_seen, last_seen: when the oldest and the newest of them were made.
         relations: those from it to others, the strongest first.
+        memories: ids of the newest memories that name it.
     """
 
+    key: str
     name: str
     type: str
+    aliases: tuple[str, ...]
     mentions: int
     first_seen: float
     last_seen: float
     relations: tuple[Relation, ...]
+    memories: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        """All that is known of it in one line."""
+        called = f", also {', '.join(self.aliases)}" if self.aliases else ""
+        related = "; ".join(f"{one.relation} {one.target}" for one in self.relations)
+        return f"{self.name} ({self.type}{called})" + (f": {related}" if related else "")
 
 
-def around(db: sqlite3.Connection, name: str, depth: int) -> list[Entity]:
+class Stated(msgspec.Struct):
+    """What the row of an entity says of it beside its memories."""
+
+    name: str = ""
+    type: str = ""
+    aliases: list[str] = []
+    mentions: int = 0
+    first_seen: float | None = None
+    last_seen: float | None = None
+
+
+def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
     """An entity and those that are related to it, itself first, then the nearer ones first.
 
     Args:
         db: a reader.
-        name: of the entity.
+        name: of the entity, or an alias.
         depth: how many relations away they may be, whichever way a relation goes.
+        now: seconds since the epoch.
 
     Returns:
-        None of them, if no memory names it; of a crowd the first 200.
+        Nothing, if no memory names it; of a crowd the first 200.
     """
     found: dict[str, Entity] = {}
-    frontier = [_key(name)]
+    frontier = [canonical(db, name_key(name))]
     for _ in range(depth + 1):
         reached: dict[str, None] = {}
         for key in frontier:
             if key not in found and len(found) < _MOST_NODES:
-                entity = _entity(db, key)
+                entity = entity_at(db, key, now)
                 if entity is not None:
                     found[key] = entity
                     reached.update(dict.fromkeys(_neighbours(db, key)))
@@ -76,91 +115,233 @@ def around(db: sqlite3.Connection, name: str, depth: int) -> list[Entity]:
     return list(found.values())
 
 
-def known(db: sqlite3.Connection, text: str, memories: Sequence[str], limit: int) -> list[Entity]:
-    """The entities that a text names, and then those that some memories name most often."""
-    words = _WORD.findall(text)[:_MOST_WORDS]
+def known(
+    db: sqlite3.Connection, text: str, memories: Sequence[str], limit: int, now: float
+) -> list[Entity]:
+    """The entities that a text names, then those that some memories name most often.
+
+    Without a text, those that most memories name.
+    """
+    words = words_of(text)
+    if not words:
+        return most_mentioned(db, limit, now)
     names = {
-        _key(" ".join(words[at : at + count]))
-        for count in range(1, _LONGEST_NAME + 1)
+        name_key(" ".join(words[at : at + count]))
+        for count in range(1, LONGEST_NAME + 1)
         for at in range(len(words) - count + 1)
     }
+    asked = "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?1))"
     keys = _column(
         db,
-        "SELECT entity FROM mentions WHERE entity IN (SELECT value FROM json_each(?))"
-        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?",
+        f"{asked} OR entity IN (SELECT entity FROM entity_names"
+        " WHERE alias IN (SELECT value FROM json_each(?1)))"
+        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2",
         sorted(names),
         limit,
     )
     keys += _column(
         db,
-        "SELECT entity FROM mentions WHERE memory IN (SELECT value FROM json_each(?))"
-        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?",
+        "SELECT entity FROM mentions WHERE memory IN (SELECT value FROM json_each(?1))"
+        " GROUP BY entity ORDER BY count(*) DESC, entity LIMIT ?2",
         memories,
         limit,
     )
-    found = (_entity(db, key) for key in list(dict.fromkeys(keys))[:limit])
-    return [one for one in found if one is not None]
+    found: dict[str, Entity] = {}
+    for key in dict.fromkeys(canonical(db, key) for key in keys):
+        if len(found) < limit and (entity := entity_at(db, key, now)) is not None:
+            found[key] = entity
+    return list(found.values())
 
 
-def _column(db: sqlite3.Connection, sql: str, values: Sequence[str], limit: int) -> list[str]:
-    given = msgspec.json.encode(values).decode()
-    return [value for (value,) in db.execute(sql, (given, limit))]
+def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
+    """The entities that most memories name."""
+    found = db.execute(
+        "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
+        " ORDER BY mentions DESC, updated_at DESC, id LIMIT ?",
+        (now - FADES_AFTER, limit),
+    )
+    entities = (entity_at(db, key, now) for (key,) in found.fetchall())
+    return [one for one in entities if one is not None]
 
 
-def named_like(db: sqlite3.Connection, name: str, limit: int = 5) -> list[str]:
+def named_like(db: sqlite3.Connection, name: str, now: float, limit: int = 5) -> list[str]:
     """Names that contain `name`, the most often mentioned first."""
     rows = db.execute(
-        "SELECT max(name) FROM mentions WHERE instr(entity, ?) GROUP BY entity"
-        " ORDER BY count(*) DESC, entity LIMIT ?",
-        (_key(name), limit),
+        "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
+        " ORDER BY mentions DESC, id LIMIT ?",
+        (name_key(name), now - FADES_AFTER, limit),
     )
     return [found for (found,) in rows]
 
 
-def _key(name: str) -> str:
-    """As the triggers make it of a name: `lower` of SQLite's knows ASCII alone."""
-    return "".join(char.lower() if char.isascii() else char for char in name.strip(" "))
+def canonical(db: sqlite3.Connection, key: str) -> str:
+    """The key of the entity that a name is an alias of; else the name's own."""
+    target = _aliased(db, key)
+    if target is None:
+        return key
+    # Two devices may have made each name an alias of the other.
+    return min(key, target) if _aliased(db, target) == key else target
 
 
-def _entity(db: sqlite3.Connection, key: str) -> Entity | None:
-    counted = db.execute(
-        "SELECT mention_count, first_seen, last_seen FROM entities WHERE entity = ?", (key,)
-    ).fetchone()
-    if counted is None:
-        return None
-    name = db.execute(
-        "SELECT name FROM mentions WHERE entity = ? ORDER BY type = '', seen_at DESC LIMIT 1",
-        (key,),
+def _aliased(db: sqlite3.Connection, key: str) -> str | None:
+    found = db.execute(
+        "SELECT min(entity) FROM entity_names WHERE alias = ? AND entity <> alias", (key,)
     ).fetchone()[0]
-    kind = db.execute(
-        "SELECT type FROM mentions WHERE entity = ? AND type <> '' ORDER BY seen_at DESC LIMIT 1",
-        (key,),
+    return None if found is None else str(found)
+
+
+def stated(db: sqlite3.Connection, key: str) -> Stated | None:
+    """What the row of an entity says of it."""
+    found = db.execute(
+        "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", (key,)
     ).fetchone()
-    mentions, first, last = counted
+    return None if found is None else msgspec.json.decode(found[0], type=Stated)
+
+
+def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
+    """The entity with this key; None if nothing names it, or only once and long ago."""
+    said = stated(db, key) or Stated()
+    aliases = [alias for alias in said.aliases if canonical(db, name_key(alias)) == key]
+    keys = msgspec.json.encode([key, *map(name_key, aliases)]).decode()
+    count, first, last = db.execute(
+        f"SELECT count(DISTINCT memory), min(seen_at), max(seen_at) FROM mentions WHERE {_IN}",
+        (keys,),
+    ).fetchone()
+    times = [at for at in (first, last, said.first_seen, said.last_seen) if at is not None]
+    if not times:
+        return None
+    mentions = count - _merged_away(db, keys) + said.mentions
+    personal = bool(aliases or said.type)
+    if mentions <= 1 and max(times) <= now - FADES_AFTER and not personal:
+        return None
+    names = db.execute(
+        f"SELECT (SELECT name FROM mentions WHERE {_IN} AND entity = ?2"
+        " ORDER BY type = '', seen_at DESC LIMIT 1),"
+        f" (SELECT type FROM mentions WHERE {_IN} AND type <> '' ORDER BY seen_at DESC LIMIT 1)",
+        (keys, key),
+    ).fetchone()
     return Entity(
-        name, kind[0] if kind else UNKNOWN_TYPE, mentions, first, last, _relations(db, key)
+        key=key,
+        name=said.name or names[0] or key,
+        type=said.type or names[1] or UNKNOWN_TYPE,
+        aliases=tuple(aliases),
+        mentions=mentions,
+        first_seen=min(times),
+        last_seen=max(times),
+        relations=_relations(db, keys, now),
+        memories=_newest(db, keys),
     )
 
 
-def _relations(db: sqlite3.Connection, key: str) -> tuple[Relation, ...]:
-    rows = db.execute(
-        "SELECT relation, max(target_name), count(*) FROM relations WHERE source = ?"
-        " GROUP BY relation, target ORDER BY count(*) DESC, relation, target LIMIT ?",
-        (key, _MOST_RELATIONS),
+# The keys of an entity, as the first argument.
+_IN: Final = "entity IN (SELECT value FROM json_each(?1))"
+
+
+def _merged_away(db: sqlite3.Connection, keys: str) -> int:
+    """How many mentions are of memories that count for another, which is counted already."""
+    found = db.execute(
+        "SELECT DISTINCT id, merged_into FROM mentions JOIN memories ON id = memory"
+        f" WHERE {_IN} AND merged_into IS NOT NULL LIMIT ?2",
+        (keys, _MOST_ROWS),
+    ).fetchall()
+    if not found:
+        return 0
+    kept = {root_of(db, into) for _, into in found}
+    naming = db.execute(
+        f"SELECT count(DISTINCT memory) FROM mentions WHERE {_IN}"
+        " AND memory IN (SELECT value FROM json_each(?2))",
+        (keys, msgspec.json.encode(sorted(kept)).decode()),
+    ).fetchone()[0]
+    return len(found) - (len(kept) - int(naming))
+
+
+def root_of(db: sqlite3.Connection, memory: str) -> str:
+    """The memory that stands for another after all merges."""
+    passed = {memory}
+    while True:
+        found = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()
+        if found is None or found[0] is None or found[0] in passed:
+            return memory
+        memory = found[0]
+        passed.add(memory)
+
+
+def _newest(db: sqlite3.Connection, keys: str) -> tuple[str, ...]:
+    found = db.execute(
+        "SELECT DISTINCT id, created_at FROM mentions JOIN memories ON id = memory"
+        f" WHERE {_IN} AND merged_into IS NULL ORDER BY created_at DESC, id LIMIT ?2",
+        (keys, _MOST_MEMORIES),
     )
-    return tuple(Relation(*row) for row in rows)
+    return tuple(key for key, _ in found)
+
+
+def _relations(db: sqlite3.Connection, keys: str, now: float) -> tuple[Relation, ...]:
+    found = db.execute(
+        "SELECT relation, target, target_name, seen_at, strength, memory, merged_into"
+        " FROM relations LEFT JOIN memories ON id = memory"
+        " WHERE relations.source IN (SELECT value FROM json_each(?1))"
+        " ORDER BY seen_at DESC LIMIT ?2",
+        (keys, _MOST_ROWS),
+    ).fetchall()
+    together: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    names: dict[str, str] = {}
+    for relation, target, name, seen_at, strength, memory, merged in found:
+        whose = canonical(db, target)
+        if whose == target:
+            names.setdefault(whose, name)
+        root = memory if merged is None else root_of(db, merged)
+        together.setdefault((relation, whose), {}).setdefault(root, (seen_at, strength))
+    related = [
+        Relation(
+            relation=relation,
+            target=names.get(target) or _name(db, target),
+            strength=round(
+                sum(given * 0.5 ** (max(0.0, now - at) / FADES_AFTER) for at, given in by.values()),
+                2,
+            ),
+            since=min(at for at, _ in by.values()),
+            memories=tuple(memory for memory in by if memory)[:_MOST_MEMORIES],
+        )
+        for (relation, target), by in together.items()
+    ]
+    related.sort(key=lambda one: (-one.strength, one.relation, one.target))
+    return tuple(related[:_MOST_RELATIONS])
+
+
+def _name(db: sqlite3.Connection, key: str) -> str:
+    said = stated(db, key)
+    if said is not None and said.name:
+        return said.name
+    found = db.execute(
+        "SELECT name FROM mentions WHERE entity = ? ORDER BY seen_at DESC LIMIT 1", (key,)
+    ).fetchone()
+    return key if found is None else str(found[0])
 
 
 def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
-    rows = db.execute(
+    said = stated(db, key)
+    names = [key, *(name_key(alias) for alias in (said.aliases if said else ()))]
+    found = _column(
+        db,
         "SELECT entity FROM ("
-        " SELECT target AS entity, count(*) AS strength FROM relations WHERE source = ?1"
-        " GROUP BY target UNION ALL"
-        " SELECT source, count(*) FROM relations WHERE target = ?1 GROUP BY source)"
+        " SELECT target AS entity, count(*) AS strength FROM relations"
+        " WHERE source IN (SELECT value FROM json_each(?1)) GROUP BY target UNION ALL"
+        " SELECT source, count(*) FROM relations"
+        " WHERE target IN (SELECT value FROM json_each(?1)) GROUP BY source)"
         " ORDER BY strength DESC, entity LIMIT ?2",
-        (key, _MOST_NODES),
+        names,
+        _MOST_NODES,
     )
-    return [entity for (entity,) in rows]
+    return [*dict.fromkeys(canonical(db, other) for other in found)]
+
+
+def _column(db: sqlite3.Connection, sql: str, values: Iterable[str], limit: int) -> list[str]:
+    given = msgspec.json.encode([*values]).decode()
+    return [value for (value,) in db.execute(sql, (given, limit))]
+
+
+# A longer name, relation or target is ignored.
+_LONGEST: Final = 200
 
 
 def _text(value: str, key: str) -> str:
@@ -192,7 +373,7 @@ _NOTE: Final = f"""
         FROM {_ENTITIES} WHERE {_is_text("e", "name")};
     INSERT OR IGNORE INTO relations
         SELECT NEW.id, lower({_text("e.value", "name")}), lower({_text("r.value", "relation")}),
-            lower({_text("r.value", "target")}), {_text("r.value", "target")}, NEW.created_at
+            lower({_text("r.value", "target")}), {_text("r.value", "target")}, NEW.created_at, 1
         FROM {_ENTITIES}, {_RELATIONS}
         WHERE {_is_text("e", "name")} AND {_is_text("r", "relation")}
             AND {_is_text("r", "target")};
@@ -226,15 +407,33 @@ TABLES: Final = (
         target TEXT NOT NULL,
         target_name TEXT NOT NULL,
         seen_at REAL NOT NULL,
+        strength REAL NOT NULL,
         PRIMARY KEY (source, relation, target, memory)
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX relations_by_memory ON relations(memory)",
     "CREATE INDEX relations_by_target ON relations(target)",
+    # The other names that rows give to entities.
     """
-    CREATE VIEW entities AS SELECT entity, count(*) AS mention_count,
-        min(seen_at) AS first_seen, max(seen_at) AS last_seen FROM mentions GROUP BY entity
+    CREATE TABLE entity_names (
+        alias TEXT NOT NULL,
+        entity TEXT NOT NULL,
+        PRIMARY KEY (alias, entity)
+    ) STRICT, WITHOUT ROWID
     """,
+    # What recall and lists have to know of entities; the number is their row in the full text.
+    """
+    CREATE TABLE entities (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        mentions INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX entities_by_mentions ON entities(mentions)",
     f"""
     CREATE TRIGGER named_insert AFTER INSERT ON memories WHEN NEW.data IS NOT NULL
     BEGIN {_NOTE} END
@@ -248,6 +447,4 @@ TABLES: Final = (
     WHEN OLD.data IS NOT NULL OR NEW.data IS NOT NULL
     BEGIN {_FORGET} {_NOTE} END
     """,
-    # The trigger takes note of those that are named already.
-    "UPDATE memories SET data = data WHERE data LIKE '%\"entities\"%'",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -53,8 +53,10 @@ def latest(db: sqlite3.Connection, limit: int, *, conflicts: bool = False) -> li
     return read(db, "1 ORDER BY number DESC LIMIT ?", limit)
 
 
-def replaced(db: sqlite3.Connection, kind: Kind, version: Version) -> list[str]:
-    """The fields that the change after a version gave another value, or removed."""
+def replaced(
+    db: sqlite3.Connection, kind: Kind, version: Version
+) -> tuple[list[str], dict[str, Any]]:
+    """The fields that the change after a version gave another value, and those values."""
     later = read(
         db,
         "kind = ? AND id = ? AND number > ? AND why != ? ORDER BY number LIMIT 2",
@@ -65,8 +67,8 @@ def replaced(db: sqlite3.Connection, kind: Kind, version: Version) -> list[str]:
         before, after = version.row.data or {}, (row and row.data) or {}
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         if found := [name for name in names if name != "updated_at"]:
-            return found
-    return []
+            return found, {name: after[name] for name in found if name in after}
+    return [], {}
 
 
 def find(db: sqlite3.Connection, number: int) -> Row | None:

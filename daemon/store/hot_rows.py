@@ -82,16 +82,18 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
-    """The warm memories that are hot now and hold still, the highest score first."""
+    """The warm memories that are hot now and hold still: the pinned, then the highest score."""
     # No memory's score is above what it was when the memory was new.
     found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)"
-        " AND importance * (1 + ? * access_count) > ?",
+        " AND (pinned OR importance * (1 + ? * access_count) > ?)",
         (now, rules.scoring.reinforcement_boost, HOT - _ROUNDING),
     )
     scored = [(score_of(memory, now, rules.scoring), memory) for memory in map(from_row, found)]
-    best = sorted((pair for pair in scored if pair[0] >= HOT), key=lambda pair: -pair[0])
+    best = sorted(
+        (pair for pair in scored if pair[0] >= HOT), key=lambda pair: (not pair[1].pinned, -pair[0])
+    )
     return [memory for _, memory in best[:_PROMOTED_AT_MOST]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import (
+    entity_rows,
     experiences,
     full_text,
     hot_rows,
@@ -32,6 +33,7 @@ KINDS: Final = {
         experiences.KIND,
         sessions.KIND,
         sessions.ANSWERS,
+        entity_rows.KIND,
         uses.KIND,
         metrics.KIND,
         watched.KIND,

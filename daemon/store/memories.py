@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from ..errors import Conflict, NotFound
+from ..language.pairing import judge_pair
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from . import merging, rows, tree_rows, uses
@@ -98,8 +99,8 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
     """Forget a memory: its text is overwritten on the disk, its history too, a tombstone stays.
 
-    Nothing of it is left in what it was merged into. Those that were merged into it come back,
-    so that forgetting one statement hides no other for ever.
+    Nothing of it is left in what it was merged into. What was merged into it goes with it where it
+    says the same, and else comes back, so that forgetting one statement hides no other for ever.
 
     Returns:
         The ids of those that come back.
@@ -109,6 +110,11 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
         memory = merging.part(tx, memory)
         for key in kept:
             rows.erase(tx, KIND, key)
+    back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
+    for (key,) in back:
+        other = msgspec.structs.replace(there(tx, key), merged_into=None)
+        if judge_pair(other, memory).relation == "duplicate":
+            delete(tx, there(tx, key))
     back = tx.db.execute("SELECT id FROM memories WHERE merged_into = ?", (memory.id,)).fetchall()
     rows.write(tx, KIND, memory.id, None)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
@@ -154,6 +160,16 @@ def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
     )
     uses.count(tx, {key: given[key] for key, _ in found})
     tx.count("reinforcements_today", given.total())
+
+
+def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
+    """Take back one use of each memory.
+
+    Raises:
+        Conflict: this device has counted none.
+    """
+    for key in ids:
+        uses.take_back(tx, key)
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:

@@ -20,7 +20,7 @@ from ..memory.checks import (
     check_time,
 )
 from ..memory.records import Memory
-from . import rows, tree_rows, uses
+from . import entity_rows, rows, tree_rows, uses
 from .kind import Kind
 from .memory_table import BROUGHT, SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
 from .transaction import Transaction
@@ -128,6 +128,7 @@ def _was_used(tx: Transaction, key: str) -> bool:
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     tx.faces.update({"warm", "tree", "hot"})
+    entity_rows.follow(tx, before, after)
     was = before.data.get("merged_into") if before is not None and KIND.lives(before) else None
     if not KIND.lives(after):
         if KIND.lives(before):
@@ -146,6 +147,9 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
             " WHERE id = ?3",
             (into is not None, tx.now, after.id),
         )
+    elif after.data.get("pinned") and into is None:
+        # What somebody wants at hand is out of the archive, and of all leaves warm last.
+        tx.db.execute("UPDATE memories SET archived_at = NULL WHERE id = ?", (after.id,))
     if into != was or _uses_differ(tx, before, after):
         recount(tx, after.id)
     if was is not None and into != was:

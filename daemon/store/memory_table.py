@@ -49,6 +49,7 @@ INSERT: Final = (
 _BY_ROW: Final = "FROM memories WHERE row > ? ORDER BY row LIMIT ?"
 _INDEX: Final = "INSERT INTO memory_fts(rowid, text, subject, tags) VALUES (?, ?, ?, ?)"
 _TAGS = FIELDS.index("tags")
+_PINNED = FIELDS.index("pinned")
 _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
 _NO_METADATA = "{}"
@@ -64,6 +65,7 @@ def from_row(row: Sequence[Any]) -> Memory:
     """The memory in a row of `SELECT`."""
     values = list(row)
     tags, metadata = values[_TAGS], values[_METADATA]
+    values[_PINNED] = bool(values[_PINNED])
     try:
         values[_TAGS] = () if tags == "[]" else tuple(msgspec.json.decode(tags))
         values[_METADATA] = (

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import queue
 import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from ..errors import ShuttingDown
+from ..errors import ShuttingDown, TooSlow
 from .database import connect_reader, translate
 
 T = TypeVar("T")
+# Steps of SQLite between two looks at the clock: a few milliseconds.
+_STEPS: Final = 50_000
 
 
 class Readers:
@@ -47,19 +51,24 @@ class Readers:
         self._free = asyncio.Semaphore(limit)
         self._closed = False
 
-    async def run(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(self, read: Callable[[sqlite3.Connection], T], seconds: float | None = None) -> T:
         """Call `read` on a thread, in one snapshot of the database.
+
+        Args:
+            read: what to call.
+            seconds: after which it is interrupted, once it has begun; None: it takes its time.
 
         Raises:
             ShuttingDown: the connections are closed.
+            TooSlow: it was interrupted.
             ThermoclineError: what `read` raised, or what stands for SQLite's error.
         """
         # The threads are shared: whoever waits for a connection keeps none of them.
         async with self._free:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._run, read)
+            return await loop.run_in_executor(self._threads, self._run, read, seconds)
 
-    def _run(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, read: Callable[[sqlite3.Connection], T], seconds: float | None) -> T:
         db = self._idle.get()
         try:
             if self._closed:
@@ -67,9 +76,20 @@ class Readers:
             if db is None:
                 db = self._connect(self._path, self._cache_kb)
             db.execute("BEGIN")
+            until = math.inf if seconds is None else time.monotonic() + seconds
+            if seconds is not None:
+                db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
             try:
                 return read(db)
+            except sqlite3.OperationalError as error:
+                if time.monotonic() <= until:
+                    raise
+                raise TooSlow(
+                    f"gave the answer up after {seconds:g} seconds",
+                    hint="ask for less at once, or raise limits.query_seconds",
+                ) from error
             finally:
+                db.set_progress_handler(None, 0)
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         except sqlite3.Error as error:

@@ -78,6 +78,7 @@ _MEMORIES: Final = (
         original_category TEXT NOT NULL,
         tags TEXT NOT NULL,
         importance REAL NOT NULL,
+        pinned INTEGER NOT NULL,
         source TEXT NOT NULL,
         actor TEXT NOT NULL,
         grp TEXT NOT NULL,
@@ -111,7 +112,7 @@ _MEMORIES: Final = (
     "CREATE INDEX memories_superseded ON memories(superseded_by) WHERE superseded_by IS NOT NULL",
     # Covers all that the warm cap looks at, so that keeping it costs no row read.
     """
-    CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count)
+    CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count, pinned)
         WHERE archived_at IS NULL
     """,
 )
@@ -281,6 +282,7 @@ FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
     "experience_fts": ("intent",),
+    "entity_fts": ("text",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
 # Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.

@@ -13,7 +13,9 @@ from ..memory.scoring import COLD, HOT, WARM, Scoring, score
 from . import tree_rows
 from .memory_table import FIELDS, SELECT, from_row
 
-Order: TypeAlias = Literal["newest", "oldest", "importance", "score"]
+Order: TypeAlias = Literal[
+    "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
+]
 
 # A URL that thousands of memories mention is shown with the first of them.
 _OF_A_URL: Final = 10
@@ -23,11 +25,17 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "cold": (COLD, WARM),
     "frozen": (float("-inf"), COLD),
 }
+_NEWEST: Final = ("created_at DESC", "row DESC")
 _ORDER: Final = {
-    "newest": "created_at DESC, row DESC",
-    "oldest": "created_at, row",
-    "importance": "importance DESC, created_at DESC, row DESC",
-    "score": "score(importance, created_at, access_count) DESC, row DESC",
+    "newest": _NEWEST,
+    "oldest": ("created_at", "row"),
+    "importance": ("importance DESC", *_NEWEST),
+    "score": ("score(importance, created_at, access_count, pinned) DESC", "row DESC"),
+    "uses": ("access_count DESC", *_NEWEST),
+    "type": ("type", *_NEWEST),
+    "category": ("category", *_NEWEST),
+    # Those without one come last.
+    "subject": ("subject = ''", "subject COLLATE NOCASE", *_NEWEST),
 }
 
 
@@ -40,6 +48,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         url: a part of one of the stored URLs, in any case.
         paths: the files meant, by the beginnings of their paths; memories have none.
         merged, expired: whether those take part, which otherwise they do not.
+        merged_into: the id of a memory, or its beginning; those merged into it take part alone.
     """
 
     types: tuple[str, ...] = ()
@@ -56,6 +65,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     min_importance: float | None = None
     paths: tuple[str, ...] = ()
+    merged_into: str | None = None
     merged: bool = False
     expired: bool = False
 
@@ -65,6 +75,7 @@ def page(
     filters: Filters,
     *,
     order: Order,
+    reverse: bool = False,
     limit: int,
     offset: int,
     now: float,
@@ -77,7 +88,7 @@ def page(
     condition, arguments = where(filters, now)
     total = _total(db, filters, condition, arguments, now)
     rows = db.execute(
-        f"{SELECT} WHERE {condition} ORDER BY {_ORDER[order]} LIMIT ? OFFSET ?",
+        f"{SELECT} WHERE {condition} ORDER BY {_by(order, reverse)} LIMIT ? OFFSET ?",
         (*arguments, limit, offset),
     )
     return [from_row(row) for row in rows], total
@@ -87,7 +98,7 @@ def newest(db: sqlite3.Connection, filters: Filters, *, limit: int, now: float) 
     """The newest memories that pass; no others are looked at."""
     condition, arguments = where(filters, now)
     rows = db.execute(
-        f"{SELECT} WHERE {condition} ORDER BY {_ORDER['newest']} LIMIT ?", (*arguments, limit)
+        f"{SELECT} WHERE {condition} ORDER BY {_by('newest')} LIMIT ?", (*arguments, limit)
     )
     return [from_row(row) for row in rows]
 
@@ -136,7 +147,7 @@ def urls(
     for url, row in db.execute(
         "SELECT url.value, row FROM memories, json_each(metadata, '$.urls') AS url"
         " WHERE merged_into IS NULL AND (expires_at IS NULL OR expires_at > ?)"
-        f" ORDER BY {_ORDER['score']}",
+        f" ORDER BY {_by('score')}",
         (now,),
     ):
         rows.setdefault(url, []).append(row)
@@ -151,6 +162,18 @@ def urls(
     return [
         (url, len(of_url), [memories[row] for row in of_url[:_OF_A_URL]]) for url, of_url in some
     ], len(rows)
+
+
+def _by(order: Order, reverse: bool = False) -> str:
+    """What SQL orders by; in reverse each column goes the other way, but for conditions."""
+    columns = _ORDER[order]
+    if reverse:
+        columns = tuple(one if " = " in one else _turned(one) for one in columns)
+    return ", ".join(columns)
+
+
+def _turned(column: str) -> str:
+    return column.removesuffix(" DESC") if column.endswith(" DESC") else f"{column} DESC"
 
 
 def _total(
@@ -172,7 +195,7 @@ def _total(
 
 def teach_score(db: sqlite3.Connection, now: float, scoring: Scoring) -> None:
     """Give `db` the function that a filter by tier needs."""
-    db.create_function("score", 3, lambda i, c, a: score(i, c, a, now, scoring))
+    db.create_function("score", 4, lambda i, c, a, p: score(i, c, a, now, scoring, pinned=p))
 
 
 def where(filters: Filters, now: float) -> tuple[str, list[Any]]:
@@ -225,15 +248,21 @@ def _add_numbers(filters: Filters, now: float, add: Any) -> None:
         add("archived_at IS NOT NULL" if filters.archived else "archived_at IS NULL")
     if filters.tier is not None:
         low, high = _BOUNDS[filters.tier]
-        add("score(importance, created_at, access_count) >= ?", low)
-        add("score(importance, created_at, access_count) < ?", high)
+        add("score(importance, created_at, access_count, pinned) >= ?", low)
+        add("score(importance, created_at, access_count, pinned) < ?", high)
     if filters.since is not None:
         add("created_at >= ?", filters.since)
     if filters.until is not None:
         add("created_at <= ?", filters.until)
     if filters.min_importance is not None:
         add("importance >= ?", filters.min_importance)
-    if not filters.merged:
+    if filters.merged_into is not None:
+        add(
+            "merged_into >= ? AND merged_into < ?",
+            filters.merged_into,
+            filters.merged_into + "\U0010ffff",
+        )
+    elif not filters.merged:
         add("merged_into IS NULL")
     if not filters.expired:
         add("(expires_at IS NULL OR expires_at > ?)", now)

@@ -6,8 +6,7 @@ import sqlite3
 
 from ..config.settings import Rules
 from ..memory import tree as trees
-from ..memory.scoring import score
-from ..memory.warm import WarmEntry, expired_from_warm, overflow
+from ..memory.warm import WarmEntry, entry_score, expired_from_warm, overflow
 from . import hot_rows, memories, metrics, tree_rows
 from .memory_table import index_new
 from .transaction import Transaction
@@ -83,10 +82,7 @@ def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None
     """The score below which a memory that comes would leave warm at once; None: there is room."""
     if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
         return None
-    return min(
-        score(entry.importance, entry.created_at, entry.access_count, now, rules.scoring)
-        for entry in warm_entries(db)
-    )
+    return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
 
 
 def archive_faded(tx: Transaction) -> int:
@@ -122,12 +118,12 @@ def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
 def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
     """What the warm cap needs to know of each warm memory."""
     rows = db.execute(
-        "SELECT id, size, importance, created_at, access_count FROM memories"
+        "SELECT id, size, importance, created_at, access_count, pinned FROM memories"
         " WHERE archived_at IS NULL"
     )
     return [
-        WarmEntry(id=key, size=size, importance=importance, created_at=at, access_count=count)
-        for key, size, importance, at, count in rows
+        WarmEntry(key, size, importance, at, count, pinned=bool(pinned))
+        for key, size, importance, at, count, pinned in rows
     ]
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from thermocline.sync import Row
 
+from ..errors import Conflict
 from ..memory.checks import check_time
 from . import rows
 from .kind import Kind
@@ -47,6 +48,22 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
         for key in keys:
             counts[key] = (counts.get(key, (0, 0.0))[0] + used[key], tx.now)
         rows.write(tx, KIND, name, {"counts": {key: list(n) for key, n in counts.items()}})
+
+
+def take_back(tx: Transaction, key: str) -> None:
+    """Take back one use that this device counted; when it was last used stays.
+
+    Raises:
+        Conflict: it has counted none.
+    """
+    name = f"{_bucket(key)}/{tx.device}"
+    counts = dict(_counts(rows.load(tx.db, KIND, name)))
+    number, at = counts.pop(key, (0, 0.0))
+    if not number:
+        raise Conflict(f"this device has counted no use of '{key}'", field="id")
+    if number > 1:
+        counts[key] = (number - 1, at)
+    rows.write(tx, KIND, name, {"counts": {one: list(n) for one, n in counts.items()}})
 
 
 def counted(tx: Transaction, key: str) -> tuple[int, float | None]:

@@ -22,7 +22,7 @@ _AT_ONCE: Final = 64
 # What other memories point to stays as long as these: else they would be taken for true again.
 _FORGETTABLE: Final = """
     SELECT created_at, id FROM memories AS old WHERE created_at < ?1 AND updated_at < ?1
-        AND score(importance, created_at, access_count) < ?2
+        AND score(importance, created_at, access_count, pinned) < ?2
         AND NOT EXISTS (SELECT 1 FROM memories WHERE merged_into = old.id)
         AND NOT EXISTS (SELECT 1 FROM memories WHERE superseded_by = old.id)
 """

@@ -23,8 +23,9 @@ from ..errors import ModelUnavailable
 from ..memory import tree as trees
 from ..memory.hot import document_size
 from ..memory.hot.document import HOT_MEMORIES
-from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, score, tier_of
+from ..memory.scoring import AGED_FLOOR, DAY, GRACE_DAYS, tier_of
 from ..memory.tree_rebuild import TreeChange
+from ..memory.warm import entry_score
 from ..shapes.upkeep import Consolidated, ConsolidationMode, Scores, Step
 from ..store import documents, hot_rows, metrics, noted, settling, tree_rows
 from ..store.agent_store import AgentStore
@@ -301,8 +302,7 @@ async def _hot(work: Work) -> Facts:
 
 def _scores(db: sqlite3.Connection, now: float, rules: Rules) -> Scores:
     tiers = Counter(
-        tier_of(score(entry.importance, entry.created_at, entry.access_count, now, rules.scoring))
-        for entry in settling.warm_entries(db)
+        tier_of(entry_score(entry, now, rules.scoring)) for entry in settling.warm_entries(db)
     )
     return Scores(tiers["hot"], tiers["warm"], tiers["cold"], tiers["frozen"])
 

@@ -44,6 +44,7 @@ def jobs_of(
     verify: Callable[[AgentStore], Awaitable[None]],
     close_idle: Callable[[], Awaitable[None]],
     give_back: Callable[[], Awaitable[None]],
+    sample: Callable[[], Awaitable[None]],
 ) -> Sequence[Job]:
     """The list.
 
@@ -54,6 +55,7 @@ def jobs_of(
         verify: compares a restored copy with an agent's memory.
         close_idle: closes agents that nobody uses.
         give_back: gives unused heap back to the system.
+        sample: notes this minute's numbers for the live history.
     """
 
     def look() -> When:
@@ -67,6 +69,7 @@ def jobs_of(
         # For the daemon. Closing comes first: a job for open agents keeps its agent open.
         Job(name="idle", when=look, run=close_idle, agents="none", problem="agent_trouble"),
         Job(name="heap", when=lambda: 60.0, run=give_back, agents="none"),
+        Job(name="sample", when=lambda: 60.0, run=sample, agents="none"),
         *_runs(settings, upkeep),
         Job(name="verify", when=days, run=verify, problem="verify_failed", at_once=1),
         # For open agents.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from functools import partial
@@ -22,6 +24,7 @@ from ..shapes.upkeep import (
     Running,
     Schedule,
     Step,
+    UpkeepRun,
     UpkeepStatus,
 )
 from ..store.agent_store import AgentStore
@@ -30,11 +33,12 @@ from ..store.transaction import Event
 from .advice import Advisor
 from .consolidation import Work, consolidate, covered_by, steps_of
 from .ingesting import Ingestion, ingest
-from .last_runs import record
+from .last_runs import record, words_of
 from .notes import Folder, note_of
 from .scheduler import Clock
 
 T = TypeVar("T")
+_RUNS: Final = 20
 _UNREAD: Final = "notes_unread"
 
 
@@ -72,6 +76,7 @@ class Upkeep:
         self._advisor = advisor
         self._locks: dict[str, asyncio.Lock] = {}
         self._running: dict[str, Running] = {}
+        self._runs: dict[str, deque[UpkeepRun]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
@@ -183,7 +188,7 @@ class Upkeep:
                 for one in schedules
             )
         zone = datetime.fromtimestamp(self._now(), self._zone).tzname() or ""
-        return UpkeepStatus(agent, zone, running, schedules)
+        return UpkeepStatus(agent, zone, running, schedules, tuple(self._runs.get(agent, ())))
 
     async def _run(
         self,
@@ -204,11 +209,25 @@ class Upkeep:
             advisor=self._advisor,
             endpoint=endpoint,
         )
-        self._running[agent] = Running(mode, self._now())
+        started, at = time.perf_counter(), self._now()
+        self._running[agent] = Running(mode, at)
+        error, outcome = "interrupted", None
         try:
             outcome = await consolidate(work, steps, partial(self._tell, agent))
+        except Exception as failure:
+            error = words_of(failure)
+            raise
         finally:
             del self._running[agent]
+            self._runs.setdefault(agent, deque(maxlen=_RUNS)).appendleft(
+                UpkeepRun(
+                    mode=mode,
+                    at=at,
+                    seconds=round(time.perf_counter() - started, 4),
+                    result=outcome,
+                    error="" if outcome is not None else error,
+                )
+            )
         if outcome.ingested_facts is not UNSET and not dry_run:
             self._report_unread(agent, outcome.ingest_error or "")
         return outcome

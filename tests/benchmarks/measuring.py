@@ -96,12 +96,12 @@ def bare_python(number: int) -> list[float]:
     return milliseconds(lambda: run([sys.executable, "-c", "pass"]) for _ in range(number))
 
 
-def run(command: list[str]) -> None:
-    """Run to the end, without output.
+def run(command: list[str], given: str = "") -> None:
+    """Run to the end, without output; `given` is its input.
 
     Raises:
         CalledProcessError: it failed.
     """
     subprocess.run(
-        command, check=True, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        command, check=True, env=environment(), input=given.encode(), stdout=subprocess.DEVNULL
     )

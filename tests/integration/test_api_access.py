@@ -169,14 +169,11 @@ def test_an_admin_who_is_not_the_owner_cannot_turn_the_daemon_on_its_owner(
 
 
 @as_root
-def test_only_root_and_the_daemons_user_have_it_read_files(
-    ask: Any, open_daemon: Any, calls_of: Any
-) -> None:
-    ask(WRITER, "plans", "POST", "/api/memory", {"text": "a secret of plans"})
-    folder = {"path": str(open_daemon.folder("plans"))}
-    for who in (READER, WRITER, ADMIN, OWNER):
-        assert ask(who, "notes", "POST", "/api/import", folder).status == 403
-    assert calls_of(open_daemon, "notes")("POST", "/api/import", folder).status == 200
+def test_importing_needs_the_role_for_what_is_imported(ask: Any) -> None:
+    entries = {"memories": [{"id": "e1", "text": "an entry of a writer", "writer": "uid:0"}]}
+    assert ask(READER, "notes", "POST", "/api/import", entries).status == 403
+    assert ask(WRITER, "notes", "POST", "/api/import", entries).body["stored"] == {"memory": 1}
+    assert ask(READER, "notes", "GET", "/api/memory/e1").body["writer"] == f"uid:{WRITER}"
     elsewhere = {"url": "https://db.invalid", "token": "t"}
     assert ask(WRITER, "notes", "POST", "/api/import", elsewhere).status == 403
     fact = {"id": "f1", "text": "of a writer", "writer": "uid:0"}

@@ -10,9 +10,9 @@ import pytest
 
 KEYS = {
     "id", "text", "content", "type", "event", "subject", "outcome", "category",
-    "original_category", "tags", "importance", "source", "actor", "group", "position", "metadata",
-    "data", "created_at", "updated_at", "last_accessed_at", "access_count", "expires_at",
-    "merged_into", "superseded_by", "archived", "score", "tier", "writer",
+    "original_category", "tags", "importance", "pinned", "source", "actor", "group", "position",
+    "metadata", "data", "created_at", "updated_at", "last_accessed_at", "access_count",
+    "expires_at", "merged_into", "superseded_by", "archived", "score", "tier", "writer",
 }  # fmt: skip
 EVERYTHING = {
     "text": "Ana moved the boat to https://harbour.example.com/pier/7",
@@ -395,6 +395,52 @@ def test_each_use_raises_the_score_by_a_tenth(call: Any) -> None:
     found = call.ok("GET", f"/api/memory/{stored['id']}")
     assert found["access_count"] == 3
     assert found["last_accessed_at"] >= stored["created_at"] - 60
+    for uses in (2, 1, 0):
+        used = call.ok("DELETE", f"/api/memory/{stored['id']}/reinforce")
+        assert used["access_count"] == uses
+    assert used["score"] == pytest.approx(0.5)
+    refused = call("DELETE", f"/api/memory/{stored['id']}/reinforce").refusal()
+    assert refused == (409, "conflict", "id")
+
+
+def test_a_pinned_memory_is_hot_whatever_its_age_and_its_pin_can_be_undone(call: Any) -> None:
+    faded = call.store("the key is under the mat", importance=0.1, created_at=1_500_000_000)
+    target = f"/api/memory/{faded['id']}"
+    assert (faded["pinned"], faded["tier"]) == (False, "frozen")
+    pinned = call.ok("PUT", target, {"pinned": True})
+    assert (pinned["pinned"], pinned["tier"], pinned["score"]) == (True, "hot", 0.7)
+    assert texts(call.ok("GET", "/api/memory?tier=hot")) == [faded["text"]]
+    (shown,) = call.ok("GET", "/api/hot")["state"]["hot_memories"]
+    assert shown["id"] == faded["id"]
+    call.ok("POST", "/api/undo", {"id": faded["id"]})
+    assert call.ok("GET", target)["tier"] == "frozen"
+    assert "hot_memories" not in call.ok("GET", "/api/hot")["state"]
+
+
+def test_a_merge_keeps_the_pin_and_undoing_it_takes_the_pin_off(call: Any) -> None:
+    older, newer = call.store("tea at four", pinned=True), call.store("tea at five")
+    call.ok("POST", f"/api/memory/{older['id']}/merge", {"into": newer["id"]})
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["pinned"] is True
+    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id']}")) == ["tea at four"]
+    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id'][:6]}")) == ["tea at four"]
+    call.ok("POST", f"/api/memory/{older['id']}/unmerge")
+    assert call.ok("GET", f"/api/memory/{newer['id']}")["pinned"] is False
+    assert texts(call.ok("GET", f"/api/memory?merged_into={newer['id']}")) == []
+
+
+def test_what_is_pinned_leaves_the_archive_and_is_archived_last(
+    calls_of: Any, make_daemon: Any
+) -> None:
+    call = calls_of(make_daemon("--set=warm.max_kb=1").start())
+    first = call.store("the first of all", importance=0.1)
+    for number in range(8):
+        call.store(f"number {number}", importance=0.9)
+    target = f"/api/memory/{first['id']}"
+    assert call.ok("GET", target)["archived"] is True
+    assert call.ok("PUT", target, {"pinned": True})["archived"] is False
+    for number in range(8):
+        call.store(f"another {number}", importance=1.0)
+    assert call.ok("GET", target)["archived"] is False
 
 
 # Listing
@@ -424,6 +470,7 @@ def shelf(call: Any) -> Any:
                     "text": "beta https://Docs.Example.com/Guide",
                     "type": "episodic",
                     "event": "tool_chain",
+                    "subject": "apples",
                     "category": "proj/boat",
                     "tags": ["red", "blue"],
                     "importance": 0.2,
@@ -435,6 +482,7 @@ def shelf(call: Any) -> Any:
                 {
                     "text": "gamma",
                     "type": "procedural",
+                    "subject": "Boats",
                     "category": "projects2/boat",
                     "tags": ["blue"],
                     "importance": 0.5,
@@ -504,6 +552,15 @@ def test_filters_leave_what_fits_all_of_them(shelf: Any, query: str, expected: l
         ("oldest", ["alpha", "gamma", BETA]),
         ("importance", ["alpha", "gamma", BETA]),
         ("score", [BETA, "gamma", "alpha"]),
+        ("newest&reverse=true", ["alpha", "gamma", BETA]),
+        ("importance&reverse=true", [BETA, "gamma", "alpha"]),
+        ("score&reverse=true", ["alpha", "gamma", BETA]),
+        ("uses", [BETA, "gamma", "alpha"]),
+        ("type", [BETA, "gamma", "alpha"]),
+        ("category", ["alpha", BETA, "gamma"]),
+        ("category&reverse=true", ["gamma", BETA, "alpha"]),
+        ("subject", [BETA, "gamma", "alpha"]),
+        ("subject&reverse=true", ["gamma", BETA, "alpha"]),
     ],
 )
 def test_a_list_has_the_order_that_was_asked_for(

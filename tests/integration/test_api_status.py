@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,26 @@ def test_the_state_files_are_written_soon_after(call: Any, eventually: Any) -> N
 def test_a_healthy_daemon_says_ok(call: Any) -> None:
     answered = call("GET", "/api/health")
     assert (answered.status, answered.body) == (200, {"status": "ok"})
+
+
+def test_the_live_history_has_what_happened_this_minute(call: Any) -> None:
+    before = call.ok("GET", "/api/metrics/live")
+    assert sum(before["stores"]) + sum(before["recalls"]) == 0
+    call.store("Ana prefers tea")
+    call.store("Ben prefers coffee")
+    for _ in range(3):
+        call.ok("POST", "/api/recall", {"query": "tea"})
+    call.ok("GET", "/api/context?query=tea")
+    live = call.ok("GET", "/api/metrics/live")
+    assert {len(column) for column in live.values() if isinstance(column, list)} == {120}
+    assert live["step_seconds"] == 60
+    assert 119 * 60 <= time.time() - live["since"] < 122 * 60
+    assert (sum(live["stores"]), sum(live["recalls"])) == (2, 4)
+    slowest = max(ms for ms in live["recall_p99_ms"] if ms is not None)
+    assert 0 < min(ms for ms in live["recall_p50_ms"] if ms is not None) <= slowest
+    assert live["outbox"][-1] == call.ok("GET", "/api/sync")["queued"] > 0
+    assert live["memory_bytes"][-1] > 1_000_000
+    assert set(live["sync_ms"]) == {None}
 
 
 def test_the_metrics_have_evoclaws_names_and_the_daemons_numbers(call: Any) -> None:

@@ -72,6 +72,9 @@ def test_a_server_that_is_gone_is_a_normal_state_with_a_next_try(sqld, beginning
     assert found["next_try"] > time.time()
     assert found["hint"]
     assert found["queued"] > 0
+    assert (found["rounds"][0]["error"], found["rounds"][0]["message"]) == (
+        "offline", found["message"],
+    )  # fmt: skip
     assert call("GET", "/api/health").status == 200
     sqld.start()
     assert call.ok("POST", "/api/sync")["sent"] > 0
@@ -179,10 +182,27 @@ def test_a_replica_that_is_a_file_works_alike(beginning, tmp_path):
     assert standing["queued"] == 0
     with contextlib.closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT id FROM cold_memories").fetchall() == [(key,)]
+    assert sum(one["sent"] for one in standing["rounds"]) == standing["sent"] > 0
+    assert all(one["ms"] > 0 and not one["error"] for one in standing["rounds"])
+    assert standing["rounds"][0]["at"] == pytest.approx(time.time(), abs=300)
     [device] = call.ok("GET", "/api/devices")["results"]
     assert (device["this"], device["behind"], device["retired_at"]) == (True, 0, None)
     named = {"query": "file", "url": standing["url"]}
     assert [m["id"] for m in call.ok("POST", "/api/cold/search", named)["results"]] == [key]
+
+
+def test_rounds_without_anything_to_do_are_one_line_of_the_history(beginning, tmp_path):
+    _, call = beginning(f"file:{tmp_path}/replica.db")
+    call.store("something")
+    call.ok("POST", "/api/sync")
+    for _ in range(3):
+        call.ok("POST", "/api/sync")
+    latest, before = call.ok("GET", "/api/sync")["rounds"][:2]
+    # The loop's own first round may be one of them.
+    assert (latest["times"] in (3, 4), latest["sent"]) == (True, 0)
+    assert (before["times"], before["sent"] > 0) == (1, True)
+    live = call.ok("GET", "/api/metrics/live")
+    assert max(ms for ms in live["sync_ms"] if ms is not None) > 0
 
 
 def test_another_database_is_sent_to_and_the_own_one_still_waits(

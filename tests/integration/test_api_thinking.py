@@ -216,17 +216,40 @@ def test_whom_memories_name_is_told_in_scalyclaws_shape(call: Any) -> None:
             "relations": [{"relation": "works_at", "target": "Acme"}],
         }
     ]
-    call.store("Ada works at Acme", data={"entities": entities})
+    stored = call.store("Ada works at Acme", data={"entities": entities})
     found = call.ok("GET", "/api/graph?entity=ada&depth=1")
     assert (found["entity"], found["found"]) == ("ada", True)
     ada, acme = found["graph"]
     assert (ada["name"], ada["type"], ada["mentionCount"]) == ("Ada", "person", 1)
-    assert ada["relations"] == [{"relation": "works_at", "target": "Acme", "strength": 1}]
+    (works,) = ada["relations"]
+    assert (works["relation"], works["target"], works["strength"]) == ("works_at", "Acme", 1)
+    assert ada["memories"] == works["memories"] == [stored["id"]]
     assert (acme["name"], acme["relations"]) == ("Acme", [])
     found = call.ok("GET", "/api/graph?entity=ad")
     assert found["found"] is False
     assert "did you mean Ada?" in found["message"]
-    assert call("GET", "/api/graph").refusal()[2] == "entity"
+    best = call.ok("GET", "/api/graph?limit=1")
+    assert [one["name"] for one in best["graph"]] == ["Acme"]
+
+
+def test_an_entity_is_found_by_recall_and_by_its_alias(call: Any) -> None:
+    relations = [{"relation": "works_at", "target": "Acme"}]
+    ada = {"name": "Ada Lovelace", "type": "person", "relations": relations}
+    call.store("The countess signed the contract", data={"entities": [ada]})
+    changed = call.ok("PUT", "/api/graph/ada%20lovelace", {"aliases": ["Enchantress"]})
+    assert changed["aliases"] == ["Enchantress"]
+    recalled = call.ok("POST", "/api/recall", {"query": "who is the Enchantress?"})
+    (found,) = recalled["entities"]
+    assert (found["name"], found["mentionCount"]) == ("Ada Lovelace", 1)
+    assert call.ok("GET", "/api/graph?entity=enchantress")["graph"][0]["name"] == "Ada Lovelace"
+    block = call.ok("GET", "/api/context?format=json")
+    named = next(one for one in block["sections"] if one["name"] == "entities")
+    assert any("Ada Lovelace" in one["text"] for one in named["items"])
+    call.ok("PUT", "/api/graph/ada%20lovelace", {"type": "person", "aliases": []})
+    assert call.ok("GET", "/api/graph?entity=enchantress")["found"] is False
+    call.ok("POST", "/api/undo", {"id": "ada lovelace", "kind": "entity"})
+    assert call.ok("GET", "/api/graph?entity=enchantress")["found"] is True
+    assert call("PUT", "/api/graph/ada", {"type": "god"}).refusal()[2] == "type"
 
 
 # Compact

@@ -35,6 +35,7 @@ def test_the_measures_are_those_of_the_text_that_a_model_reads(call: Any) -> Non
     assert answer["size_bytes"] == 25
     assert (answer["nodes"], answer["depth"]) == (4, 3)
     assert (answer["max_nodes"], answer["max_size_bytes"]) == (50, 2048)
+    assert (answer["max_depth"], answer["max_children"]) == (4, 10)
     assert "Size: 25 / 2048 bytes" in call("GET", "/api/tree/text").text
 
 
@@ -133,3 +134,36 @@ def test_the_tree_as_text(call: Any) -> None:
     text = call("GET", "/api/tree/text")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert "boat" in text.text
+
+
+def test_a_category_is_renamed_with_its_memories_and_that_can_be_undone(call: Any) -> None:
+    kept = call.store("sails", category="boat/gear")
+    call.ok("PUT", "/api/tree", {"path": "boat", "desc": "The ketch"})
+    renamed = call.ok("POST", "/api/tree/rename", {"path": "boat", "to": "fleet/ketch"})
+    assert renamed == {"path": "boat", "to": "fleet/ketch", "memories": 1}
+    assert set(nodes(call)) == {"root", "fleet", "fleet/ketch", "fleet/ketch/gear"}
+    assert nodes(call)["fleet/ketch"]["desc"] == "The ketch"
+    assert nodes(call)["fleet/ketch/gear"]["desc"] == "Gear"
+    assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "fleet/ketch/gear"
+    call.ok("POST", "/api/tree/undo")
+    assert set(nodes(call)) == {"root", "boat", "boat/gear"}
+    assert call.ok("GET", f"/api/memory/{kept['id']}")["category"] == "boat/gear"
+
+
+def test_a_name_given_by_default_follows_the_new_path(call: Any) -> None:
+    call.ok("PUT", "/api/tree", {"path": "old_name"})
+    call.ok("POST", "/api/tree/rename", {"path": "old_name", "to": "new_name"})
+    assert nodes(call)["new_name"]["desc"] == "New Name"
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "status"),
+    [("a", "b", 409), ("a", "a/c", 409), ("none", "c", 409), ("a", "1/2/3/4/5", 400)],
+)
+def test_a_renaming_that_makes_no_sense_is_refused(
+    call: Any, path: str, to: str, status: int
+) -> None:
+    for one in ("a", "b"):
+        call.ok("PUT", "/api/tree", {"path": one})
+    assert call("POST", "/api/tree/rename", {"path": path, "to": to}).status == status
+    assert set(nodes(call)) == {"root", "a", "b"}

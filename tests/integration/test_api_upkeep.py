@@ -46,7 +46,7 @@ def note(call: Any, shared_daemon: Any) -> Callable[..., Path]:
 def test_the_schedules_are_shown(call: Any) -> None:
     call.store("x")
     standing = call.ok("GET", "/api/upkeep")
-    assert set(standing) == {"agent", "zone", "running", "schedules"}
+    assert set(standing) == {"agent", "zone", "running", "schedules", "runs"}
     crons = {schedule["name"]: schedule["cron"] for schedule in standing["schedules"]}
     assert crons == {
         "quick": "0 */3 * * *",
@@ -71,6 +71,9 @@ def test_a_run_by_hand_shows_in_status_metrics_and_history(call: Any) -> None:
     schedules = {one["name"]: one for one in call.ok("GET", "/api/upkeep")["schedules"]}
     assert schedules["daily"]["last"] == schedules["quick"]["last"] == status["last_at"]
     assert schedules["monthly"]["last"] is None
+    [run] = call.ok("GET", "/api/upkeep")["runs"]
+    assert (run["mode"], run["error"], run["result"]) == ("daily", "", outcome)
+    assert run["at"] == pytest.approx(time.time(), abs=120)
     metrics = call.ok("GET", "/api/metrics")
     assert metrics["consolidation_count"] == 1
     assert metrics["last_consolidation"] == pytest.approx(time.time(), abs=120)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,20 @@ def test_the_lines_of_a_file_are_exact(desk: Desk) -> None:
         get(path)
 
 
+def test_the_chunks_of_a_file_are_listed_by_their_lines(desk: Desk) -> None:
+    desk.write("a.md", "# Boats\n\n" + "some words about boats.\n" * 60 + "\n## Sails\n\nred\n")
+    path = str(desk.docs / "a.md")
+    wait_until(lambda: path in desk.index(), "it is indexed")
+    chunks = desk.client.files_chunks(path).results
+    assert len(chunks) == desk.index()[path][1] > 1
+    assert chunks[0].start_line == 1
+    assert all(a.start_line <= b.start_line for a, b in pairwise(chunks))
+    assert "Sails" in chunks[-1].heading
+    assert desk.found("red")[0].endswith(f":{chunks[-1].start_line}-{chunks[-1].end_line}")
+    with pytest.raises(ApiError, match="not a watched file"):
+        desk.client.files_chunks("/nowhere.md")
+
+
 def test_a_search_says_whether_it_waited(desk: Desk, tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.mkdir()
@@ -364,7 +379,7 @@ def test_exclusions_gitignore_and_sizes_come_from_the_configuration(
         "agents": {"default": {"paths": [str(granted)]}},
     }  # fmt: skip
     config.write_text(json.dumps(settings))
-    daemon = make_daemon(f"--config={config}").start()
+    daemon = make_daemon(f"--config={config}", "--set=config.check_seconds=0.1").start()
     names = [".gitignore", "a.md", "b.tmp.md", "drafts/c.md", "x/drafts/d.md", "ignored/e.md"]
     names += ["x/.gitignore", "x/f.md", "x/kept.md", "node_modules/g.md", "h.rst"]
     for name in names:

@@ -36,6 +36,14 @@ def undo(call: Any, **wish: Any) -> list[str]:
     return [row["id"] for row in done["results"]]
 
 
+def test_the_history_of_a_row_names_the_device_of_the_version_in_force(call: Any) -> None:
+    key = call.store("tea at four")["id"]
+    call.ok("PUT", f"/api/memory/{key}", {"text": "tea at five"})
+    found = call.ok("GET", f"/api/history?id={key}")
+    assert found["device"] == found["results"][0]["device"] != ""
+    assert "device" not in call.ok("GET", "/api/history")
+
+
 def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) -> None:
     key = call.store("the first text", tags=["a"])["id"]
     path = f"/api/memory/{key}"
@@ -43,6 +51,9 @@ def test_each_edit_of_a_memory_is_kept_and_any_of_them_is_put_back(call: Any) ->
     call.ok("PUT", path, {"text": "the third text", "tags": ["a", "b"]})
     found = versions(call, key[:8])
     assert [one["data"]["text"] for one in found] == ["the second text", "the first text"]
+    assert [one["after"] for one in found] == [
+        {"text": "the third text", "tags": ["a", "b"]}, {"text": "the second text"},
+    ]  # fmt: skip
     assert {one["writer"] for one in found} == {ME}
     assert found[0]["number"] > found[1]["number"]
 
@@ -174,7 +185,9 @@ async def test_of_two_devices_edits_of_one_text_the_loser_is_kept_and_can_be_put
     assert await send(two, one) == 1
     [lost] = await one.read(lambda db: history.latest(db, 10, conflicts=True))
     assert (lost.id, lost.row.data["text"]) == (key, "said here")
-    assert await one.read(lambda db: history.replaced(db, KIND, lost)) == ["text"]
+    assert await one.read(lambda db: history.replaced(db, KIND, lost)) == (
+        ["text"], {"text": "said there"},
+    )  # fmt: skip
     assert (await one.read(lambda db: memories.find(db, key))).text == "said there"
     assert await send(two, one) == 0, "the same once more is no other conflict"
 

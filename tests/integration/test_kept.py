@@ -364,3 +364,25 @@ def test_observe_stores_the_turns_too_if_asked(call: Any) -> None:
     assert len(found["stored"]) == 1
     kept = call.ok("GET", "/api/memory?group=c")["results"]
     assert {(one["type"], one["position"]) for one in kept} == {("episodic", 0), ("semantic", None)}
+
+
+def test_what_is_forgotten_goes_from_the_summary_of_its_conversation_as_well(
+    daemon: Any, calls_of: Any, eventually: Any
+) -> None:
+    call = calls_of(daemon)
+    observe(
+        call,
+        user("Please remember that my bicycle is called Blitz77."),
+        user("We decided to paint the fence green."),
+        end=True,
+    )
+    path = daemon.folder() / "memory" / "episodes.jsonl"
+    eventually(lambda: path.is_file() and b"Blitz77" in path.read_bytes(), "it was summed up")
+    found = call.ok("POST", "/api/recall", {"query": "What is my bicycle called?"})
+    call.ok("DELETE", f"/api/memory/{found['results'][0]['id']}")
+    said = path.read_text()
+    assert "blitz77" not in said.lower()
+    assert "fence" in said
+    answer = call.ok("POST", "/api/recall", {"query": "What is my bicycle called?"})
+    assert not answer.get("entries")
+    assert not answer["results"]

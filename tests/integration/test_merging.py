@@ -293,17 +293,32 @@ def test_whichever_merge_is_undone_all_is_as_if_it_had_never_been(
 # Forgetting
 
 
+async def test_forgetting_a_kept_memory_forgets_what_says_the_same(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store(now=lambda: NOW)
+    same = make_memory(1, text="My bicycle is called Blitz", created_at=NOW - 90)
+    kept = make_memory(2, text="The user's bicycle is called Blitz", created_at=NOW - 80)
+    for memory in (same, kept):
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
+    await merged(store)
+    assert await store.write(lambda tx: memories.delete(tx, get(tx, NEW))) == ()
+    assert (await store.read(everything))["memories"] == {}
+
+
 async def test_forgetting_a_kept_memory_brings_back_what_was_merged_into_it(
     open_store: OpenStore, make_memory: MakeMemory, published: list[tuple[str, Event]]
 ) -> None:
     store = await open_store(now=lambda: NOW)
-    await told(store, make_memory)
+    older, newer = coffee(make_memory)
+    older = msgspec.structs.replace(older, text="Ana drinks coffee in the morning")
+    for memory in (older, newer):
+        await store.write(lambda tx, memory=memory: memories.insert(tx, memory))
     await merged(store)
     published.clear()
     back = await store.write(lambda tx: memories.delete(tx, get(tx, NEW)))
     assert back == (OLD,)
     after = await store.read(everything)
-    older, _ = coffee(make_memory)
     assert after["memories"] == {OLD: older}
     assert (after["totals"], after["warm"], after["found"]["coffee"]) == ((1, 0), {OLD}, {OLD})
     assert [event.type for _, event in published] == ["memory.unmerged", "memory.deleted"]

@@ -283,6 +283,7 @@ def test_key_values_answer_beside_the_memories(call: Any) -> None:
         "key_values": 2,
         "entries": 0,
         "experiences": 0,
+        "entities": 0,
         "chunks": 0,
     }
     assert (answer["results"], "why" in answer) == ([], False)

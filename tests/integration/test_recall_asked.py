@@ -185,3 +185,19 @@ def test_what_is_known_of_another_does_not_answer(call: Any) -> None:
 def test_what_is_known_answers_in_any_language(call: Any, query: str, part: str) -> None:
     store(call, [*others(40), *({"text": text} for text in KEPT)])
     assert part in asked(call, query)["results"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is my bicycle called? Answer with the name alone.",
+        "Please be brief. What's the name of my bicycle?",
+        "Wie heißt mein bicycle? Antworte nur mit dem Namen.",
+    ],
+)
+def test_how_to_answer_is_nothing_that_is_asked_for(call: Any, question: str) -> None:
+    call.store("My bicycle is called Blitz")
+    for text in OTHERS:
+        call.store(text.format(3))
+    found = call.ok("POST", "/api/recall", {"query": question, "limit": 1})
+    assert [one["text"] for one in found["results"]] == ["My bicycle is called Blitz"]

@@ -105,6 +105,7 @@ class World:
             verify=nothing,
             close_idle=self.agents.close_idle,
             give_back=nothing,
+            sample=nothing,
         )
         self.scheduler = Scheduler(
             self.agents,

@@ -15,7 +15,8 @@ from thermocline.daemon.cli.main import main, sentence, split
 from thermocline.daemon.cli.verbs import VERBS, module_of
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
-ASKING = [verb for verb in VERBS if verb not in ("daemon", "config")]
+# An agent's client that runs `mcp` or `hook` goes on without a daemon.
+ASKING = [verb for verb in VERBS if verb not in ("daemon", "config", "mcp", "hook")]
 NEEDED = {
     "import": ["-"],
     "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],

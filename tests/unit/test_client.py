@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
@@ -344,6 +344,34 @@ def test_what_is_observed_compacted_and_related_is_asked_as_the_api_has_it(
         {"conversation": "c", "end": True},
         {"messages": [{"role": "user", "content": "x"}], "window": 4_000, "check": True},
     ]
+
+
+LEAVING = {"error": {"code": "shutting_down", "message": "cannot answer: the daemon is stopping"}}
+
+
+def test_a_store_that_a_leaving_daemon_refused_goes_to_the_next(
+    scripted: Callable[..., Scripted],
+) -> None:
+    server = scripted(
+        [answer(LEAVING, "503 Service Unavailable")], [answer({"count": 3}, "201 Created")]
+    )
+    with Client(str(server.path)) as client:
+        assert client.request("POST", "/api/memory", body={}) == {"count": 3}
+
+
+def test_a_refusal_by_a_leaving_daemon_stands_when_no_other_comes(
+    scripted: Callable[..., Scripted],
+) -> None:
+    server = scripted([answer(LEAVING, "503 Service Unavailable")])
+    with Client(str(server.path)) as client:
+        real, times = client._open, iter((True, False))
+        client._open = lambda timeout: real(timeout) if next(times) else gone()  # type: ignore[method-assign]
+        with pytest.raises(ApiError, match="the daemon is stopping"):
+            client.request("POST", "/api/memory", body={})
+
+
+def gone() -> Any:
+    raise DaemonUnreachable("x", "no such file")
 
 
 def test_a_key_stays_one_segment_of_the_path(scripted: Callable[..., Scripted]) -> None:

@@ -66,6 +66,9 @@ def reached(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level == len(inner) and top == "daemon":
             names = [node.module] if node.module else [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level > len(inner):
+            module = f"thermocline.{node.module}" if node.module else "thermocline"
+            names = _of_ours(module, [alias.name for alias in node.names])
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names = _of_ours(node.module or "", [alias.name for alias in node.names])
         elif isinstance(node, ast.Import):
@@ -87,7 +90,7 @@ def _of_ours(module: str, names: list[str]) -> list[str]:
 
 def test_the_table_names_every_folder_once() -> None:
     folders = {f"daemon/{path.parent.name}/" for path in ROOT.glob("daemon/*/__init__.py")}
-    assert folders | {"sync/"} == {*FOLDERS}
+    assert folders | {"sync/", "tui/"} == {*FOLDERS}
     assert len(TABLE) == len(MAY_IMPORT)
     for place, names in MAY_IMPORT.items():
         assert (ROOT / place).exists(), place
@@ -105,6 +108,21 @@ def test_a_folder_imports_only_what_the_table_allows(folder: str) -> None:
 def test_imports_inside_functions_and_of_the_other_package_are_found() -> None:
     assert reached(ROOT / "daemon/cli/daemon.py") == {"app", "client"}
     assert "sync" in reached(ROOT / "daemon/store/rows.py")
+    assert reached(ROOT / "tui/app.py") == {"client"}
+
+
+def test_the_terminal_view_knows_the_daemon_by_its_socket() -> None:
+    pytest.importorskip("textual")
+    code = (
+        "import sys; from thermocline.tui import run, views;"
+        " [__import__(f'thermocline.tui.views.{one.module}') for one in views.VIEWS];"
+        " print(*{name.split('.')[2] for name in sys.modules"
+        " if name.startswith('thermocline.daemon.')})"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+    assert {*output.split()} <= {"client", "shapes", "runtime", "memory", "errors"}
 
 
 def test_no_two_classes_have_one_name() -> None:

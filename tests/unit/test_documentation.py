@@ -32,7 +32,8 @@ INLINE = re.findall(r"`(thermocline [^`]+)`", README)
 PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
 FOREIGN = {
-    "--without-sqld", "--unix-socket", "--only", "--user", "--value", "--collection", "--among",
+    "--without-sqld", "--unix-socket", "--only", "--value", "--collection", "--among",
+    "--no-deps", "--require-hashes",
 }  # fmt: skip
 
 

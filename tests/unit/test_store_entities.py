@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from thermocline.daemon.config.settings import Rules
 from thermocline.daemon.memory.records import Memory
-from thermocline.daemon.store import memories
-from thermocline.daemon.store.entities import around, named_like
+from thermocline.daemon.store import entity_rows, memories, merging
+from thermocline.daemon.store.entities import around, known, most_mentioned, named_like
 from thermocline.daemon.store.transaction import Transaction
 from thermocline.sync import HybridClock
 
 Remembered = Callable[[Iterable[Memory]], sqlite3.Connection]
+
+NOW = 10.0
 
 ADA = {
     "name": "Ada",
@@ -40,7 +42,7 @@ def test_an_entity_is_found_in_any_case_with_its_type_its_mentions_and_its_relat
     remembered: Remembered,
 ) -> None:
     db = remembered([named(1, ADA), named(2, ADA, {"name": "Acme", "type": "Organization"})])
-    ada, acme = around(db, " aDA ", 2)
+    ada, acme = around(db, " aDA ", 2, NOW)
     assert (ada.name, ada.type, ada.mentions) == ("Ada", "person", 2)
     assert (ada.first_seen, ada.last_seen) == (1.0, 2.0)
     assert [(r.relation, r.target, r.strength) for r in ada.relations] == [("works at", "Acme", 2)]
@@ -48,7 +50,7 @@ def test_an_entity_is_found_in_any_case_with_its_type_its_mentions_and_its_relat
 
 
 def test_a_target_that_nobody_describes_is_a_concept(remembered: Remembered) -> None:
-    _, acme = around(remembered([named(1, ADA)]), "ada", 1)
+    _, acme = around(remembered([named(1, ADA)]), "ada", 1, NOW)
     assert (acme.name, acme.type) == ("Acme", "concept")
 
 
@@ -58,19 +60,19 @@ def test_the_depth_counts_relations_whichever_way_they_go(remembered: Remembered
         for n in range(5)
     ]
     db = remembered([named(1, *chain)])
-    assert [one.name for one in around(db, "n2", 0)] == ["n2"]
-    assert {one.name for one in around(db, "n2", 1)} == {"n1", "n2", "n3"}
-    assert {one.name for one in around(db, "n2", 2)} == {"n0", "n1", "n2", "n3", "n4"}
-    assert around(db, "unknown", 2) == []
-    assert named_like(db, "N3") == ["n3"]
+    assert [one.name for one in around(db, "n2", 0, NOW)] == ["n2"]
+    assert {one.name for one in around(db, "n2", 1, NOW)} == {"n1", "n2", "n3"}
+    assert {one.name for one in around(db, "n2", 2, NOW)} == {"n0", "n1", "n2", "n3", "n4"}
+    assert around(db, "unknown", 2, NOW) == []
+    assert named_like(db, "N3", NOW) == ["n3"]
 
 
 def test_what_a_memory_names_goes_and_changes_with_it(remembered: Remembered) -> None:
     db = remembered([named(1, ADA), named(2, {"name": "Ada"})])
     db.execute("""UPDATE memories SET data = '{"entities":[{"name":"Bo"}]}' WHERE id = 'm1'""")
-    (ada,) = around(db, "ada", 1)
+    (ada,) = around(db, "ada", 1, NOW)
     assert (ada.mentions, ada.relations) == (1, ())
-    assert around(db, "bo", 0)
+    assert around(db, "bo", 0, NOW)
     db.execute("DELETE FROM memories")
     assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
     assert db.execute("SELECT count(*) FROM relations").fetchone() == (0,)
@@ -125,8 +127,85 @@ def test_no_data_keeps_a_memory_from_being_stored(remembered: Remembered) -> Non
     def check(data: Any) -> None:
         one = memories.insert(tx, memory(1, {"entities": data}))
         for (name,) in db.execute("SELECT name FROM mentions").fetchall():
-            assert around(db, name, 1)
+            assert around(db, name, 1, NOW)
         memories.delete(tx, one)
         assert db.execute("SELECT count(*) FROM mentions").fetchone() == (0,)
 
     check()
+
+
+def transaction(db: sqlite3.Connection, now: float = NOW) -> Transaction:
+    return Transaction(db, now=now, device="d", rules=Rules(), clock=HybridClock(lambda: now))
+
+
+def test_after_a_merge_a_mention_counts_for_the_memory_that_stays_and_after_an_undo_for_both(
+    remembered: Remembered,
+) -> None:
+    db = remembered([named(1, ADA), named(2, ADA), memory(3, None)])
+    tx = transaction(db)
+    first, second, third = (memories.fetch(db, f"m{number}") for number in (1, 2, 3))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    merging.merge(tx, first, second)
+    (ada,) = around(db, "ada", 0, NOW)
+    assert (ada.mentions, ada.relations[0].strength) == (1, 1.0)
+    assert ada.memories == ("m2",)
+    merging.merge(tx, merging.there(tx, "m2"), third)
+    (ada,) = around(db, "ada", 0, NOW)
+    assert ada.mentions == 1
+    assert most_mentioned(db, 5, NOW)[0].mentions == 1
+    merging.unmerge(tx, merging.there(tx, "m2"))
+    merging.unmerge(tx, merging.there(tx, "m1"))
+    (ada,) = around(db, "ada", 0, NOW)
+    assert (ada.mentions, ada.relations[0].strength) == (2, 2.0)
+
+
+def test_the_strength_of_a_relation_halves_every_90_days(remembered: Remembered) -> None:
+    db = remembered([named(1, ADA), named(2, ADA)])
+    (ada,) = around(db, "ada", 0, 90 * 86_400.0)
+    assert ada.relations[0].strength == pytest.approx(1.0, abs=0.01)
+    assert ada.relations[0].since == 1.0
+
+
+def test_what_was_mentioned_once_and_not_for_90_days_is_no_longer_shown(
+    remembered: Remembered,
+) -> None:
+    db = remembered([named(1, {"name": "Bo"}), named(2, ADA), named(3, ADA)])
+    later = 3 + 91 * 86_400.0
+    assert around(db, "bo", 0, later) == []
+    assert around(db, "ada", 0, later)
+    assert {one.name for one in most_mentioned(db, 5, later)} == {"Ada", "Acme"}
+    assert named_like(db, "b", later) == []
+
+
+def test_a_name_and_its_aliases_are_one_entity(remembered: Remembered) -> None:
+    lovelace = {"name": "Ada Lovelace", "relations": [{"relation": "knows", "target": "Bo"}]}
+    bo = {"name": "Bo", "relations": [{"relation": "knows", "target": "Countess"}]}
+    db = remembered([named(1, ADA), named(2, lovelace), named(3, {"name": "Countess"}, bo)])
+    tx = transaction(db)
+    entity_rows.state(tx, "ADA", {"aliases": ["Countess"]})
+    entity_rows.state(tx, "Ada Lovelace", {"aliases": ["Ada"], "type": "person"})
+    ada, *others = around(db, "countess", 1, NOW)
+    assert (ada.name, ada.type, ada.mentions) == ("Ada Lovelace", "person", 3)
+    assert ada.aliases == ("Ada", "Countess")
+    assert {one.target for one in ada.relations} == {"Acme", "Bo"}
+    assert {one.name for one in others} == {"Acme", "Bo"}
+    bo_found = next(one for one in others if one.name == "Bo")
+    assert [one.target for one in bo_found.relations] == ["Ada Lovelace"]
+    assert [one.name for one in known(db, "what about Ada?", (), 5, NOW)] == ["Ada Lovelace"]
+    entity_rows.state(tx, "ada lovelace", {"aliases": []})
+    assert around(db, "ada", 0, NOW)[0].mentions == 1
+
+
+def test_the_index_of_entities_is_the_same_when_it_is_built_again(remembered: Remembered) -> None:
+    db = remembered([named(1, ADA), named(2, {"name": "Bo", "type": "person"})])
+    tx = transaction(db)
+    entity_rows.state(tx, "Bo", {"aliases": ["Robert"]})
+    columns = "SELECT id, name, text, mentions, created_at, updated_at FROM entities ORDER BY id"
+    before = db.execute(columns).fetchall()
+    assert [row[0] for row in before] == ["acme", "ada", "bo"]
+    entity_rows.reindex(tx)
+    assert db.execute(columns).fetchall() == before
+    found = db.execute("SELECT count(*) FROM entity_fts WHERE entity_fts MATCH 'robert'")
+    assert found.fetchone() == (1,)

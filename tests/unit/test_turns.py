@@ -11,7 +11,7 @@ MANY, FEW = 1, 2
 
 
 async def begun(order: list[int], turns: Turns, process: int) -> None:
-    await turns.take(process)
+    await turns.take(process, "a")
     order.append(process)
 
 

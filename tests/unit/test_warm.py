@@ -70,6 +70,7 @@ def test_what_evoclaw_does_not_know_follows_only_where_it_says_something():
         "actor": "Ada",
         "group": "g",
         "position": 0,
+        "pinned": True,
         "data": False,
         "last_accessed_at": NOW,
         "expires_at": NOW + 1,

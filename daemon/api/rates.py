@@ -1,0 +1,48 @@
+"""How often each agent may ask."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ..errors import TooManyRequests
+
+# What an agent has not asked within this time, it may ask at once.
+_SAVED_SECONDS: Final = 10.0
+_REMEMBERED: Final = 1_000
+
+
+class Rates:
+    """Counts requests by agent.
+
+    Args:
+        clock: seconds that only go forward.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # Until when the requests of an agent so far are paid for.
+        self._paid: dict[str, float] = {}
+
+    def take(self, agent: str, per_second: float) -> None:
+        """Count a request of `agent`; 0: it may ask as often as it likes.
+
+        Raises:
+            TooManyRequests: it has asked too often; this request does not count.
+        """
+        if not per_second:
+            return
+        now = self._clock()
+        paid = max(self._paid.get(agent, 0.0), now)
+        wait = paid + 1 / per_second - now - max(_SAVED_SECONDS, 1 / per_second)
+        if wait > 0:
+            raise TooManyRequests(
+                f"'{agent}' asks more than {per_second:g} times a second",
+                seconds=math.ceil(wait),
+                hint="wait as long as Retry-After says, or raise quotas.requests_per_second",
+            )
+        if len(self._paid) >= _REMEMBERED and agent not in self._paid:
+            self._paid = {one: until for one, until in self._paid.items() if until > now}
+        self._paid[agent] = paid + 1 / per_second

@@ -1,0 +1,251 @@
+"""`thermocline connect`: enters this memory in the configuration of an agent's program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from difflib import unified_diff
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..client import Client
+from ..connect import edits
+from ..connect.clients import PLUGINS, PROGRAMS, Program, Where
+from ..connect.edits import Change, Edit, Launch
+from ..errors import InvalidInput
+from .arguments import WrongUsage, say, text_of
+from .options import refuse
+from .terminal import show_json, show_rows, visible
+
+_INSTRUCTIONS: Final = "instructions.md"
+_UPKEEP: Final = ("quick", "daily", "monthly")
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """What is there of one program."""
+
+    client: str
+    title: str
+    installed: bool
+    server: bool
+    hooks: bool | None
+    instructions: bool | None
+    files: list[str]
+
+
+def add_connect(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `connect`."""
+    add = parser.add_argument
+    add("program", nargs="?", metavar="CLIENT", choices=[*PROGRAMS], help=", ".join(PROGRAMS))
+    add("--list", action="store_true", help="show what is installed and what is connected")
+    add("--print", action="store_true", help="print what to write, for those who do it by hand")
+    add("--plugin", action="store_true", help="print the folder of the plug-in for CLIENT")
+    add("--undo", action="store_true", help="take out what connect has entered")
+    add("--yes", action="store_true", help="do not ask")
+    add("--no-hooks", action="store_true", help="only the tools: nothing happens by itself")
+    add("--project", nargs="?", const=".", metavar="DIR", help="only for this project")
+    add(
+        "--instructions",
+        action="store_true",
+        help="also enter the instructions for the agent; without CLIENT, print them",
+    )
+    parser.epilog = (
+        "It shows every change before it is made, and keeps a copy of each file as it was\n"
+        "before the first (FILE.before-thermocline). A second call changes nothing. --undo\n"
+        "takes out what is ours and leaves the rest, whoever has changed it since.\n\n"
+        "examples:\n"
+        "  thermocline connect claude-code\n"
+        "  thermocline connect codex --instructions --yes\n"
+        "  thermocline connect cursor --project\n"
+        "  thermocline connect claude-code --plugin\n"
+        "  thermocline connect --list"
+    )
+
+
+def run_connect(args: argparse.Namespace, _: Client) -> int | None:
+    """Connect a program, or show what is connected."""
+    project = Path(text_of(args.project)).resolve() if args.project else None
+    refuse(project and not project.is_dir(), f"--project: {project} is not a folder")
+    where = Where(Path.home(), os.environ, project)
+    launch = _launch(args)
+    if args.program is None:
+        refuse(
+            args.print or args.undo or args.no_hooks or args.yes or args.plugin,
+            f"which client? one of {', '.join(PROGRAMS)}",
+        )
+        if args.instructions and not args.list:
+            print(_block())
+        else:
+            _show_list(where, launch, as_json=args.json)
+        return None
+    refuse(args.list, "--list takes no CLIENT")
+    refuse(args.print and args.undo, "--print and --undo exclude each other")
+    program = PROGRAMS[args.program]
+    if args.plugin:
+        print(_plugin(args.program))
+        return None
+    refuse(project and not program.projects, f"{program.title} has no configuration of projects")
+    wanted = _edits(program, where, launch, args)
+    changes = edits.changes_of(wanted, undo=args.undo)
+    if args.print:
+        _show_entries(wanted)
+        return None
+    return _make(program, changes, args, where)
+
+
+def _plugin(name: str) -> Path:
+    folder = PLUGINS / name
+    refuse(not folder.is_dir(), f"there is no plug-in for {PROGRAMS[name].title}")
+    return folder
+
+
+def _launch(args: argparse.Namespace) -> Launch:
+    """How a program starts this command, whatever path it has."""
+    beside = Path(sys.executable).with_name(edits.NAME)
+    command = shutil.which(edits.NAME) or (beside if beside.exists() else sys.argv[0])
+    options: list[str] = []
+    if args.agent:
+        options += ["--agent-id", text_of(args.agent)]
+    if args.socket:
+        options += ["--socket", str(Path(args.socket).absolute())]
+    return Launch((str(Path(command).absolute()),), tuple(options))
+
+
+def _edits(program: Program, where: Where, launch: Launch, args: argparse.Namespace) -> list[Edit]:
+    found = program.server(where, launch)
+    if not args.no_hooks or args.undo:
+        found += program.hooks(where, launch)
+    path = program.instructions(where)
+    refuse(
+        args.instructions and path is None and not args.undo,
+        f"{program.title} has no file for instructions that a program may write",
+    )
+    if path is not None and (args.instructions or args.undo):
+        found.append(edits.block(path, _block()))
+    return found
+
+
+def _make(
+    program: Program, changes: list[Change], args: argparse.Namespace, where: Where
+) -> int | None:
+    if not changes:
+        state = "not connected" if args.undo else "connected already"
+        _told(program, [], f"{program.title} is {state}; nothing to do", as_json=args.json)
+        return None
+    for change in changes if not args.json else ():
+        _show_change(change)
+    if not args.yes and not _agreed():
+        say("nothing was changed")
+        return 1
+    made = []
+    for change in changes:
+        copy = change.make(undo=args.undo)
+        made.append((str(change.path), str(copy) if copy else ""))
+    done = f"{program.title} is {'disconnected' if args.undo else 'connected'}"
+    _told(program, made, done, as_json=args.json, undo=args.undo)
+    if not (args.instructions or args.undo or args.json) and program.instructions(where):
+        again = f"thermocline connect {args.program} --instructions"
+        print(f"to enter instructions for the agent, too: {again}")
+    return None
+
+
+def _told(
+    program: Program,
+    made: Iterable[tuple[str, str]],
+    done: str,
+    *,
+    as_json: bool,
+    undo: bool = False,
+) -> None:
+    made = [*made]
+    remark = program.remark if made and not undo else ""
+    if as_json:
+        changed = [{"file": path, "copy": copy or None} for path, copy in made]
+        show_json({"changed": changed, "message": done, "remark": remark or None})
+        return
+    for path, copy in made:
+        print(visible(f"changed {path}" + (f" (before: {copy})" if copy else "")))
+    print(done)
+    if remark:
+        print(remark)
+    if made and program is PROGRAMS["openclaw"] and not undo:
+        jobs = ", ".join(_UPKEEP)
+        print(
+            f"the cron jobs of the tiered-memory skill ({jobs}) are no longer needed: the daemon\n"
+            "does its upkeep by itself; `openclaw cron list` shows them, `openclaw cron rm ID`\n"
+            "removes one"
+        )
+
+
+def _agreed() -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise WrongUsage("nobody can be asked here: give --yes, or --print")
+    sys.stderr.write("write this? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _show_change(change: Change) -> None:
+    before, after = change.before or "", change.after or ""
+    names = (str(change.path) if change.before is not None else "/dev/null", str(change.path))
+    for line in unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=2):
+        print(visible(line))
+
+
+def _show_entries(wanted: list[Edit]) -> None:
+    """Each edit as if its file were empty, which is what there is to write."""
+    for edit in wanted:
+        if not edit.only_existing:
+            print(visible(f"in {edit.path}:"))
+            print(visible(edit.enter("").rstrip("\n"), keep="\n"))
+            print()
+
+
+def _show_list(where: Where, launch: Launch, *, as_json: bool) -> None:
+    found = [_connected(name, program, where, launch) for name, program in PROGRAMS.items()]
+    if as_json:
+        show_json(msgspec.to_builtins(found))
+        return
+    show_rows(
+        (one.client, "installed" if one.installed else "not found", _state(one)) for one in found
+    )
+
+
+def _state(one: Connected) -> str:
+    if not one.server:
+        return "not connected"
+    parts = {"tools": True, "hooks": one.hooks, "instructions": one.instructions}
+    return f"connected: {', '.join(name for name, there in parts.items() if there)}"
+
+
+def _connected(name: str, program: Program, where: Where, launch: Launch) -> Connected:
+    path = program.instructions(where)
+    server, hooks = program.server(where, launch), program.hooks(where, launch)
+    return Connected(
+        name,
+        program.title,
+        any(map(shutil.which, program.commands)) or program.folder(where).is_dir(),
+        _is_there(server[:1]),
+        _is_there(hooks) if hooks else None,
+        _is_there([edits.block(path, "")]) if path is not None else None,
+        sorted({str(edit.path) for edit in (*server[:1], *hooks)}),
+    )
+
+
+def _is_there(wanted: list[Edit]) -> bool:
+    """Whether something of ours could be taken out of the files."""
+    try:
+        return bool(edits.changes_of(wanted, undo=True))
+    except (InvalidInput, OSError):
+        return False
+
+
+def _block() -> str:
+    from importlib.resources import files  # noqa: PLC0415 - slow, and rarely wanted
+
+    return (files(edits.__package__) / _INSTRUCTIONS).read_text().strip()

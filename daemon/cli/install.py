@@ -1,0 +1,367 @@
+"""`thermocline install` and `uninstall`: the units of systemd that keep the daemon running."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ..client import Client
+from ..errors import Conflict, Forbidden, InvalidInput
+from ..store import atomic
+from .arguments import WrongUsage, say
+from .terminal import show_json, visible
+
+# Beside the packages, in a checkout as in what is installed.
+UNITS: Final = Path(__file__).parents[2] / "systemd"
+_MARK: Final = "# Written by `thermocline install`."
+_COMMAND: Final = "@COMMAND@"
+_NAMES: Final = ("thermocline.socket", "thermocline.service")
+_BOOTED: Final = Path("/run/systemd/system")
+# The unit's sandbox hides these.
+_HIDDEN: Final = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108 - not used
+_PLAIN: Final = re.compile(r"[\w/.+@:=-]+")
+
+
+class System(msgspec.Struct, frozen=True):
+    """Where the units go, and who runs them.
+
+    Attributes:
+        prefix: a folder in place of `/`, for packages and tests; None: this system.
+        user: whether they are for the user's own systemd.
+    """
+
+    prefix: Path | None
+    user: bool
+
+    def files(self) -> dict[Path, str]:
+        """The files that belong on the system, by place, and their names in `UNITS`."""
+        if self.user:
+            home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+            folder = Path(home).expanduser() / "systemd/user"
+            return {self._at(folder / name): f"user/{name}" for name in _NAMES}
+        units = {self._at(Path("/etc/systemd/system", name)): name for name in _NAMES}
+        return units | {
+            self._at(Path("/etc/sysusers.d/thermocline.conf")): "sysusers.conf",
+            self._at(Path("/etc/tmpfiles.d/thermocline.conf")): "tmpfiles.conf",
+        }
+
+    def kept(self) -> list[str]:
+        """What outlives the units: memories, settings, tokens."""
+        if self.user:
+            return ["~/.local/state/thermocline", "~/.config/thermocline"]
+        kept = ["/var/lib/thermocline", "/etc/thermocline", "/etc/credstore", "user thermocline"]
+        drop_ins = Path("/etc/systemd/system/thermocline.service.d")
+        return kept + [str(drop_ins)] * drop_ins.exists()
+
+    def command(self, *more: str) -> list[str]:
+        """`systemctl` with these words."""
+        return ["systemctl", *(["--user"] if self.user else []), *more]
+
+    def manager_runs(self) -> bool:
+        """Whether this system's systemd, or the user's, is there to be told."""
+        if self.prefix is not None or not _BOOTED.is_dir():
+            return False
+        runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+        return not self.user or Path(runtime, "systemd").is_dir()
+
+    def _at(self, path: Path) -> Path:
+        return path if self.prefix is None else self.prefix / path.relative_to("/")
+
+
+class Step(msgspec.Struct):
+    """One file, and what is done with it: `write`, `replace`, `keep` or `remove`."""
+
+    action: str
+    path: str
+
+
+class Plan(msgspec.Struct):
+    """What changes on the system.
+
+    Attributes:
+        before, after: the commands that systemd gets before and after the files change.
+        done: whether it was carried out.
+        left: commands that a person still has to run.
+    """
+
+    files: list[Step]
+    before: list[list[str]]
+    after: list[list[str]]
+    done: bool = False
+    left: list[str] = []
+
+
+def add_install(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `install`."""
+    _add(parser)
+    parser.add_argument(
+        "--command", metavar="PATH", help="the command that the units start (default: this one)"
+    )
+    parser.epilog = (
+        "Without --user: a service of the system, in a sandbox and under a user of its own.\n"
+        "With --user: a service of the person who runs the command.\n\n"
+        "examples:\n"
+        "  thermocline install --dry-run\n"
+        "  thermocline install --user --yes\n"
+        f"Drop-ins for folders under /home and for an encrypted token: {UNITS}/examples"
+    )
+
+
+def add_uninstall(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `uninstall`."""
+    _add(parser)
+    parser.epilog = "Memories, settings and tokens are kept; it says where they are."
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--user", action="store_true", help="for the systemd of the user who runs the command")
+    add("--prefix", metavar="DIR", help="a folder in place of /, for packages; starts nothing")
+    add("--dry-run", action="store_true", help="only show what would be done")
+    add("--yes", action="store_true", help="do not ask")
+
+
+def run_install(args: argparse.Namespace, _: Client) -> int:
+    """Write the units, and start the daemon where systemd runs.
+
+    Raises:
+        Conflict: a file of a person's own is in a unit's place.
+        Forbidden: only root may do it.
+        InvalidInput: the service could not start the command.
+    """
+    target = _target(args)
+    command = args.command or _this_command()
+    if not os.path.isabs(command):  # noqa: PTH117 - as it was written
+        raise WrongUsage(f"--command: expected an absolute path, got {command!r}")
+    if target.prefix is None:
+        _check_command(command, target)
+    wanted = contents(target, command)
+    steps = [Step(_action(path, content), str(path)) for path, content in wanted.items()]
+    changes = any(step.action != "keep" for step in steps)
+    commands = [] if target.user else [
+        ["systemd-sysusers", "thermocline.conf"],
+        ["systemd-tmpfiles", "--create", "thermocline.conf"],
+    ]  # fmt: skip
+    if changes:
+        commands.append(target.command("daemon-reload"))
+    commands.append(target.command("enable", "--now", *_NAMES))
+    if any(step.action == "replace" for step in steps):
+        # What runs has the settings of the unit before.
+        commands.append(target.command("try-restart", "thermocline.service"))
+
+    def change() -> None:
+        for path, content in wanted.items():
+            if _action(path, content) != "keep":
+                atomic.make_folder(path.parent, 0o755)
+                atomic.write(path, content, 0o644)
+
+    return _carry_out(args, target, Plan(steps, [], commands), change)
+
+
+def run_uninstall(args: argparse.Namespace, _: Client) -> int:
+    """Stop the daemon and remove the units; whatever it has stored is kept.
+
+    Raises:
+        Forbidden: only root may do it.
+    """
+    target = _target(args)
+    there = [path for path in target.files() if path.exists()]
+    steps = [Step("remove" if _is_ours(path) else "keep", str(path)) for path in there]
+    leaving = [Path(step.path) for step in steps if step.action == "remove"]
+    units = any(path.name in _NAMES for path in leaving)
+    plan = Plan(
+        steps,
+        [target.command("disable", "--now", *_NAMES)] if units else [],
+        [target.command("daemon-reload")] if units else [],
+    )
+
+    def change() -> None:
+        for path in leaving:
+            atomic.remove(path)
+
+    code = _carry_out(args, target, plan, change)
+    if not args.json and target.prefix is None:
+        print("kept:", ", ".join(target.kept()))
+    return code
+
+
+def _target(args: argparse.Namespace) -> System:
+    prefix = None
+    if args.prefix is not None:
+        prefix = Path(args.prefix).expanduser().absolute()
+        prefix = None if prefix == Path("/") else prefix
+    return System(prefix, args.user)
+
+
+def _carry_out(
+    args: argparse.Namespace, target: System, plan: Plan, change: Callable[[], None]
+) -> int:
+    changes = [step for step in plan.files if step.action != "keep"]
+    told = target.manager_runs()
+    if not args.json:
+        _show(plan, told=told)
+    if not args.dry_run and (changes or (told and plan.after)):
+        if target.prefix is None and not target.user and os.getuid() != 0:
+            raise Forbidden(
+                "only root may change the system's units",
+                hint='run it with sudo ("sudo $(command -v thermocline) …"), or give --user',
+            )
+        if not _agreed(args):
+            say("nothing was changed")
+            return 1
+        # Other users read these files, whatever the umask of the person who installs.
+        os.umask(0o022)
+        plan.left += _run(plan.before) if told else []
+        change()
+        plan.left += _run(plan.after) if told else _lines(plan.before + plan.after)
+        plan.done = True
+    if args.json:
+        show_json(msgspec.to_builtins(plan))
+    elif plan.done:
+        _say_left(plan, told=told)
+    return 1 if told and plan.left else 0
+
+
+def _show(plan: Plan, *, told: bool) -> None:
+    for step in plan.files:
+        print(f"{step.action:<8}{visible(step.path)}", flush=True)
+    if told:
+        for line in _lines(plan.before + plan.after):
+            print(f"{'run':<8}{visible(line)}", flush=True)
+    if not plan.files:
+        print("nothing is installed")
+
+
+def _say_left(plan: Plan, *, told: bool) -> None:
+    if plan.left:
+        print("left to run:" if told else "then, where systemd runs:")
+        for line in plan.left:
+            print(f"  {visible(line)}")
+
+
+def _agreed(args: argparse.Namespace) -> bool:
+    """Whether the person agrees.
+
+    Raises:
+        WrongUsage: there is nobody to ask.
+    """
+    if args.yes:
+        return True
+    if args.json or sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage("give --yes to do it, or --dry-run to see what would be done")
+    print("do it? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _run(commands: list[list[str]]) -> list[str]:
+    """Run the commands; return those that failed."""
+    failed = []
+    for command in commands:
+        try:
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
+            code = ended.returncode
+        except OSError:
+            code = 127
+        if code:
+            failed += _lines([command])
+    return failed
+
+
+def _lines(commands: list[list[str]]) -> list[str]:
+    return [" ".join(command) for command in commands]
+
+
+def contents(target: System, command: str) -> dict[Path, bytes]:
+    """What the files on the system hold, by their place."""
+    found = {}
+    for path, name in target.files().items():
+        edit = f" Own settings: `{' '.join(target.command('edit', path.name))}`."
+        text = (UNITS / name).read_text(encoding="utf-8").replace(_COMMAND, _quoted(command))
+        found[path] = f"{_MARK}{edit * (path.name in _NAMES)}\n{text}".encode()
+    return found
+
+
+def _action(path: Path, content: bytes) -> str:
+    """What is to be done for `path` to have this content.
+
+    Raises:
+        Conflict: it is somebody else's.
+    """
+    if not os.path.lexists(path):
+        return "write"
+    if not _is_ours(path):
+        raise Conflict(
+            f"cannot replace {path}: `thermocline install` did not write it",
+            hint="move it away first",
+        )
+    return "keep" if path.read_bytes() == content else "replace"
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes().startswith(_MARK.encode())
+
+
+def _this_command() -> str:
+    """The command that runs: the one that was typed, else that beside the interpreter."""
+    typed = Path(sys.argv[0]).absolute()
+    if typed.name == "thermocline" and os.access(typed, os.X_OK):
+        return str(typed)
+    return str(Path(sys.executable).with_name("thermocline"))
+
+
+def _check_command(command: str, target: System) -> None:
+    """Refuse a command that the service could not start.
+
+    Raises:
+        InvalidInput: it is missing, or out of reach of the service's user or its sandbox.
+    """
+    if not os.access(command, os.X_OK):
+        raise InvalidInput(
+            f"cannot start {command}: it is no command", hint="name it with --command"
+        )
+    if target.user:
+        return
+    for place in (command, sys.prefix, sys.executable, __file__):
+        for path in {Path(place), Path(place).resolve()}:
+            hidden = next((top for top in _HIDDEN if path.is_relative_to(top)), None)
+            if hidden is not None or not _is_open(path):
+                raise InvalidInput(
+                    f"the service could not read {path}"
+                    + (f": its sandbox hides {hidden}" if hidden else ": its user may not enter"),
+                    hint="install the package where every user can read it, for example with "
+                    '"python3 -m venv /opt/thermocline" and "/opt/thermocline/bin/pip install", '
+                    "or give --user",
+                )
+
+
+def _is_open(path: Path) -> bool:
+    """Whether every user may read a file, and enter the folders on the way to it."""
+    try:
+        modes = [folder.stat().st_mode for folder in (path, *path.parents)]
+    except OSError:
+        return False
+    readable = bool(modes[0] & stat.S_IROTH)
+    return readable and all(mode & stat.S_IXOTH for mode in modes[1:])
+
+
+def _quoted(command: str) -> str:
+    """`command` as systemd reads it in ExecStart=.
+
+    Raises:
+        WrongUsage: it has a character that no unit can hold.
+    """
+    if not command.isprintable():
+        raise WrongUsage(f"--command: cannot use {command!r} in a unit")
+    if _PLAIN.fullmatch(command):
+        return command
+    escaped = command.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("%", "%%").replace("$", "$$") + '"'

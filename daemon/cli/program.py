@@ -1,0 +1,63 @@
+"""The program `thermocline`.
+
+What agents start again and again, `hook` at each prompt and `mcp` at each session, goes a short
+way: importing what the other verbs need takes several times as long as these two have.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OPTIONS = {
+    "hook": ("--socket", "--agent-id"),
+    "mcp": ("--socket", "--agent-id", "--tools", "--start"),
+}
+_FLAG = "--start"
+_PRESETS = ("default", "scalyclaw", "profclaw")
+
+
+def main() -> int:
+    """Run the command of this process; return its exit code."""
+    verb, *words = sys.argv[1:] or [""]
+    given = options(words, _OPTIONS[verb]) if verb in _OPTIONS else None
+    if given is None or given.get("--tools", _PRESETS[0]) not in _PRESETS:
+        from .main import main as run  # noqa: PLC0415 - the long way, with help and errors
+
+        code = run()
+        # A client takes 2 of a hook for a veto: the agent must not go on.
+        return 1 if verb == "hook" and code else code
+    socket, agent = given.get("--socket"), given.get("--agent-id")
+    if verb == "hook":
+        from .hook import handle  # noqa: PLC0415 - one of the two
+
+        handle(socket, agent)
+        return 0
+    from .mcp import serve  # noqa: PLC0415 - likewise
+
+    try:
+        serve(given.get("--tools", _PRESETS[0]), socket=socket, agent=agent, start=_FLAG in given)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def options(words: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
+    """The options with their values; None where anything else is among the words."""
+    found: dict[str, str] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if word not in known or word in found:
+            return None
+        value = "" if word == _FLAG else next(waiting, None)
+        if value is None:
+            return None
+        found[word] = value
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

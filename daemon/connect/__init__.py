@@ -1,0 +1,1 @@
+"""The configuration of other programs: how Thermocline is entered there, and taken out again."""

@@ -1,0 +1,291 @@
+"""The programs that can be connected: where each keeps what, and in which form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from .edits import NAME, Edit, Launch, chosen, hooks, listed, member, replacement, table
+
+_SECONDS: Final = 10
+PLUGINS: Final = Path(__file__).with_name("plugins")
+_PLUGIN_MARK: Final = "/daemon/connect/plugins/openclaw"
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Whose files are changed.
+
+    Attributes:
+        home: the user's home folder.
+        env: the environment, for programs that let it move their folder.
+        project: the folder of a project to connect alone; None: the user's programs.
+    """
+
+    home: Path
+    env: Mapping[str, str]
+    project: Path | None = None
+
+    def config(self) -> Path:
+        """The folder of configuration by the XDG rules."""
+        given = self.env.get("XDG_CONFIG_HOME", "")
+        return Path(given) if given.startswith("/") else self.home / ".config"
+
+    def moved(self, variable: str, default: str) -> Path:
+        """A program's folder, which a variable may move."""
+        given = self.env.get(variable, "")
+        return Path(given) if given.startswith("/") else self.home / default
+
+
+class Program(msgspec.Struct, frozen=True):
+    """One program.
+
+    Attributes:
+        title: as people call it.
+        commands: of which one is in the path if it is installed.
+        folder: exists if it was ever used.
+        server: the edits that enter the MCP server.
+        hooks: the edits that enter the hooks.
+        instructions: the file for standing instructions; None: it has none.
+        remark: what is left to do by hand.
+        projects: whether one project can be connected alone.
+    """
+
+    title: str
+    commands: tuple[str, ...]
+    folder: Callable[[Where], Path]
+    server: Callable[[Where, Launch], list[Edit]]
+    hooks: Callable[[Where, Launch], list[Edit]] = lambda _where, _launch: []
+    instructions: Callable[[Where], Path | None] = lambda _: None
+    remark: str = ""
+    projects: bool = False
+
+
+def _stdio(launch: Launch, **more: Any) -> dict[str, Any]:
+    command, *arguments = launch.words("mcp", "--start")
+    return {**more, "command": command, "args": arguments}
+
+
+def _group(launch: Launch, matcher: str = "", timeout: int = _SECONDS) -> dict[str, Any]:
+    run = {"type": "command", "command": launch.line("hook"), "timeout": timeout}
+    return ({"matcher": matcher} if matcher else {}) | {"hooks": [run]}
+
+
+def _claude_events(launch: Launch) -> dict[str, dict[str, Any]]:
+    plain = _group(launch)
+    return {
+        "SessionStart": _group(launch, "startup|resume|clear|compact"),
+        **dict.fromkeys(
+            ("UserPromptSubmit", "Stop", "PreCompact", "PostCompact", "SessionEnd"), plain
+        ),
+    }
+
+
+def _claude(where: Where) -> Path:
+    return where.moved("CLAUDE_CONFIG_DIR", ".claude")
+
+
+def _claude_server(where: Where, launch: Launch) -> list[Edit]:
+    if where.project:
+        path = where.project / ".mcp.json"
+    elif "CLAUDE_CONFIG_DIR" in where.env:
+        path = _claude(where) / ".claude.json"
+    else:
+        path = where.home / ".claude.json"
+    # Four short tools; behind a search for tools an agent would not think of them.
+    return [member(path, ("mcpServers", NAME), _stdio(launch, type="stdio", alwaysLoad=True))]
+
+
+def _claude_hooks(where: Where, launch: Launch) -> list[Edit]:
+    folder = where.project / ".claude" if where.project else _claude(where)
+    return [hooks(folder / "settings.json", _claude_events(launch))]
+
+
+def _claude_instructions(where: Where) -> Path:
+    return where.project / "CLAUDE.md" if where.project else _claude(where) / "CLAUDE.md"
+
+
+def _desktop(where: Where) -> Path:
+    if sys.platform == "darwin":
+        return where.home / "Library" / "Application Support" / "Claude"
+    return where.config() / "Claude"
+
+
+def _codex(where: Where) -> Path:
+    return where.moved("CODEX_HOME", ".codex")
+
+
+def _codex_server(where: Where, launch: Launch) -> list[Edit]:
+    folder = where.project / ".codex" if where.project else _codex(where)
+    return [table(folder / "config.toml", f"mcp_servers.{NAME}", _stdio(launch))]
+
+
+def _codex_hooks(where: Where, launch: Launch) -> list[Edit]:
+    folder = where.project / ".codex" if where.project else _codex(where)
+    return [hooks(folder / "hooks.json", _claude_events(launch))]
+
+
+def _gemini_hooks(where: Where, launch: Launch) -> list[Edit]:
+    # Gemini CLI counts in milliseconds.
+    group = _group(launch, timeout=_SECONDS * 1000)
+    events = ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd")
+    return [hooks(_gemini(where) / "settings.json", dict.fromkeys(events, group))]
+
+
+def _gemini(where: Where) -> Path:
+    return (where.project or where.home) / ".gemini"
+
+
+def _json_server(path: Callable[[Where], Path], *keys: str, **more: Any) -> Any:
+    def server(where: Where, launch: Launch) -> list[Edit]:
+        return [member(path(where), (*keys, NAME), _stdio(launch, **more))]
+
+    return server
+
+
+def _opencode_server(where: Where, launch: Launch) -> list[Edit]:
+    folder = where.project or where.config() / "opencode"
+    value = {"type": "local", "command": launch.words("mcp", "--start"), "enabled": True}
+    return [member(folder / "opencode.json", ("mcp", NAME), value)]
+
+
+def _openclaw(where: Where) -> Path:
+    return where.moved("OPENCLAW_STATE_DIR", ".openclaw")
+
+
+_MARK: Final = "The calls of EvoClaw's tiered memory, answered by Thermocline."
+# EvoClaw's skill calls its script so; what runs now is the command, with JSON always on.
+_SHIM: Final = """#!/usr/bin/env python3
+\"\"\"{mark}\"\"\"
+
+import os
+import sys
+
+command = {command!r}
+os.execvp(command[0], [*command, "--json", *sys.argv[1:]])
+"""
+
+
+def _openclaw_plugin(where: Where, launch: Launch) -> list[Edit]:
+    path = _openclaw(where) / "openclaw.json"
+    names = {"--agent-id": "agent", "--socket": "socket"}
+    options = dict(zip(launch.options[::2], launch.options[1::2], strict=True))
+    entry = {
+        "enabled": True,
+        # Without it OpenClaw calls neither the hook before a turn nor the one behind it.
+        "hooks": {"allowConversationAccess": True},
+        "config": {names[option]: value for option, value in options.items()},
+    }
+    return [
+        listed(path, ("plugins", "load", "paths"), str(PLUGINS / "openclaw"), _PLUGIN_MARK),
+        member(path, ("plugins", "entries", NAME), entry),
+        chosen(path, ("plugins", "slots", "memory"), NAME),
+    ]
+
+
+def _openclaw_server(where: Where, launch: Launch) -> list[Edit]:
+    folder = _openclaw(where)
+    script = folder / "workspace" / "skills" / "tiered-memory" / "scripts" / "memory_cli.py"
+    shim = _SHIM.format(mark=_MARK, command=launch.words())
+    entry = member(folder / "openclaw.json", ("mcp", "servers", NAME), _stdio(launch))
+    return [entry, replacement(script, shim, _MARK)]
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "claude-code": Program(
+        "Claude Code",
+        ("claude",),
+        _claude,
+        _claude_server,
+        _claude_hooks,
+        _claude_instructions,
+        projects=True,
+    ),
+    "claude-desktop": Program(
+        "Claude Desktop",
+        ("claude-desktop",),
+        _desktop,
+        _json_server(lambda where: _desktop(where) / "claude_desktop_config.json", "mcpServers"),
+        remark="restart Claude Desktop",
+    ),
+    "codex": Program(
+        "Codex",
+        ("codex",),
+        _codex,
+        _codex_server,
+        _codex_hooks,
+        lambda where: (where.project or _codex(where)) / "AGENTS.md",
+        remark="Codex asks once whether to trust each new hook: say yes, or they do not run",
+        projects=True,
+    ),
+    "gemini": Program(
+        "Gemini CLI",
+        ("gemini",),
+        _gemini,
+        _json_server(lambda where: _gemini(where) / "settings.json", "mcpServers"),
+        _gemini_hooks,
+        lambda where: (where.project or _gemini(where)) / "GEMINI.md",
+        projects=True,
+    ),
+    "cursor": Program(
+        "Cursor",
+        ("cursor", "cursor-agent"),
+        lambda where: where.home / ".cursor",
+        _json_server(
+            lambda where: (where.project or where.home) / ".cursor" / "mcp.json", "mcpServers"
+        ),
+        instructions=lambda where: where.project / "AGENTS.md" if where.project else None,
+        projects=True,
+    ),
+    "vscode": Program(
+        "Visual Studio Code",
+        ("code", "codium"),
+        lambda where: where.config() / "Code",
+        _json_server(
+            lambda where: (
+                where.project / ".vscode" / "mcp.json"
+                if where.project
+                else where.config() / "Code" / "User" / "mcp.json"
+            ),
+            "servers",
+            type="stdio",
+        ),
+        instructions=lambda where: where.project / "AGENTS.md" if where.project else None,
+        projects=True,
+    ),
+    "opencode": Program(
+        "OpenCode",
+        ("opencode",),
+        lambda where: where.config() / "opencode",
+        _opencode_server,
+        instructions=lambda where: (where.project or where.config() / "opencode") / "AGENTS.md",
+        projects=True,
+    ),
+    "zed": Program(
+        "Zed",
+        ("zed", "zeditor"),
+        lambda where: where.config() / "zed",
+        _json_server(
+            lambda where: (
+                (where.project / ".zed" if where.project else where.config() / "zed")
+                / "settings.json"
+            ),
+            "context_servers",
+            source="custom",
+            env={},
+        ),
+        projects=True,
+    ),
+    "openclaw": Program(
+        "OpenClaw",
+        ("openclaw",),
+        _openclaw,
+        _openclaw_server,
+        _openclaw_plugin,
+        instructions=lambda where: _openclaw(where) / "workspace" / "AGENTS.md",
+        remark="restart OpenClaw's gateway: `openclaw gateway restart`",
+    ),
+}

@@ -1,0 +1,152 @@
+"""What is elsewhere: the replica with its token and its clock, and the model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from thermocline.sync import SqlStatement, SyncError
+
+from ..config import Settings
+from ..errors import ThermoclineError
+from ..llm.keys import is_open, key_file, read_keys
+from ..replication.account import Account, account_of
+from ..replication.database import as_ours, connect
+from .exam import Exam, Symptom
+
+_SECONDS: Final = 10.0
+_MODEL_SECONDS: Final = 3.0
+_SKEW_SECONDS: Final = 60.0
+_TIME: Final = SqlStatement("SELECT CAST(strftime('%s', 'now') AS INTEGER)")
+
+
+def token(exam: Exam) -> Iterator[Symptom]:
+    """The replica's token is there, and only the daemon's user can read it."""
+    if exam.settings is None:
+        return
+    names = [agent for agent, _ in exam.agents()]
+    seen: set[str] = set()
+    for agent in dict.fromkeys(("default", *names)):
+        try:
+            account = _account(exam, exam.settings, agent)
+        except ThermoclineError as error:
+            yield Symptom("failure", error.message, error.hint or "")
+            return
+        if account is None or account.url in seen:
+            continue
+        seen.add(account.url)
+        if account.kind == "file":
+            yield Symptom("ok", f"{account.url} needs none")
+        elif account.exposed:
+            text = f"every user of this device can read the token in {account.token_file}"
+            yield Symptom("warning", text, f"chmod 600 {account.token_file}")
+        elif account.token is None:
+            text = f"no token for {account.url}"
+            remedy = "put it into a file, and name that in sync.token_file"
+            yield Symptom("warning", text, f"{remedy}, or /etc/credstore/thermocline.turso-token")
+        else:
+            yield Symptom("ok", f"in {account.token_file}")
+    if not seen:
+        yield Symptom("ok", "none needed: nothing is replicated")
+
+
+def replica(exam: Exam) -> Iterator[Symptom]:
+    """The replica answers, and its clock says the same as this device's."""
+    account = None
+    if exam.settings is not None:
+        try:
+            account = _account(exam, exam.settings, "default")
+        except ThermoclineError:
+            return  # The check of the token says it.
+    if account is None:
+        remedy = "thermocline config --set sync.url=…"
+        yield Symptom("warning", "nothing is replicated: this disk is the only copy", remedy)
+    elif account.kind == "file":
+        yield from _on_disk(Path(account.url.removeprefix("file:")))
+    else:
+        yield from asyncio.run(_asked(account))
+
+
+def _on_disk(path: Path) -> Iterator[Symptom]:
+    if not path.parent.is_dir():
+        yield Symptom("failure", f"{path.parent} is not there", "attach the disk, or mount it")
+    elif not os.access(path.parent, os.W_OK):
+        yield Symptom("failure", f"{path.parent} cannot be written", "let the daemon's user write")
+    else:
+        yield Symptom("ok", f"{path.parent} can be written")
+
+
+async def _asked(account: Account) -> list[Symptom]:
+    began = time.time()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            remote = await connect(account)
+            try:
+                (result,) = await remote.batch([_TIME])
+            finally:
+                await remote.close()
+    except TimeoutError:
+        text = f"{account.url} did not answer within {_SECONDS:.0f} s"
+        return [Symptom("warning", text, "changes are kept and sent later; look at the network")]
+    except SyncError as error:
+        ours = as_ours(error, account)
+        return [Symptom("failure", ours.message, ours.hint or "look at the network")]
+    took = time.time() - began
+    there = float(result.rows[0][0] or 0)
+    skew = there - (began + took / 2)
+    if abs(skew) > _SKEW_SECONDS + took:
+        ahead = "behind" if skew > 0 else "ahead of"
+        text = f"this device's clock is {abs(skew):,.0f} s {ahead} the replica's"
+        return [Symptom("warning", text, "set the clock: timedatectl set-ntp true")]
+    return [Symptom("ok", f"{account.url} answers in {took * 1000:,.0f} ms, its clock agrees")]
+
+
+def model(exam: Exam) -> Iterator[Symptom]:
+    """A configured model can be called."""
+    if exam.settings is None:
+        return
+    llm = exam.settings.llm
+    if llm.model is None and not any(llm.models.values()):
+        yield Symptom("ok", "none configured: everything goes by rules")
+        return
+    if find_spec("litellm") is None:
+        text = "a model is configured, and litellm is not installed: everything goes by rules"
+        yield Symptom("failure", text, "install the extra: pip install 'thermocline[llm]'")
+    try:
+        keys = key_file(llm.key_file, exam.env)
+        read_keys(keys)
+    except ThermoclineError as error:
+        yield Symptom("failure", error.message, error.hint or "")
+    else:
+        if keys is not None and is_open(keys):
+            text = f"every user of this device can read the models' keys in {keys}"
+            yield Symptom("warning", text, f"chmod 600 {keys}")
+    bases = {*llm.api_bases.values(), *([llm.api_base] if llm.api_base else [])}
+    for base in sorted(bases):
+        yield _reached(base)
+    yield Symptom("ok", f"{llm.model or 'models by purpose'} is configured")
+
+
+def _reached(base: str) -> Symptom:
+    parts = urlsplit(base)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((parts.hostname or "", port), _MODEL_SECONDS):
+            return Symptom("ok", f"{base} accepts connections")
+    except OSError as error:
+        text = f"the model's server at {base} cannot be reached: {error.strerror or error}"
+        return Symptom("warning", text, "start it; the rules are used meanwhile")
+
+
+def _account(exam: Exam, settings: Settings, agent: str) -> Account | None:
+    own = settings.agents.get(agent)
+    workspace = Path(own.workspace) if own is not None and own.workspace else None
+    folder = exam.state_dir / "agents" / agent
+    return account_of(settings, exam.env, agent, folder, workspace)

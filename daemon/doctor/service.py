@@ -1,0 +1,193 @@
+"""The daemon as a process: configuration, units, lock, socket, and what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket as sockets
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ..client import ApiError
+from ..runtime.places import socket_places
+from ..runtime.version import version
+from .exam import UNIT, Exam, Symptom
+
+_SECONDS: Final = 3.0
+# What the kernel has room for.
+_LONGEST_PATH: Final = 107
+
+
+def configuration(exam: Exam) -> Iterator[Symptom]:
+    """The files of the configuration have no errors."""
+    if exam.settings is not None:
+        yield Symptom("ok", "no errors")
+    for fault in exam.faults.splitlines():
+        yield Symptom("failure", fault, "correct it; `thermocline config --check` looks again")
+
+
+def unit(exam: Exam) -> Iterator[Symptom]:
+    """Systemd runs the daemon, and without failures."""
+    path = exam.system(UNIT)
+    mine = _own_unit(exam)
+    if not path.exists() and not mine.exists():
+        yield Symptom("ok", "not installed; `thermocline install` has systemd run the daemon")
+        return
+    user = [] if path.exists() else ["--user"]
+    text = (mine if user else path).read_text(errors="replace")
+    command = next((line for line in text.splitlines() if line.startswith("ExecStart=")), "")
+    program = command.removeprefix("ExecStart=").removesuffix(" daemon").strip('"')
+    again = " ".join(["thermocline", "install", *user])
+    if not os.access(exam.system(program.lstrip("/")), os.X_OK):
+        text = f"the unit starts {program}, which is not there"
+        yield Symptom("failure", text, f"install the package again, then run `{again}`")
+        return
+    if not exam.system("run/systemd/system").is_dir():
+        yield Symptom("ok", "installed; systemd does not run here")
+        return
+    ask = ["systemctl", *user, "show", "thermocline.service", "-p"]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        shown = subprocess.run(  # noqa: S603 - fixed words
+            [*ask, "ActiveState,Result,NRestarts"],
+            capture_output=True, text=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+        told = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
+        yield from _judged(told, " ".join(user))
+
+
+def _own_unit(exam: Exam) -> Path:
+    """The unit of the user's own service, if it is installed."""
+    home = exam.env.get("XDG_CONFIG_HOME") or Path(exam.env.get("HOME", "/"), ".config")
+    return Path(home) / "systemd/user/thermocline.service"
+
+
+def _start(exam: Exam) -> str:
+    if exam.system(UNIT).exists():
+        return "sudo systemctl start thermocline"
+    own = _own_unit(exam).exists()
+    return "systemctl --user start thermocline" if own else "thermocline daemon"
+
+
+def _judged(told: dict[str, str], user: str) -> Iterator[Symptom]:
+    log = " ".join(f"journalctl {user} -u thermocline".split())
+    restarts = told.get("NRestarts", "0")
+    if told.get("ActiveState") == "failed":
+        reset = " ".join(f"systemctl {user} reset-failed thermocline.service".split())
+        text = f"systemd gave up after {restarts} restarts: {told.get('Result')}"
+        yield Symptom("failure", text, f"`{log}` says why; then `{reset}` and start it")
+    elif restarts not in ("", "0"):
+        text = f"{told.get('ActiveState')}, restarted {restarts} times after failures"
+        yield Symptom("warning", text, f"`{log}` says why")
+    else:
+        yield Symptom("ok", f"{told.get('ActiveState', 'unknown')}")
+
+
+def lock(exam: Exam) -> Iterator[Symptom]:
+    """Whoever holds the state folder is the daemon that answers."""
+    path = exam.state_dir / "lock"
+    try:
+        inode = path.stat().st_ino
+        recorded = path.read_text(errors="replace")
+    except FileNotFoundError:
+        yield Symptom("ok", "free: no daemon has run here")
+        return
+    holder = _holder(exam.system("proc/locks"), inode)
+    if holder is None:
+        yield Symptom("ok", "free")
+    elif exam.status is None:
+        where = ""
+        with suppress(ValueError, KeyError, TypeError):
+            where = f", on {json.loads(recorded)['socket']}"
+        yield Symptom(
+            "failure",
+            f"process {holder} ({_name_of(holder)}) holds {exam.state_dir}{where}, and does not"
+            f" answer at {exam.socket}",
+            f"use its socket with --socket, or end it with `kill {holder}`",
+        )
+    elif holder != exam.status.pid and holder > 0:
+        text = f"process {holder} ({_name_of(holder)}) holds {exam.state_dir}, but process"
+        text += f" {exam.status.pid} answers"
+        yield Symptom("warning", text, "the daemon that answers may have another state folder")
+    else:
+        yield Symptom("ok", f"held by the daemon, process {holder}")
+
+
+def socket(exam: Exam) -> Iterator[Symptom]:
+    """A daemon answers at the socket."""
+    path = str(exam.socket)
+    if exam.status is not None:
+        yield Symptom("ok", f"a daemon answers at {path}")
+        root = os.getuid() == 0
+        others = [place for place in socket_places(exam.env, root=root) if place != path]
+        if answering := [place for place in others if _connects(place) == ""]:
+            text = f"another daemon answers at {', '.join(answering)}"
+            yield Symptom("warning", text, "name the one that you mean with --socket")
+        return
+    start = f"start it: `{_start(exam)}`"
+    if isinstance(exam.silence, ApiError):
+        yield Symptom("failure", f"the daemon at {path} refuses: {exam.silence}",
+                      "ask its owner for a role: \"access\" in the configuration")  # fmt: skip
+    elif len(os.fsencode(path)) > _LONGEST_PATH:
+        text = f"{path} is longer than the {_LONGEST_PATH} bytes of a socket's path"
+        yield Symptom("failure", text, "choose a shorter one with --socket or socket.path")
+    elif not os.path.lexists(path):
+        yield Symptom("failure", f"no daemon runs: {path} does not exist", start)
+    elif not stat.S_ISSOCK(exam.socket.lstat().st_mode):
+        text = f"{path} is not a socket, and keeps the daemon from starting"
+        yield Symptom("failure", text, "move it away")
+    elif reason := _connects(path):
+        remedy = start
+        if reason == "permission denied":
+            remedy = "add yourself to its group: `sudo usermod -aG thermocline $USER`, and log in"
+        elif reason == "connection refused":
+            reason = "a killed daemon left it behind"
+            remedy = f"{start}; it replaces the socket"
+        yield Symptom("failure", f"nobody answers at {path}: {reason}", remedy)
+    else:
+        text = f"a process listens at {path} and does not answer"
+        yield Symptom("failure", text, "`systemctl status thermocline` says whether it starts")
+
+
+def problems(exam: Exam) -> Iterator[Symptom]:
+    """What the daemon itself reports, and whether it is of this release."""
+    if exam.status is None:
+        return
+    for problem in exam.status.problems:
+        yield Symptom("failure" if problem.lasting else "warning", problem.message, problem.hint)
+    if exam.status.version != version():
+        text = f"the daemon is {exam.status.version}, this command {version()}"
+        yield Symptom("warning", text, "restart it: `systemctl restart thermocline`")
+    elif not exam.status.problems:
+        yield Symptom("ok", "none")
+
+
+def _connects(path: str) -> str:
+    """Why nobody can connect; empty if somebody listens."""
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        probe.settimeout(_SECONDS)
+        try:
+            probe.connect(path)
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+    return ""
+
+
+def _holder(locks: Path, inode: int) -> int | None:
+    """The process with an flock on a file; asking for the lock would disturb a daemon's start."""
+    with suppress(OSError):
+        for line in locks.read_text().splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+                return int(words[4])
+    return None
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,65 @@
+"""The elements of a JSON list one after the other, however long the list is."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from ..memory.records import Json
+
+_PIECE: Final = 1 << 20
+LONGEST: Final = 64 << 20
+_BETWEEN: Final = " \t\r\n,"
+
+
+class CutOff(ValueError):
+    """The list ends early, or something in it is not JSON; the message says where."""
+
+
+def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
+    """Each element of the list; memory is needed for the longest one only.
+
+    Raises:
+        CutOff: the file is no list, ends before its end, or an element is longer than `longest`
+            characters.
+    """
+    decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+    buffer, number = decode(file.read(_PIECE)).lstrip(), 0
+    if not buffer.startswith("["):
+        raise CutOff("it is not a list")
+    buffer, is_whole = buffer[1:], False
+    while True:
+        at = 0
+        for element, end in _whole(buffer, is_whole=is_whole):
+            yield element
+            number, at = number + 1, end
+        buffer = buffer[at:].lstrip(_BETWEEN)
+        if buffer.startswith("]"):
+            return
+        if is_whole:
+            raise CutOff(f"it is cut off, or not JSON, after {number} elements")
+        if len(buffer) > longest:
+            raise CutOff(f"element {number + 1} is not JSON, or longer than {longest:,} characters")
+        # As much again: what is not whole is read once more from its start.
+        piece = file.read(max(_PIECE, len(buffer)))
+        is_whole = not piece
+        buffer += decode(piece, is_whole)
+
+
+def _whole(text: str, *, is_whole: bool) -> Iterator[tuple[Json, int]]:
+    """The elements that are complete, each with the place where it ends."""
+    decoder, at = json.JSONDecoder(), 0
+    while True:
+        while at < len(text) and text[at] in _BETWEEN:
+            at += 1
+        try:
+            element, at = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise CutOff("an element is nested too deep") from error
+        except ValueError:
+            return
+        if at == len(text) and not is_whole:
+            return  # A number may go on.
+        yield element, at

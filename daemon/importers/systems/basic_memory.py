@@ -1,0 +1,144 @@
+"""Basic Memory: a folder of Markdown notes with frontmatter, observations and relations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ...memory.records import Json
+from ..found import (
+    Found,
+    GivenPath,
+    Origin,
+    ReadFault,
+    Reading,
+    category,
+    files_below,
+    head_of,
+    tags_of,
+    text_of,
+    written,
+)
+
+NAME: Final = "basic-memory"
+_FILES: Final = r".+\.md"
+_LOOKED_AT: Final = 200
+_FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD: Final = re.compile(r"([A-Za-z_]+):[ \t]*(.*)")
+_OBSERVATION: Final = re.compile(r"[-*][ \t]+\[([^\[\]()]{1,60})\][ \t]+(.+)")
+_RELATION: Final = re.compile(r"[-*][ \t]+(?:\"([^\"]+)\"|([^\[\]]*?))[ \t]*\[\[([^\]]+)\]\](.*)")
+_TAG: Final = re.compile(r"(?<!\S)#([\w/-]+)")
+_CONTEXT: Final = re.compile(r"\(([^()]*)\)[ \t]*$")
+_CHECKBOX: Final = frozenset({"x", "X", " ", "-"})
+
+
+def detect(look: GivenPath) -> bool:
+    """Whether there are notes with a `permalink`."""
+    return any(_has_permalink(path) for path in _notes(look, _LOOKED_AT))
+
+
+def read(look: GivenPath) -> Reading:
+    """Each observation, relation and paragraph as a memory; those of a note are a group."""
+    below = look.path if look.is_folder else look.path.parent
+    for path in _notes(look):
+        text = text_of(path, below)
+        if isinstance(text, ReadFault):
+            yield text
+        else:
+            yield from _note(path, str(path.relative_to(below)), text)
+
+
+def _notes(look: GivenPath, most: int | None = None) -> Iterator[Path]:
+    if not look.is_folder:
+        yield from [look.path] if look.path.suffix == ".md" else []
+        return
+    for number, path in enumerate(files_below(look.path, _FILES)):
+        if most is not None and number >= most:
+            return
+        yield path
+
+
+def _has_permalink(path: Path) -> bool:
+    return "permalink" in _front(head_of(path).decode(errors="replace"))[0]
+
+
+def _note(path: Path, name: str, text: str) -> Iterator[Found | ReadFault]:
+    fields, begin = _front(text)
+    origin = Origin(NAME, written(path))
+    permalink = str(fields.get("permalink") or name.removesuffix(".md"))
+    title = str(fields.get("title") or permalink)
+    common = {
+        "category": category(NAME, *permalink.split("/")[:-1]),
+        "group": permalink[:200],
+        "subject": title[:500],
+        "created_at": fields.get("created") or fields.get("created_at"),
+    }
+    tags = tags_of(fields.get("tags"))
+    paragraph: list[str] = []
+    start = begin
+    lines = text.splitlines()
+
+    def told() -> Iterator[Found | ReadFault]:
+        said = "\n".join(paragraph).strip()
+        paragraph.clear()
+        key = f"{permalink}\0{said}"
+        yield from origin.memory(str(path), key, said, **common, tags=tags, position=start)
+
+    for number, line in enumerate([*lines[begin:], ""], begin + 1):
+        bare = line.strip()
+        found, link = _OBSERVATION.fullmatch(bare), _RELATION.fullmatch(bare)
+        if found and found[1] not in _CHECKBOX:
+            yield from told()
+            said, own = _without_marks(found[2])
+            yield from origin.memory(
+                str(path), f"{permalink}\0{bare}", said, **common,
+                tags=[*dict.fromkeys([*own, *tags])], position=number, data={"kind": found[1]},
+            )  # fmt: skip
+        elif link:
+            yield from told()
+            relation = (link[1] or link[2] or "relates to").strip()
+            target = link[3].split("|")[0].strip()
+            yield from origin.memory(
+                str(path), f"{permalink}\0{bare}", f"{title} {relation.replace('_', ' ')} {target}",
+                **common, tags=["relation", *tags], position=number,
+                entities=[_entity(title, relation, target), {"name": target, "type": "concept"}],
+            )  # fmt: skip
+        elif not bare or bare.startswith("#"):
+            yield from told()
+        else:
+            start = start if paragraph else number
+            paragraph.append(line.rstrip())
+
+
+def _entity(title: str, relation: str, target: str) -> dict[str, Json]:
+    link = {"relation": relation.lower()[:120], "target": target[:120]}
+    return {"name": title[:120], "type": "concept", "relations": [link]}
+
+
+def _without_marks(text: str) -> tuple[str, list[str]]:
+    """What is said, the context included, and its tags."""
+    tags = _TAG.findall(text)
+    context = _CONTEXT.search(text)
+    said = _TAG.sub("", text[: context.start()] if context else text)
+    return " ".join(f"{said} {f'({context[1]})' if context else ''}".split()), tags
+
+
+def _front(text: str) -> tuple[dict[str, Json], int]:
+    """The simple fields of the frontmatter, and the number of its lines."""
+    found = _FRONT.match(text.replace("\r\n", "\n"))
+    if found is None:
+        return {}, 0
+    fields: dict[str, Json] = {}
+    last = ""
+    for line in found[1].split("\n"):
+        if field := _FIELD.fullmatch(line.rstrip()):
+            last, value = field[1], field[2].strip()
+            listed = value.startswith("[") and value.endswith("]")
+            fields[last] = (
+                value[1:-1].replace('"', "").replace("'", "") if listed else value.strip("\"'")
+            )
+        elif last and line.strip().startswith("- "):
+            fields[last] = f"{fields[last]},{line.strip()[2:]}".strip(",")
+    return fields, found[0].count("\n")

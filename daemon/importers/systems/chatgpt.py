@@ -1,0 +1,99 @@
+"""The export of ChatGPT's data: conversations as trees of messages."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...memory.records import Json
+from ..found import GivenPath, Origin, ReadFault, Reading, spoken_text
+from . import exports
+from .tables import seconds
+
+NAME: Final = "chatgpt"
+_SAID: Final = frozenset({"text", "multimodal_text"})
+
+
+def detect(look: GivenPath) -> bool:
+    """Whether its conversations have a mapping of messages."""
+    return exports.begins_with(look, "mapping")
+
+
+def read(look: GivenPath) -> Reading:
+    """What user and assistant said, along the branch that was shown last."""
+    origin = Origin(NAME, look.stat.st_mtime)
+    for one in exports.conversations(look):
+        if isinstance(one, ReadFault):
+            yield one
+            continue
+        place, number, conversation = one
+        mapping = conversation.get("mapping")
+        if not isinstance(mapping, dict):
+            yield ReadFault(place, f"conversation {number}: it has no mapping")
+            continue
+        shown, why = _shown(mapping, conversation.get("current_node"))
+        if why:
+            yield ReadFault(place, f"conversation {number}: {why}")
+        group = str(
+            conversation.get("conversation_id") or conversation.get("id") or f"{place} {number}"
+        )
+        for position, key in enumerate(shown):
+            message = mapping[key]["message"]
+            yield from origin.turn(
+                place, f"{group}/{message.get('id') or key}", _text(message),
+                role=_field(message, "author", "role"), group=group, position=position,
+                subject=str(conversation.get("title") or "")[:500],
+                created_at=seconds(message.get("create_time"), conversation.get("create_time")),
+                updated_at=seconds(message.get("update_time")),
+            )  # fmt: skip
+
+
+def _shown(mapping: dict[str, Any], current: Json) -> tuple[list[str], str]:
+    """The keys of the messages from the first to the one shown last, and what is wrong."""
+    key = current if isinstance(current, str) and current in mapping else _last(mapping)
+    path: list[str] = []
+    seen: set[str] = set()
+    why = ""
+    while isinstance(key, str) and isinstance(node := mapping.get(key), dict):
+        if key in seen:
+            why = "its messages follow each other in a circle"
+            break
+        seen.add(key)
+        if isinstance(node.get("message"), dict):
+            path.append(key)
+        key = node.get("parent")
+    told = sum(isinstance(n, dict) and bool(_text(n.get("message"))) for n in mapping.values())
+    kept = sum(bool(_text(mapping[one]["message"])) for one in path)
+    if kept < told and not why:
+        why = f"{told - kept} messages of other branches are left out"
+    return path[::-1], why
+
+
+def _last(mapping: dict[str, Any]) -> str | None:
+    """The newest message without children."""
+    leaves = {
+        key: seconds(_field(node, "message", "create_time")) or 0.0
+        for key, node in mapping.items()
+        if isinstance(node, dict) and not node.get("children")
+    }
+    return max(leaves, key=lambda key: leaves[key], default=next(iter(mapping), None))
+
+
+def _text(message: Json) -> str:
+    """What a message says; nothing where it was hidden, thought, or meant for a tool."""
+    if not isinstance(message, dict):
+        return ""
+    hidden = _field(message, "metadata", "is_visually_hidden_from_conversation")
+    if hidden or message.get("recipient", "all") != "all":
+        return ""
+    if _field(message, "author", "role") not in {"user", "assistant"}:
+        return ""
+    content = message.get("content")
+    if not isinstance(content, dict) or content.get("content_type") not in _SAID:
+        return ""
+    return spoken_text(content.get("parts")).strip()
+
+
+def _field(value: Json, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,104 @@
+"""Claude Code: memory folders and transcripts below `~/.claude/projects`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ...language.extraction import without_recalled
+from ..found import (
+    GivenPath,
+    Origin,
+    ReadFault,
+    Reading,
+    category,
+    files_below,
+    lines_of,
+    spoken_text,
+    tags_of,
+    text_of,
+    written,
+)
+from ..memory_md import statements
+
+NAME: Final = "claude-code"
+_FILES: Final = r".+\.(?:jsonl|md)"
+_TYPES: Final = frozenset({"user", "assistant"})
+_FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+# What the program says for the user: commands and their output.
+_MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-|system-reminder|task-notification)")
+
+
+def detect(look: GivenPath) -> bool:
+    """Whether there are transcripts, or the folder of projects, or a folder `memory`."""
+    if look.is_folder:
+        if (look.path / "projects").is_dir() and look.path.name == ".claude":
+            return True
+        return any(_is_transcript(GivenPath(path)) for path in _transcripts(look.path))
+    return look.path.suffix == ".jsonl" and _is_transcript(look)
+
+
+def read(look: GivenPath) -> Reading:
+    """Each turn of a transcript, and each statement of a memory file."""
+    top = look.path / "projects" if (look.path / "projects").is_dir() else look.path
+    below = top if look.is_folder else look.path.parent
+    for path in files_below(top, _FILES) if look.is_folder else [look.path]:
+        if path.suffix == ".jsonl":
+            yield from _transcript(path, below)
+        elif path.parent.name == "memory":
+            yield from _memory(path, below)
+
+
+def _transcripts(folder: Path) -> Iterator[Path]:
+    found = files_below(folder, r".+\.jsonl")
+    yield from (path for _, path in zip(range(20), found, strict=False))
+
+
+def _is_transcript(look: GivenPath) -> bool:
+    return any("sessionId" in one and "type" in one for one in look.first_lines())
+
+
+def _transcript(path: Path, below: Path) -> Reading:
+    """The turns of a session; what tools, subagents and the program itself say is left out."""
+    origin, position, project = Origin(NAME, written(path)), 0, ""
+    for line in lines_of(path, below):
+        if isinstance(line, ReadFault):
+            yield line
+            continue
+        number, fields = line
+        message = fields.get("message")
+        if fields.get("type") not in _TYPES or fields.get("isSidechain") or fields.get("isMeta"):
+            continue
+        if not isinstance(message, dict) or fields.get("isCompactSummary"):
+            continue
+        text = without_recalled(spoken_text(message.get("content")))
+        if not text.strip() or _MARKUP.match(text.lstrip()):
+            continue
+        session = str(fields.get("sessionId") or path.stem)
+        project = project or Path(str(fields.get("cwd") or path.parent.name)).name
+        yield from origin.turn(
+            str(path), f"{session}/{fields.get('uuid') or number}", text,
+            role=str(message.get("role") or fields["type"]), group=f"{project}/{session}",
+            position=position, tags=tags_of(project), created_at=fields.get("timestamp"),
+        )  # fmt: skip
+        position += 1
+
+
+def _memory(path: Path, below: Path) -> Reading:
+    text = text_of(path, below)
+    if isinstance(text, ReadFault):
+        yield text
+        return
+    project = path.parent.parent.name.rsplit("-", 1)[-1]
+    origin, front = Origin(NAME, written(path)), _FRONT.match(text)
+    for _, below_heading, said in statements(text[front.end() :] if front else text):
+        if path.name == "MEMORY.md" and re.match(r"\[[^\]]+\]\([^)]+\.md\)", said):
+            continue  # The index of the other files.
+        heading = "" if below_heading == "general" else below_heading
+        yield from origin.memory(
+            str(path), f"{path.parent.parent.name}/{path.name}/{said}", said,
+            category=category("projects", project, *heading.split("/")),
+            subject=path.stem[:500], importance=0.7,
+        )  # fmt: skip

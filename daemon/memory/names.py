@@ -1,0 +1,45 @@
+"""Names of entities: how they are compared, and the words of a text that may be one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+LONGEST_NAME: Final = 3
+# Only the first words of a text are compared with names.
+_MOST_WORDS: Final = 200
+_WORD: Final = re.compile(r"[^\s,.;:!?()\[\]\"“”„]+")
+_MOST_NAMES: Final = 200
+
+
+def name_key(name: str) -> str:
+    """What a name is compared by: `lower` of SQLite's, which folds ASCII letters alone."""
+    return "".join(char.lower() if char.isascii() else char for char in name.strip(" "))
+
+
+def words_of(text: str) -> list[str]:
+    """The first words of a text, without punctuation around them."""
+    return _WORD.findall(text)[:_MOST_WORDS]
+
+
+def keys_named(entities: object) -> set[str]:
+    """The keys of all that the `data.entities` of a memory name, targets of relations included.
+
+    What has another shape names nothing.
+    """
+    keys: set[str] = set()
+    for one in entities if isinstance(entities, list) else ():
+        if isinstance(one, Mapping):
+            keys.update(_key(one.get("name")))
+            relations = one.get("relations")
+            for link in relations if isinstance(relations, list) else ():
+                if isinstance(link, Mapping):
+                    keys.update(_key(link.get("target")))
+        if len(keys) > _MOST_NAMES:
+            break
+    return keys
+
+
+def _key(name: Any) -> set[str]:
+    return {name_key(name)} if isinstance(name, str) and name.strip(" ") else set()

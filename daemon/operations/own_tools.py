@@ -1,0 +1,243 @@
+"""Our tools for models: `recall`, `remember`, `context` and `forget`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from ..language.pairing import judge_pair
+from ..language.secrets import secrets_of
+from ..memory.records import DEFAULT_CATEGORY, Memory
+from ..recall.context_formats import age_of
+from ..recall.recall import Request, recall
+from ..recall.sources import MEMORIES
+from ..shapes.context import ContextQuery
+from ..shapes.graph import FoundEntity
+from ..shapes.memory import NewMemory
+from ..shapes.recall import RecallBody, Recalled
+from ..shapes.tools import (
+    ContextArguments,
+    ContextText,
+    ForgetArguments,
+    ForgottenMemory,
+    KnownMemory,
+    RecallArguments,
+    RecalledItem,
+    RecalledItems,
+    RememberArguments,
+    Remembered,
+)
+from ..store import memories, merging
+from ..store.agent_store import AgentStore
+from ..store.duplicates import said_already
+from ..store.memory_table import index_new
+from ..store.transaction import Transaction
+from . import context as blocks
+from . import memories as remembering
+from . import recall as recalling
+from .operation import Run
+from .remembering import remembered
+from .scope import Scope
+from .views import secret_warning
+
+# Among so many like it a new memory looks for those that it contradicts.
+_LOOKED_AT: Final = 20
+# A model's window is no place for a whole file.
+_TOKENS: Final = 4_000
+_CHARS: Final = 2_000
+
+
+async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
+    """Search everything that there is, as one list."""
+    body = RecallBody(
+        query=asked.query,
+        limit=asked.limit,
+        max_tokens=_TOKENS,
+        category=asked.category or None,
+        actor=asked.actor or None,
+        types=(asked.type,) if asked.type else (),
+        since=asked.since or None,
+        until=asked.until or None,
+    )
+    answer = await recalling.ask(scope, body)
+    items = _items(answer, scope.now)
+    # The memories have an order of their own, which says more than the relevance alone; but what
+    # holds now goes before what it replaced.
+    best = sorted(items[: len(answer.results)], key=lambda one: one.outdated)
+    others = items[len(answer.results) :]
+    others.sort(key=lambda one: one.relevance, reverse=True)
+    results = _merged(best, others)[: asked.limit]
+    for one in results:
+        one.text = _shortened(one.text)
+    return RecalledItems(results=results, why=answer.why, doubt=answer.doubt)
+
+
+async def keep(scope: Scope, asked: RememberArguments) -> Remembered:
+    """Store a statement, unless it is known; what it contradicts is superseded."""
+    fields = {name: getattr(asked, name) for name in asked.__struct_fields__}
+    kept = await keep_new(scope, remembered(scope, NewMemory(**fields)))
+    same, memory = kept.known, kept.memory
+    return Remembered(
+        id=memory.id,
+        stored=same is None,
+        category=memory.category,
+        merged_with=UNSET if same is None else KnownMemory(same.id, same.text),
+        contradicts=[KnownMemory(one.id, one.text) for one in kept.superseded] or UNSET,
+        warning=UNSET if same is not None else secret_warning(secrets_of(memory)),
+    )
+
+
+class KeptMemory(msgspec.Struct, frozen=True):
+    """The memory that holds a statement now: the `known` one, or a new one.
+
+    `superseded` are those that the new one contradicts.
+    """
+
+    memory: Memory
+    known: Memory | None
+    superseded: tuple[Memory, ...] = ()
+
+
+async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
+    """Store a memory unless one says the same already, which then counts as used.
+
+    It is decided in the transaction: nothing is stored twice, even by concurrent callers.
+    """
+    async with scope.store(create=True) as store:
+        alike = await _alike(scope, store, memory)
+
+        def apply(tx: Transaction) -> KeptMemory:
+            index_new(tx)
+            same = said_already(tx.db, memory)
+            if same is not None:
+                memories.reinforce(tx, [same.id])
+                return KeptMemory(same, same)
+            older = [one for one in alike if judge_pair(one, memory).relation == "contradiction"]
+            fields = {}
+            if older and memory.category == DEFAULT_CATEGORY:
+                # It says the same of the same thing.
+                fields["category"] = older[0].category
+            new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
+            gone = [one for one in older if merging.supersede(tx, one.id, new.id) is not None]
+            return KeptMemory(new, None, tuple(gone))
+
+        return await store.write(apply)
+
+
+async def _alike(scope: Scope, store: AgentStore, memory: Memory) -> Sequence[Memory]:
+    def read(db: sqlite3.Connection) -> Sequence[Memory]:
+        request = Request(
+            text=memory.text[:1_000],
+            sources=frozenset({MEMORIES.name}),
+            limit=_LOOKED_AT,
+            min_relevance=0.0,
+            now=scope.now,
+        )
+        return [hit.memory for hit in recall(db, request, scope.settings.recall).hits]
+
+    return await store.read(read)
+
+
+async def describe(scope: Scope, asked: ContextArguments) -> ContextText:
+    """The context block as text."""
+    block = await blocks.ask(scope, ContextQuery(query=asked.query, max_tokens=asked.max_tokens))
+    return ContextText(block.text or "")
+
+
+async def forget(scope: Scope, asked: ForgetArguments) -> ForgottenMemory:
+    """Forget one memory."""
+    done = await remembering.remove(scope, asked.id)
+    return ForgottenMemory(done.id, done.deleted, [*(done.unmerged or ())])
+
+
+def _items(answer: Recalled, now: float) -> list[RecalledItem]:
+    found = [
+        RecalledItem(
+            id=one.id,
+            text=f"{one.text} → {one.outcome}" if one.outcome else one.text,
+            source=" of ".join(filter(None, ("memory", one.actor or one.source))),
+            relevance=round(one.relevance, 3),
+            age=age_of(one.created_at, now),
+            category=one.category,
+            outdated=one.superseded_by is not None,
+        )
+        for one in answer.results
+    ]
+    found += [
+        RecalledItem(id=one.id, text=f"{one.key}: {one.value}", source="pair",
+                     relevance=round(one.relevance, 3))
+        for one in answer.key_values
+    ]  # fmt: skip
+    found += [
+        RecalledItem(
+            id=one.id,
+            text=one.text,
+            source=f"{one.source} in {one.path}",
+            relevance=round(one.relevance, 3),
+            age=age_of(one.created_at, now),
+        )
+        for one in answer.entries
+    ]
+    found += [
+        RecalledItem(
+            id=one.memories[0] if one.memories else "",
+            text=_known_of(one),
+            source=f"{one.mention_count} memories",
+            relevance=round(one.relevance, 3),
+            age=age_of(one.last_seen, now),
+        )
+        for one in answer.entities
+    ]
+    found += [
+        RecalledItem(
+            id=one.id,
+            text=f"{one.intent} → {one.solution}" if isinstance(one.solution, str) else one.intent,
+            source="experience",
+            relevance=round(one.relevance or 0.0, 3),
+            age=age_of(one.last_used_at, now),
+        )
+        for one in answer.experiences
+    ]
+    found += [
+        RecalledItem(
+            id=one.id,
+            text=one.text,
+            source=f"file {one.path}, lines {one.start_line}-{one.end_line}",
+            relevance=round(one.score, 3),
+        )
+        for one in answer.chunks
+    ]
+    return found
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _CHARS:
+        return text
+    return f"{text[:_CHARS]} … [cut: {len(text)} characters in all]"
+
+
+def _known_of(entity: FoundEntity) -> str:
+    related = ", ".join(f"{one.relation} {one.target}" for one in entity.relations[:5])
+    return f"{entity.name} ({entity.type}{f': {related}' if related else ''})"
+
+
+def _merged(first: Sequence[RecalledItem], others: Sequence[RecalledItem]) -> list[RecalledItem]:
+    """Both in their own order; the more relevant of the two heads goes first."""
+    waiting, found = [*others], []
+    for one in first:
+        while waiting and waiting[0].relevance > one.relevance:
+            found.append(waiting.pop(0))
+        found.append(one)
+    return [*found, *waiting]
+
+
+RUN: Final[Mapping[str, Run]] = {
+    "recall": find,
+    "remember": keep,
+    "context": describe,
+    "forget": forget,
+}

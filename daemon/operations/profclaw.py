@@ -1,0 +1,87 @@
+"""profClaw's tools: its search finds notes, conversations and watched files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..shapes.files import LinesQuery
+from ..shapes.profclaw import (
+    ProfChunk,
+    ProfFound,
+    ProfGet,
+    ProfLines,
+    ProfNothing,
+    ProfSearch,
+    ProfStats,
+)
+from ..shapes.recall import RecallBody
+from ..store.conversations import PATH
+from . import files, memories
+from . import recall as recalling
+from .operation import Run
+from .scope import Scope
+
+# Its own notes: a path of the workspace.
+_NOTES: Final = ("MEMORY.md", "memory/")
+_MEMORY: Final = "memory://"
+
+
+async def search(scope: Scope, asked: ProfSearch) -> ProfFound:
+    """Search chunks and memories; a memory of a conversation has its `chat://` path."""
+    body = RecallBody(query=asked.query, limit=asked.max_results, min_relevance=asked.min_score)
+    answer = await recalling.ask(scope, body)
+    found = [
+        ProfChunk(one.id, one.path, one.start_line, one.end_line, one.text, one.score)
+        for one in answer.chunks
+    ]
+    found += [
+        ProfChunk(one.id, one.path or _MEMORY + one.id, 1, 1, one.text, one.relevance)
+        for one in answer.results
+    ]
+    chosen = [one for one in found if asked.source in {"all", _source(one.path)}]
+    chosen.sort(key=lambda one: one.score, reverse=True)
+    return ProfFound(
+        query=asked.query,
+        method="fts",
+        total_candidates=len(chosen),
+        chunks=chosen[: asked.max_results],
+    )
+
+
+async def get(scope: Scope, asked: ProfGet) -> ProfLines:
+    """Read lines; a memory has one."""
+    if asked.path.startswith(_MEMORY):
+        memory = await memories.get(scope, asked.path.removeprefix(_MEMORY))
+        return ProfLines(path=asked.path, from_line=1, to_line=1, lines=1, text=memory.text)
+    read = await files.get(
+        scope, LinesQuery(path=asked.path, from_line=asked.first, lines=asked.lines)
+    )
+    return ProfLines(
+        path=read.path,
+        from_line=read.from_line,
+        to_line=read.to_line,
+        lines=read.total_lines,
+        text=read.text,
+    )
+
+
+async def stats(scope: Scope, asked: ProfNothing) -> ProfStats:  # noqa: ARG001 - as every tool
+    """Count what is indexed."""
+    found = await files.stats(scope)
+    last = found.state.last_sync_at
+    return ProfStats(
+        total_files=found.files,
+        total_chunks=found.chunks,
+        total_tokens_estimate=found.tokens,
+        last_sync_at=None if last is None else int(1_000 * last),
+    )
+
+
+def _source(path: str) -> str:
+    if path.startswith(PATH):
+        return "chat"
+    return "memory" if path.startswith((*_NOTES, _MEMORY)) else "custom"
+
+
+RUN: Final[Mapping[str, Run]] = {"memory_search": search, "memory_get": get, "memory_stats": stats}

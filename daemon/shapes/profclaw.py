@@ -1,0 +1,110 @@
+"""profClaw's three tools, by its own names and shapes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from .tools import Tool, told
+
+
+class ProfSearch(
+    Struct,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"max_results": "maxResults", "min_score": "minScore"},
+):
+    """A question."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=500)]
+    max_results: Annotated[int, Meta(ge=1, le=20)] = 6
+    min_score: Annotated[float, Meta(ge=0, le=1)] = 0.35
+    source: Annotated[
+        Literal["all", "memory", "chat", "custom"],
+        told("memory: notes; chat: conversations; custom: other watched files"),
+    ] = "all"
+
+
+class ProfChunk(Struct, rename="camel"):
+    """A part of a file or a conversation."""
+
+    id: str
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    score: float
+
+
+class ProfFound(Struct, kw_only=True, rename="camel"):
+    """The chunks, best first."""
+
+    query: str
+    method: str
+    total_candidates: int
+    chunks: list[ProfChunk]
+
+
+class ProfGet(Struct, kw_only=True, forbid_unknown_fields=True, rename={"first": "from"}):
+    """Which lines."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4_096)]
+    first: Annotated[int, told("The first line", ge=1)] = 1
+    lines: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class ProfLines(Struct, kw_only=True, rename="camel"):
+    """The lines, and the number of all."""
+
+    path: str
+    from_line: int
+    to_line: int
+    lines: int
+    text: str
+
+
+class ProfNothing(Struct, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class ProfStats(Struct, kw_only=True, rename="camel"):
+    """`embedding_model` is empty: none is used."""
+
+    total_files: int
+    total_chunks: int
+    total_tokens_estimate: int
+    last_sync_at: int | None
+    embedding_model: str = ""
+    cached_embeddings: int = 0
+
+
+TOOLS: Final = (
+    Tool(
+        name="memory_search",
+        title="Search",
+        does=(
+            "Search notes, conversations and watched files; memory_get reads on at the path and"
+            " the lines that a result names."
+        ),
+        takes=ProfSearch,
+        gives=ProfFound,
+        reads=True,
+    ),
+    Tool(
+        name="memory_get",
+        title="Read",
+        does="Read lines of a note, a watched file, or a conversation (chat://NAME).",
+        takes=ProfGet,
+        gives=ProfLines,
+        reads=True,
+    ),
+    Tool(
+        name="memory_stats",
+        title="Stats",
+        does="How much is indexed.",
+        takes=ProfNothing,
+        gives=ProfStats,
+        reads=True,
+    ),
+)

@@ -1,0 +1,247 @@
+"""ScalyClaw's seven tools, by its own names and shapes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from .tools import Tool, told
+
+Importance = Annotated[int, told("1 to 10", ge=1, le=10)]
+# Its sender's types of old are taken, too.
+ScalyType = Literal[
+    "semantic", "episodic", "procedural", "fact", "analysis", "research", "conversation"
+]
+
+
+class ScalyRelation(Struct, forbid_unknown_fields=True):
+    """How an entity is related to another."""
+
+    relation: str
+    target: str
+
+
+class ScalyEntity(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Something that a memory names."""
+
+    name: str
+    type: str = "concept"
+    relations: list[ScalyRelation] = []
+
+
+class ScalyStore(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A memory."""
+
+    type: ScalyType
+    subject: str
+    content: str
+    tags: list[str] = []
+    importance: Importance = 5
+    source: str | UnsetType = UNSET
+    ttl: Annotated[str, told("Such as 7d, or ISO 8601")] | UnsetType = UNSET
+    entities: list[ScalyEntity] | UnsetType = UNSET
+
+
+class ScalyStored(Struct, kw_only=True, rename="camel"):
+    """Its id, or that of the one that says the same."""
+
+    stored: bool
+    id: str | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+    existing_id: str | UnsetType = UNSET
+    existing_subject: str | UnsetType = UNSET
+
+
+class ScalyWeights(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of this call alone; `semantic` is that of the match."""
+
+    semantic: Annotated[float, Meta(ge=0, le=100)] | UnsetType = UNSET
+    recency: Annotated[float, Meta(ge=0, le=100)] | UnsetType = UNSET
+    importance: Annotated[float, Meta(ge=0, le=100)] | UnsetType = UNSET
+
+
+class ScalySearch(Struct, kw_only=True, forbid_unknown_fields=True, rename={"top_k": "topK"}):
+    """A question."""
+
+    query: Annotated[str, Meta(max_length=8192)]
+    type: ScalyType | UnsetType = UNSET
+    tags: list[str] = []
+    top_k: Annotated[int, Meta(ge=1, le=100)] = 10
+    weights: ScalyWeights = ScalyWeights()
+
+
+class ScalyMemory(Struct, kw_only=True):
+    """Times are as `2026-01-31 09:30:00`, in UTC."""
+
+    id: str
+    type: str
+    subject: str
+    content: str
+    tags: tuple[str, ...]
+    source: str
+    importance: int
+    created_at: str
+    updated_at: str
+    ttl: str | None = None
+    consolidated_into: str | None = None
+    score: float | UnsetType = UNSET
+
+
+class ScalyResults(Struct):
+    """Memories, the best or the newest first."""
+
+    results: list[ScalyMemory]
+
+
+class ScalyRecall(
+    Struct,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"include_consolidated": "includeConsolidated"},
+):
+    """One memory, or the newest."""
+
+    id: str | UnsetType = UNSET
+    type: ScalyType | UnsetType = UNSET
+    tags: list[str] = []
+    include_consolidated: bool = False
+
+
+class ScalyUpdate(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The changes of a memory."""
+
+    id: str
+    subject: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    importance: Importance | UnsetType = UNSET
+
+
+class ScalyUpdated(Struct, kw_only=True):
+    """The memory is changed, or why it is not."""
+
+    updated: bool | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+
+
+class ScalyDelete(Struct, forbid_unknown_fields=True):
+    """Which memory."""
+
+    id: str
+
+
+class ScalyDeleted(Struct):
+    """Whether it was there."""
+
+    deleted: bool
+    id: str
+
+
+class ScalyReflect(Struct, forbid_unknown_fields=True):
+    """Whether to merge in any case."""
+
+    force: Annotated[bool, told("Even if it was done within the last hour")] = False
+
+
+class ScalyReflected(Struct, kw_only=True, rename="camel"):
+    """What was merged."""
+
+    consolidated: int
+    clusters: int
+    new_memory_ids: list[str]
+    message: str
+
+
+class ScalyGraph(Struct, forbid_unknown_fields=True):
+    """The entity to start from."""
+
+    entity: Annotated[str, Meta(min_length=1)]
+    depth: Annotated[int, told("Relations away from it", ge=0, le=5)] = 2
+
+
+class ScalyEdge(Struct):
+    """A relation; `strength` is one for each memory that states it, and fades."""
+
+    relation: str
+    target: str
+    strength: float
+
+
+class ScalyNode(Struct, rename="camel"):
+    """An entity."""
+
+    name: str
+    type: str
+    mention_count: int
+    relations: list[ScalyEdge]
+
+
+class ScalyGraphFound(Struct, kw_only=True):
+    """The entity first, then the nearest."""
+
+    entity: str
+    found: bool
+    graph: list[ScalyNode] | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+
+
+TOOLS: Final = (
+    Tool(
+        name="memory_store",
+        title="Store",
+        does="Store a memory, unless one says the same already: that one is then named.",
+        takes=ScalyStore,
+        gives=ScalyStored,
+        repeats=True,
+    ),
+    Tool(
+        name="memory_search",
+        title="Search",
+        does="Search the memories by meaning, recency and importance.",
+        takes=ScalySearch,
+        gives=ScalyResults,
+        reads=True,
+    ),
+    Tool(
+        name="memory_recall",
+        title="Recall",
+        does="Get one memory by its id, or the 20 newest of a type or with all of some tags.",
+        takes=ScalyRecall,
+        gives=ScalyResults,
+        reads=True,
+    ),
+    Tool(
+        name="memory_update",
+        title="Update",
+        does="Change a memory; fields left out stay.",
+        takes=ScalyUpdate,
+        gives=ScalyUpdated,
+        repeats=True,
+    ),
+    Tool(
+        name="memory_delete",
+        title="Delete",
+        does="Delete a memory for good.",
+        takes=ScalyDelete,
+        gives=ScalyDeleted,
+        destroys=True,
+        repeats=True,
+    ),
+    Tool(
+        name="memory_reflect",
+        title="Reflect",
+        does="Merge memories that say the same or belong together.",
+        takes=ScalyReflect,
+        gives=ScalyReflected,
+    ),
+    Tool(
+        name="memory_graph",
+        title="Graph",
+        does="What is known about a person, a project, a place, and how they are related.",
+        takes=ScalyGraph,
+        gives=ScalyGraphFound,
+        reads=True,
+    ),
+)

@@ -1,0 +1,185 @@
+"""The rows of entities, and the index in which recall finds what memories name."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from thermocline.sync import Fields, Row
+
+from ..errors import InvalidInput
+from ..memory.checks import check_short, check_time
+from ..memory.indexing import index_text
+from ..memory.names import keys_named, name_key
+from ..memory.records import ENTITIES
+from . import full_text, rows
+from .entities import Entity, Stated, canonical, entity_at, stated
+from .kind import Kind
+from .transaction import Transaction
+
+INDEX: Final = "entity_fts"
+_LONGEST: Final = 200
+_MOST_ALIASES: Final = 50
+
+
+def state(tx: Transaction, name: str, changes: Fields) -> str:
+    """Say something of an entity beside what memories say; return its key.
+
+    Args:
+        tx: the transaction.
+        name: of the entity, or an alias.
+        changes: the fields of `Stated` to replace. An alias that is an entity of its own becomes
+            this one, with its aliases.
+
+    Raises:
+        InvalidInput: there would be more than 50 aliases.
+    """
+    key = canonical(tx.db, name_key(name))
+    before = stated(tx.db, key)
+    said: Fields = msgspec.to_builtins(before) if before is not None else {}
+    said = {name: value for name, value in said.items() if value not in (None, "", 0, [])}
+    if before is None:
+        said = {"name": _as_written(tx.db, key, name), "last_seen": tx.now}
+    said |= changes
+    if "aliases" in changes:
+        said["aliases"] = _aliases(tx, key, changes["aliases"])
+    rows.write(tx, KIND, key, {name: value for name, value in said.items() if value})
+    tx.tell("entity.changed", name=said["name"])
+    return key
+
+
+def _aliases(tx: Transaction, key: str, given: Iterable[str]) -> list[str]:
+    aliases: dict[str, str] = {}
+    for alias in given:
+        other = name_key(alias)
+        if other == key:
+            continue
+        aliases.setdefault(other, alias.strip(" "))
+        theirs = stated(tx.db, other)
+        if theirs is not None:
+            aliases.update((name_key(one), one) for one in theirs.aliases)
+            rows.write(tx, KIND, other, None)
+    aliases.pop(key, None)
+    if len(aliases) > _MOST_ALIASES:
+        raise InvalidInput(
+            f"cannot give '{key}' more than {_MOST_ALIASES} aliases", field="aliases"
+        )
+    return sorted(aliases.values())
+
+
+def _as_written(db: sqlite3.Connection, key: str, name: str) -> str:
+    found = db.execute(
+        "SELECT name FROM mentions WHERE entity = ? ORDER BY seen_at DESC LIMIT 1", (key,)
+    ).fetchone()
+    return name.strip(" ") if found is None else str(found[0])
+
+
+def follow(tx: Transaction, before: Row | None, after: Row) -> None:
+    """Bring the index in step with a new version of a memory."""
+    old = before.data if before is not None else {}
+    if all(old.get(name) == after.data.get(name) for name in _DECIDING):
+        return
+    keys: set[str] = set()
+    for data in (old.get("data"), after.data.get("data")):
+        if isinstance(data, dict):
+            keys |= keys_named(data.get(ENTITIES))
+    refresh(tx, keys)
+
+
+# The fields of a memory that decide what it names, and what that counts for.
+_DECIDING: Final = ("data", "merged_into", "created_at", "text")
+
+
+def refresh(tx: Transaction, names: Iterable[str]) -> None:
+    """Index what entities are now; what nothing names any more leaves the index."""
+    for name in sorted({*names} | {canonical(tx.db, name) for name in names}):
+        # What faded stays in the index: that depends on when it is read.
+        whole = canonical(tx.db, name) == name
+        _put(tx, name, entity_at(tx.db, name, now=0.0) if whole else None)
+
+
+def _put(tx: Transaction, key: str, entity: Entity | None) -> None:
+    old = tx.db.execute("SELECT row, text FROM entities WHERE id = ?", (key,)).fetchone()
+    if entity is None:
+        if old is not None:
+            tx.db.execute("DELETE FROM entities WHERE row = ?", (old[0],))
+            full_text.remove(tx, INDEX, old[0], (index_text(old[1]),))
+        return
+    row = tx.db.execute(
+        "INSERT INTO entities (id, name, text, mentions, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name,"
+        " text = excluded.text, mentions = excluded.mentions, created_at = excluded.created_at,"
+        " updated_at = excluded.updated_at RETURNING row",
+        (key, entity.name, entity.said, entity.mentions, entity.first_seen, entity.last_seen),
+    ).fetchone()[0]
+    if old is not None and old[1] == entity.said:
+        return
+    if old is not None:
+        full_text.remove(tx, INDEX, row, (index_text(old[1]),))
+    full_text.add(tx, INDEX, [(row, index_text(entity.said))])
+
+
+def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]:
+    """The entities in these rows of the full-text index."""
+    found = db.execute(
+        "SELECT row, id FROM entities WHERE row IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(numbers).decode(),),
+    ).fetchall()
+    entities = {row: entity_at(db, key, now=0.0) for row, key in found}
+    return {row: one for row, one in entities.items() if one is not None}
+
+
+def count(db: sqlite3.Connection) -> int:
+    """How many entities there are."""
+    return int(db.execute("SELECT count(*) FROM entities").fetchone()[0])
+
+
+def reindex(tx: Transaction) -> None:
+    """Build the index again."""
+    full_text.clear(tx, INDEX)
+    tx.db.execute("DELETE FROM entities")
+    names = tx.db.execute(
+        "SELECT entity FROM mentions UNION SELECT id FROM rows WHERE kind = 'entity' AND live"
+    ).fetchall()
+    refresh(tx, [key for (key,) in names])
+
+
+def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
+    names = {after.id}
+    for row in (before, after):
+        if row is not None and KIND.lives(row):
+            names.update(map(name_key, _stated(row).aliases))
+    tx.db.execute("DELETE FROM entity_names WHERE entity = ?", (after.id,))
+    if KIND.lives(after):
+        tx.db.executemany(
+            "INSERT OR IGNORE INTO entity_names VALUES (?, ?)",
+            [(name_key(alias), after.id) for alias in _stated(after).aliases],
+        )
+    refresh(tx, names)
+
+
+def _stated(row: Row) -> Stated:
+    return msgspec.convert({name: row.data[name] for name in _FIELDS & row.data.keys()}, Stated)
+
+
+def _check(row: Row) -> None:
+    said = _stated(row)
+    for name in (row.id, *said.aliases):
+        check_short(name, "name", _LONGEST)
+    for at in (said.first_seen, said.last_seen):
+        if at is not None:
+            check_time(at, field="last_seen")
+
+
+_FIELDS: Final = frozenset(Stated.__struct_fields__)
+KIND: Final[Kind] = Kind(
+    name="entity",
+    fields=_FIELDS,
+    sets=frozenset({"aliases"}),
+    check=_check,
+    applied=_applied,
+    reindex=reindex,
+)

@@ -1,0 +1,211 @@
+"""`thermocline connect`, in a home folder of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shells
+
+CLIENTS = (
+    "claude-code",
+    "claude-desktop",
+    "codex",
+    "gemini",
+    "cursor",
+    "vscode",
+    "opencode",
+    "zed",
+    "openclaw",
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home folder, which the commands take for the user's."""
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def out(*words: str | Path, code: int = 0) -> str:
+    """What `connect` prints."""
+    return shells.run("connect", *words, code=code).stdout
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """All files below a folder with their texts."""
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_is_connected_once_and_taken_out_without_a_trace(home: Path, client: str) -> None:
+    shown = out(client, "--print")
+    assert not tree(home)
+    assert "thermocline" in shown
+    assert "is connected" in out(client, "--yes")
+    made = tree(home)
+    assert any("mcp" in text for text in made.values())
+    assert "connected already" in out(client, "--yes")
+    assert tree(home) == made
+    listed = {one["client"]: one for one in json.loads(out("--list", "--json"))}
+    assert listed[client]["server"]
+    assert "is disconnected" in out(client, "--undo", "--yes")
+    assert not tree(home)
+    assert "not connected" in out(client, "--undo", "--yes")
+
+
+def test_what_others_wrote_stays_as_it_is(home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    own = {"hooks": [{"type": "command", "command": "notify done"}]}
+    before = json.dumps({"model": "x", "hooks": {"Stop": [own]}}, indent=4)
+    settings.write_text(before)
+    settings.chmod(0o640)
+    out("claude-code", "--yes")
+    changed = json.loads(settings.read_text())
+    assert changed["model"] == "x"
+    assert changed["hooks"]["Stop"][0] == own
+    assert changed["hooks"]["Stop"][1]["hooks"][0]["command"].endswith("thermocline hook")
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
+    copy = settings.with_name("settings.json.before-thermocline")
+    assert copy.read_text() == before
+    out("claude-code", "--undo", "--yes")
+    assert json.loads(settings.read_text()) == json.loads(before)
+
+
+def test_codex_gets_a_table_hooks_and_instructions(home: Path) -> None:
+    folder = home / ".codex"
+    folder.mkdir()
+    (folder / "config.toml").write_text('model = "o"  # mine\n')
+    (folder / "AGENTS.md").write_text("Be brief.\n")
+    assert "trust" in out("codex", "--instructions", "--yes")
+    config = tomllib.loads((folder / "config.toml").read_text())
+    assert config["mcp_servers"]["thermocline"]["args"] == ["mcp", "--start"]
+    hooks = json.loads((folder / "hooks.json").read_text())["hooks"]
+    assert {"SessionStart", "UserPromptSubmit", "Stop"} <= hooks.keys()
+    text = (folder / "AGENTS.md").read_text()
+    assert text.startswith("Be brief.\n")
+    assert "thermocline reflect add" in text
+    out("codex", "--undo", "--yes")
+    assert (folder / "config.toml").read_text() == 'model = "o"  # mine\n'
+    assert (folder / "AGENTS.md").read_text() == "Be brief.\n"
+
+
+def test_a_project_alone_is_connected(home: Path) -> None:
+    project = home / "project"
+    project.mkdir()
+    out("claude-code", "--project", project, "--yes")
+    assert sorted(tree(home)) == ["project/.claude/settings.json", "project/.mcp.json"]
+
+
+def test_the_command_runs_with_the_options_that_it_was_given(home: Path) -> None:
+    words = ("--agent-id", "work", "--socket", home / "s.sock", "cursor", "--yes")
+    out(*words)
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["thermocline"]
+    assert Path(entry["command"]).is_absolute()
+    options = ["--agent-id", "work", "--socket", str(home / "s.sock")]
+    assert entry["args"] == ["mcp", "--start", *options]
+
+
+def test_a_link_stays_one_and_its_target_is_changed(home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    target = home / "dotfiles" / "mcp.json"
+    target.write_text('{"mcpServers": {}}\n')
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").symlink_to(target)
+    out("cursor", "--yes")
+    assert (home / ".cursor" / "mcp.json").is_symlink()
+    assert "thermocline" in target.read_text()
+
+
+def test_a_file_that_is_not_json_is_left_alone(home: Path) -> None:
+    (home / ".claude.json").write_text('{"a": oops')
+    said = shells.run("connect", "claude-code", "--yes", code=1)
+    assert "line 1 is not valid JSON" in said.stderr
+    assert tree(home) == {".claude.json": '{"a": oops'}
+
+
+def test_evoclaws_script_is_replaced_by_one_that_answers_in_json(home: Path, call: Any) -> None:
+    script = home / ".openclaw/workspace/skills/tiered-memory/scripts/memory_cli.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("print('the old one')\n")
+    said = out("--socket", call.path, "--agent-id", call.agent, "openclaw", "--yes")
+    assert "cron" in said
+    stored = _script(script, "store", "--text", "Ana prefers tea", "--category", "people/ana")
+    assert {"id", "category", "tier"} <= stored.keys()
+    found = _script(script, "retrieve", "--query", "tea", "--limit", "5")
+    assert found[0]["text"] == "Ana prefers tea"
+    assert _script(script, "consolidate", "--mode", "quick")
+    out("openclaw", "--undo", "--yes")
+    assert script.read_text() == "print('the old one')\n"
+
+
+def _script(script: Path, *words: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, script, *words], capture_output=True, env=os.environ, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_openclaw_gets_the_plug_in_in_the_place_of_its_memory(home: Path) -> None:
+    config = home / ".openclaw" / "openclaw.json"
+    config.parent.mkdir()
+    before = {"plugins": {"load": {"paths": ["/their/own"]}, "slots": {"memory": "other"}}}
+    config.write_text(json.dumps(before))
+    out("openclaw", "--yes", "--agent-id", "work")
+    plugins = json.loads(config.read_text())["plugins"]
+    theirs, ours = plugins["load"]["paths"]
+    assert theirs == "/their/own"
+    assert (Path(ours) / "openclaw.plugin.json").is_file()
+    assert plugins["slots"]["memory"] == "thermocline"
+    entry = plugins["entries"]["thermocline"]
+    assert entry["config"] == {"agent": "work"}
+    assert entry["hooks"]["allowConversationAccess"] is True
+    out("openclaw", "--undo", "--yes")
+    assert json.loads(config.read_text()) == {"plugins": {"load": {"paths": ["/their/own"]}}}
+
+
+def test_the_folder_of_a_plug_in_is_printed(home: Path) -> None:
+    folder = Path(out("claude-code", "--plugin").strip())
+    manifest = json.loads((folder / ".claude-plugin" / "plugin.json").read_text())
+    assert manifest["name"] == "thermocline"
+    hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
+    out("claude-code", "--yes")
+    written = json.loads((home / ".claude" / "settings.json").read_text())["hooks"]
+    assert hooks.keys() == written.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("cursor", "--plugin"), "no plug-in for Cursor"),
+        (("emacs",), "invalid choice"),
+        (("--yes",), "which client?"),
+        (("claude-desktop", "--project"), "no configuration of projects"),
+        (("claude-desktop", "--instructions"), "no file for instructions"),
+        (("cursor", "--print", "--undo"), "exclude each other"),
+        (("cursor",), "give --yes"),
+        (("cursor", "--project", "/nowhere/at/all"), "not a folder"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(home: Path, words: tuple[str, ...], told: str) -> None:
+    assert told in shells.run("connect", *words, code=2).stderr
+    assert not tree(home)
+
+
+def test_the_instructions_are_printed(home: Path) -> None:
+    assert out("--instructions").startswith("## Long-term memory")
+    assert not tree(home)

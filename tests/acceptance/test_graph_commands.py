@@ -1,0 +1,52 @@
+"""The people and things that memories name, on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Shell
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own."""
+    return Shell(call.path, call.agent)
+
+
+def test_what_a_conversation_names_is_shown_with_where_it_comes_from(
+    shell: Shell, tmp_path: Path
+) -> None:
+    assert "no memory names anybody" in shell.run("graph").stderr
+    talk = tmp_path / "talk.json"
+    said = (
+        "My sister Marta lives in Lisbon and works at Acme.",
+        "Decision: the importer is written in Rust, and Rust told us about every error.",
+    )
+    talk.write_text(json.dumps([{"role": "user", "content": text} for text in said]))
+    shell.out("observe", talk, "--conversation", "c1")
+    marta = shell.out("graph", "marta")
+    assert "Marta (person): 1 memory" in marta
+    assert "lives_in  Lisbon" in marta
+    assert "Rust (technology)" in shell.out("graph", "Rust")
+    assert shell.out("graph", "Marta Silva", "--alias", "Marta").startswith(
+        "Marta Silva (person, also Marta)"
+    )
+    assert "Marta Silva" in shell.out("graph", "--limit", "50")
+    assert "Marta Silva" in shell.out("retrieve", "where does Marta live?")
+    assert shell.out("graph", "marta", "--no-alias", "Marta").startswith("Marta (person)")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--alias", "x"), "need a NAME"),
+        (("--depth", "1"), "--depth needs a NAME"),
+        (("Ada", "--limit", "3"), "--limit takes no NAME"),
+        (("Ada", "--type", "god"), "invalid choice"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(shell: Shell, words: tuple[str, ...], told: str) -> None:
+    assert told in shell.run("graph", *words, code=2).stderr

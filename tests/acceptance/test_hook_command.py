@@ -1,0 +1,252 @@
+"""`thermocline hook` as agents run it: an event on standard input, JSON or nothing back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+PROGRAM = [sys.executable, "-m", "thermocline.daemon.cli.program"]
+CONTEXT = "<thermocline-context"
+
+
+class Agent:
+    """An agent's session in a folder; each event is a process of its own."""
+
+    def __init__(self, socket: Path, folder: Path, name: str, session: str = "s1") -> None:
+        self.socket = socket
+        self.folder = folder
+        self.name = name
+        self.session = session
+
+    def hook(self, given: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*PROGRAM, "hook", *options],
+            input=given,
+            capture_output=True,
+            cwd=self.folder,
+            env={**os.environ, "THERMOCLINE_SOCKET": str(self.socket)},
+            check=False,
+            timeout=60,
+        )
+
+    def event(self, event: str, **fields: Any) -> str:
+        """The context that the event's answer adds; "" where there is no answer."""
+        options = ("--agent-id", self.name) if self.name else ()
+        given = {
+            "hook_event_name": event,
+            "session_id": self.session,
+            "cwd": str(self.folder),
+            "transcript_path": "/nowhere",
+            **fields,
+        }
+        done = self.hook(json.dumps(given).encode(), *options)
+        assert (done.returncode, done.stderr) == (0, b"")
+        if not done.stdout:
+            return ""
+        told = json.loads(done.stdout)
+        assert told.keys() == {"hookSpecificOutput"}
+        inner = told["hookSpecificOutput"]
+        assert inner["hookEventName"] == event
+        return str(inner["additionalContext"])
+
+
+@pytest.fixture
+def agent(call: Any, tmp_path: Path) -> Agent:
+    """A session of the agent of `call`."""
+    folder = tmp_path / "harbour"
+    folder.mkdir()
+    return Agent(call.path, folder, call.agent)
+
+
+def heard(call: Any, conversation: str) -> list[str]:
+    """The turns of a conversation that are heard and not read yet."""
+    told = call("POST", "/api/files/get", {"path": f"chat://{conversation}"})
+    return [] if told.status == 404 else str(told.body["text"]).splitlines()
+
+
+def read(call: Any, conversation: str) -> list[str]:
+    """Read what was heard now; the texts that are kept of it."""
+    call.ok("POST", "/api/observe", {"conversation": conversation, "end": True, "wait": True})
+    return [one["text"] for one in call.ok("GET", "/api/memory")["results"]]
+
+
+def test_a_prompt_gets_what_the_memory_has_for_it(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel")
+    call.store("The boat is red")
+    block = agent.event("UserPromptSubmit", prompt="where does Ana live?")
+    assert block.startswith(CONTEXT)
+    assert "Ana lives in Kiel" in block
+    assert "boat" not in block
+
+
+def test_a_question_within_a_long_prompt_is_answered_as_well(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel")
+    prompt = "I have cleaned up the tests today. The build is green again. Where does Ana live?"
+    assert "Ana lives in Kiel" in agent.event("UserPromptSubmit", prompt=prompt)
+
+
+@pytest.mark.parametrize("prompt", ["what is the capital of Peru?", "", "  ", "/clear"])
+def test_nothing_is_said_when_nothing_is_relevant(call: Any, agent: Agent, prompt: str) -> None:
+    call.store("Ana lives in Kiel")
+    assert agent.event("UserPromptSubmit", prompt=prompt) == ""
+
+
+def test_an_empty_memory_says_nothing(agent: Agent) -> None:
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "NoSuchEvent"):
+        assert agent.event(event, prompt="hello there", source="startup") == ""
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "compact"])
+def test_a_session_starts_with_what_is_always_worth_knowing(
+    call: Any, agent: Agent, source: str
+) -> None:
+    call.store("Ana lives in Kiel", importance=1.0)
+    block = agent.event("SessionStart", source=source)
+    assert block.startswith(CONTEXT)
+    assert "Ana lives in Kiel" in block
+
+
+def test_a_block_has_at_most_9000_characters(call: Any, agent: Agent) -> None:
+    texts = [f"boat {n} of the harbour " + f"has sail {n} and mast {n} " * 100 for n in range(30)]
+    call.ok("POST", "/api/memory/batch", {"memories": [{"text": text} for text in texts]})
+    for block in (
+        agent.event("SessionStart"),
+        agent.event("UserPromptSubmit", prompt="which boat of the harbour has which sail?"),
+    ):
+        assert 2_000 < len(block) <= 9_000
+
+
+def test_what_is_said_becomes_a_memory(call: Any, agent: Agent) -> None:
+    agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
+    agent.event("Stop", last_assistant_message="We decided to use port 8080 for the tests.")
+    assert len(heard(call, "harbour/s1")) == 2
+    texts = read(call, "harbour/s1")
+    assert any("green tea" in text for text in texts)
+
+
+def test_the_next_session_knows_what_was_said_in_this_one(call: Any, agent: Agent) -> None:
+    agent.event("UserPromptSubmit", prompt="I always drink green tea, never coffee.")
+    read(call, "harbour/s1")
+    later = Agent(agent.socket, agent.folder, agent.name, session="s2")
+    assert "green tea" in later.event("UserPromptSubmit", prompt="What do I drink?")
+
+
+def test_geminis_events_have_the_prompt_twice_and_it_is_heard_once(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel")
+    prompt = "Where does Ana live?"
+    assert "Kiel" in agent.event("BeforeAgent", prompt=prompt)
+    assert heard(call, "harbour/s1") == []
+    agent.event("AfterAgent", prompt=prompt, prompt_response="In Kiel.")
+    assert len(heard(call, "harbour/s1")) == 2
+
+
+def test_what_was_injected_is_never_observed(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel and always drinks green tea")
+    block = agent.event("UserPromptSubmit", prompt="What does Ana drink?")
+    assert "green tea" in block
+    before = call.total()
+    agent.event("UserPromptSubmit", prompt=f"{block}\nGo on.")
+    agent.event("Stop", last_assistant_message=block)
+    agent.event("PostCompact", compact_summary=f"The summary.\n{block}")
+    texts = read(call, "harbour/s1")
+    assert not any(CONTEXT in text or "<quote" in text for text in texts)
+    assert sum("green tea" in text for text in texts) == 1
+    assert call.total() >= before
+
+
+def test_a_compaction_and_an_end_make_an_episode_of_what_was_said(
+    call: Any, agent: Agent, eventually: Callable[..., None]
+) -> None:
+    agent.event("UserPromptSubmit", prompt="Please fix the harbour's gate, its code is wrong.")
+    agent.event("Stop", last_assistant_message="I fixed the gate of the harbour; it works now.")
+    agent.event("PreCompact", trigger="auto")
+    eventually(
+        lambda: call.ok("GET", "/api/episodes")["results"], "the conversation has an episode"
+    )
+    agent.event("PostCompact", compact_summary="We decided to paint the gate blue.")
+    agent.event("SessionEnd", reason="logout")
+    eventually(
+        lambda: any("blue" in one["text"] for one in call.ok("GET", "/api/memory")["results"]),
+        "the summary is read",
+    )
+
+
+def test_what_a_subagent_is_told_is_not_heard(call: Any, agent: Agent) -> None:
+    prompt = "I always drink green tea."
+    agent.event("UserPromptSubmit", prompt=prompt, agent_id="a1")
+    assert call.total() == 0
+    assert heard(call, "harbour/s1") == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"hook_event_name": 3}', b'{"prompt": {}}',
+     b'{"hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": "\\u0000"}'],
+)  # fmt: skip
+def test_malformed_input_is_no_error(agent: Agent, given: bytes) -> None:
+    done = agent.hook(given)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_without_a_daemon_it_does_nothing(tmp_path: Path) -> None:
+    agent = Agent(tmp_path / "none.sock", tmp_path, "")
+    assert agent.event("SessionStart") == ""
+    assert agent.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+
+
+def test_a_wrong_option_is_no_reason_to_stop_the_agent(agent: Agent) -> None:
+    # A client takes 2 for a veto.
+    assert agent.hook(b"{}", "--bogus").returncode == 1
+
+
+def test_a_project_is_switched_off_and_on(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel")
+    (agent.folder / ".git").mkdir()
+    inner = agent.folder / "src"
+    inner.mkdir()
+    below = Agent(agent.socket, inner, agent.name)
+    said = below.hook(b"", "--project", "off").stdout.decode()
+    assert said == f"harbour ({agent.folder}): off\n"
+    assert (agent.folder / ".thermocline").read_text() == "off\n"
+    assert below.event("UserPromptSubmit", prompt="where does Ana live?") == ""
+    assert below.hook(b"", "--project").stdout.decode().endswith(": off\n")
+    below.hook(b"", "--project", "on")
+    assert not (agent.folder / ".thermocline").exists()
+    assert "Kiel" in below.event("UserPromptSubmit", prompt="where does Ana live?")
+
+
+def test_a_project_of_its_own_has_an_agent_that_others_do_not_see(
+    agent: Agent, shared_daemon: Daemon
+) -> None:
+    own = Agent(shared_daemon.socket, agent.folder, "")
+    told = json.loads(own.hook(b"", "--project", "own", "--json").stdout)
+    assert told["memory"] == "own"
+    with shared_daemon.client(told["agent"]) as client:
+        client.store("The project's port is 8080")
+    assert "8080" in own.event("UserPromptSubmit", prompt="which port has the project?")
+    elsewhere = Agent(shared_daemon.socket, agent.folder.parent, "")
+    assert elsewhere.event("UserPromptSubmit", prompt="which port has the project?") == ""
+
+
+def test_a_foreign_folder_cannot_name_another_agent(agent: Agent) -> None:
+    (agent.folder / ".thermocline").write_text("agent: private\n")
+    assert json.loads(agent.hook(b"", "--project", "--json").stdout)["agent"] is None
+
+
+def test_hook_and_mcp_load_nothing_that_takes_long() -> None:
+    heavy = {"msgspec", "argparse", "asyncio", "subprocess", "sqlite3", "aiohttp"}
+    for module in ("hook", "mcp"):
+        code = f"import thermocline.daemon.cli.{module}; print(*sys.modules)"
+        program = f"import sys; sys.argv = ['thermocline', '{module}']; {code}"
+        loaded = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.split()
+        assert not heavy & {*loaded}

@@ -1,0 +1,468 @@
+"""`thermocline import` of other systems' memories, of which each has a small sample."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shells import Shell
+
+from thermocline.daemon.cli.import_ import SYSTEMS
+from thermocline.daemon.importers.formats import NAMES
+
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
+TINYCLAW = """
+CREATE TABLE episodic_memory (id TEXT PRIMARY KEY, user_id TEXT, event_type TEXT, content TEXT,
+  outcome TEXT, importance REAL, access_count INTEGER, created_at INTEGER,
+  last_accessed_at INTEGER);
+CREATE TABLE memory (id TEXT, user_id TEXT, key TEXT, value TEXT, created_at INTEGER,
+  updated_at INTEGER);
+CREATE TABLE messages (id TEXT, user_id TEXT, role TEXT, content TEXT, created_at INTEGER);
+INSERT INTO episodic_memory VALUES ('e1', 'default-user', 'correction',
+  'The windmill turns to the left', 'the drawing was changed', 0.9, 3, 1700000000000,
+  1700000500000);
+INSERT INTO memory VALUES ('k1', 'default-user', 'miller', 'Jonas', 1700000000000, 1700000000000);
+INSERT INTO messages VALUES ('m1', 'default-user', 'user', 'Is the windmill painted green?',
+  1700000000000);
+INSERT INTO messages VALUES ('m2', 'default-user', 'assistant', 'It is white.', 1700000001000);
+"""
+SCALYCLAW = """
+CREATE TABLE memories (id TEXT PRIMARY KEY, type TEXT, subject TEXT, content TEXT, tags TEXT,
+  source TEXT, importance INTEGER, embedding BLOB, ttl TEXT, access_count INTEGER,
+  last_accessed_at TEXT, consolidated_into TEXT, created_at TEXT, updated_at TEXT);
+CREATE TABLE memory_entities (id TEXT PRIMARY KEY, name TEXT, entity_type TEXT, first_seen TEXT,
+  last_seen TEXT, mention_count INTEGER);
+CREATE TABLE memory_entity_mentions (entity_id TEXT, memory_id TEXT);
+CREATE TABLE memory_relations (id TEXT, source_id TEXT, relation TEXT, target_id TEXT,
+  memory_id TEXT, strength INTEGER, created_at TEXT, updated_at TEXT);
+INSERT INTO memories VALUES ('s1', 'semantic', 'Vineyard', 'Petra prunes the vineyard in February',
+  'wine,winter', 'user-stated', 8, NULL, NULL, 2, NULL, NULL, '2024-02-01 10:00:00',
+  '2024-02-02 10:00:00');
+INSERT INTO memories VALUES ('s2', 'fact', 'Vineyard', 'Petra prunes vines when it is cold', 'wine',
+  'inferred', 4, NULL, 'nonsense', 0, NULL, 's1', '2024-01-01 10:00:00', '2024-01-01 10:00:00');
+INSERT INTO memory_entities VALUES ('p', 'Petra', 'person', '', '', 2);
+INSERT INTO memory_entities VALUES ('v', 'Vineyard', 'place', '', '', 1);
+INSERT INTO memory_entity_mentions VALUES ('p', 's1');
+INSERT INTO memory_relations VALUES ('r', 'p', 'prunes', 'v', 's1', 1, '', '');
+"""
+PROFCLAW = """
+CREATE TABLE memory_chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER,
+  end_line INTEGER, hash TEXT, text TEXT, model TEXT, embedding BLOB, created_at INTEGER,
+  updated_at INTEGER);
+CREATE TABLE experiences (id TEXT PRIMARY KEY, type TEXT, intent TEXT, solution TEXT,
+  success_score REAL, tags TEXT, source_conversation_id TEXT, user_id TEXT, created_at INTEGER,
+  last_used_at INTEGER, use_count INTEGER, weight REAL);
+INSERT INTO memory_chunks VALUES ('c1', 'memory/bees.md', 'memory', 3, 9, 'h',
+  'The beehive by the chestnut gave eleven kilos of honey', 'm', NULL, 1700000000000,
+  1700000000000);
+INSERT INTO experiences VALUES ('x1', 'task_solution', 'calm the bees before opening the hive',
+  '{"steps": ["smoke", "wait"]}', 0.9, '["bees"]', 'c', 'u', 1700000000000, 1700000000000, 4, 0.8);
+INSERT INTO experiences VALUES ('x2', 'odd', 'nothing', NULL, 1, NULL, NULL, NULL, 1, 1, 1, 1);
+"""
+EVOCLAW = """
+CREATE TABLE cold_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, text TEXT NOT NULL,
+  category TEXT NOT NULL, importance REAL, created_at INTEGER, access_count INTEGER);
+INSERT INTO cold_memories VALUES ('c1', 'evo', 'The attic has forty steps', 'house', 0.7,
+  1700000000, 2);
+"""
+
+
+def database(path: Path, script: str) -> Path:
+    db = sqlite3.connect(path)
+    db.executescript(script)
+    db.close()
+    return path
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def chatgpt(title: str = "Clocks") -> list[Any]:
+    def node(key: str, parent: str | None, role: str, *parts: Any, **more: Any) -> dict[str, Any]:
+        content = {"content_type": "text", "parts": list(parts)}
+        message = {"id": key, "author": {"role": role}, "content": content, **more}
+        return {"id": key, "parent": parent, "children": [], "message": message}
+
+    mapping = {
+        "root": {"id": "root", "parent": None, "children": ["s"], "message": None},
+        "s": node("s", "root", "system", "hidden"),
+        "u": node("u", "s", "user", "The grandfather clock loses two minutes a day",
+                  create_time=1700000000.5),
+        "old": node("old", "u", "assistant", "Throw it away.", create_time=1700000001.0),
+        "a": node("a", "u", "assistant", "Shorten its pendulum a little.", create_time=1700000002),
+        "t": node("t", "a", "tool", "result"),
+    }  # fmt: skip
+    return [{"conversation_id": "cg-1", "title": title, "current_node": "t", "mapping": mapping}]
+
+
+def claude() -> list[Any]:
+    def message(key: str, sender: str, text: str) -> dict[str, Any]:
+        return {
+            "uuid": key,
+            "sender": sender,
+            "text": "",
+            "content": [{"type": "thinking", "text": "hm"}, {"type": "text", "text": text}],
+            "created_at": "2025-03-01T10:00:00Z",
+        }
+
+    said = [
+        message("m1", "human", "My kayak is stored in the boathouse of Lindau"),
+        message("m2", "assistant", "Good to know."),
+    ]
+    return [{"uuid": "cl-1", "name": "Kayak", "chat_messages": said}]
+
+
+def zipped(path: Path, **members: Any) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, document in members.items():
+            archive.writestr(
+                name.replace("__", "/").replace("_json", ".json"), json.dumps(document)
+            )
+    return path
+
+
+def openclaw(tmp_path: Path) -> Path:
+    top = tmp_path / "claw"
+    written(top / "USER.md", "# About\n\n- **Name:**\n- Prefers letters on paper\n")
+    written(top / "MEMORY.md", "# Memory\n\n## Garden\n- The well is nine metres deep\n")
+    written(top / "memory" / "2026-02-03-evening.md", "# Day\n\n- Planted two quince trees\n")
+    return top
+
+
+def tinyclaw_files(tmp_path: Path) -> Path:
+    top = tmp_path / "agent" / "memory"
+    written(top / "knowledge.md", "# Knowledge\n\n## Forge\n- The anvil weighs eighty kilos\n")
+    reflection = {
+        "ts": 1700000000,
+        "type": "failure",
+        "context": "forge",
+        "lesson": "heat it longer",
+    }
+    written(top / "reflections.jsonl", json.dumps(reflection) + "\nnonsense\n")
+    episode = {
+        "ts": "2026-01-02T03:04:05Z",
+        "user": "Udo",
+        "summary": "Made a gate",
+        "tags": ["iron"],
+    }
+    written(top / "episodes.jsonl", json.dumps(episode) + "\n")
+    written(top / "skills" / "index.json", json.dumps({"weld": "join iron", "../x": "no"}))
+    written(top / "skills" / "weld.md", "Use borax.")
+    return top.parent
+
+
+def sample(name: str) -> str:
+    return (SAMPLES / name).read_text()
+
+
+def copied(name: str) -> Callable[[Path], Path]:
+    def copy(tmp_path: Path) -> Path:
+        source, target = SAMPLES / name, tmp_path / name
+        return Path(
+            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        )
+
+    return copy
+
+
+# Format, what makes the sample, how many memories it has, a question and a part of its answer.
+CASES: list[tuple[str, Callable[[Path], Path], int, str, str]] = [
+    ("claude-mem", lambda t: database(t / "claude-mem.db", sample("claude-mem.sql")),
+     4, "when are tide tables fetched?", "at noon"),
+    ("mcp-memory", copied("mcp-memory.jsonl"), 5, "which language does Mira speak?", "Portuguese"),
+    ("basic-memory", copied("basic-memory"), 5, "how is the greenhouse heated?", "compost"),
+    ("mem0", copied("mem0.json"), 2, "what does Otis repair on Fridays?", "accordions"),
+    ("claude-code", copied("claude-code"), 3, "when does the ferry leave?", "half past six"),
+    ("codex", copied("codex"), 3, "what does the lock keeper want at dawn?", "coffee"),
+    ("tinyclaw", lambda t: database(t / "tiny.db", TINYCLAW),
+     4, "which way does the windmill turn?", "left"),
+    ("tinyclaw", tinyclaw_files, 4, "how heavy is the anvil?", "eighty kilos"),
+    ("scalyclaw", lambda t: database(t / "scaly.db", SCALYCLAW),
+     2, "when does Petra prune the vineyard?", "February"),
+    ("profclaw", lambda t: database(t / "prof.db", PROFCLAW),
+     1, "how much honey did the beehive give?", "eleven"),
+    ("evoclaw", lambda t: database(t / "evo.db", EVOCLAW),
+     1, "how many steps has the attic?", "forty"),
+    ("openclaw", openclaw, 3, "how deep is the well?", "nine metres"),
+    ("chatgpt", lambda t: zipped(t / "c.zip", conversations_json=chatgpt()),
+     2, "how much does the grandfather clock lose?", "two minutes"),
+    ("claude", lambda t: zipped(t / "d.zip", data__conversations_json=claude(), memories_json=[]),
+     2, "where is my kayak stored?", "Lindau"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def shell(call: Any) -> Shell:
+    """A shell of an agent of its own, who has no memories yet."""
+    call.ok("PUT", "/api/kv/here", {"value": "now"})
+    return Shell(call.path, call.agent)
+
+
+def listed(shell: Shell) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = shell.json("list", "--limit", "500")["results"]
+    return found
+
+
+def stand(path: Path) -> dict[str, tuple[int, int]]:
+    """What is there, with sizes and times."""
+    paths = [path, *path.parent.rglob("*")]
+    return {str(one): (one.stat().st_size, one.stat().st_mtime_ns) for one in paths}
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "number", "question", "answer"),
+    CASES,
+    ids=[f"{name}-{at}" for at, (name, *_) in enumerate(CASES)],
+)
+def test_a_memory_is_detected_previewed_imported_once_and_found(
+    shell: Shell,
+    tmp_path: Path,
+    name: str,
+    make: Callable[[Path], Path],
+    number: int,
+    question: str,
+    answer: str,
+) -> None:
+    path = make(tmp_path)
+    before = stand(path)
+    if name == "evoclaw":
+        shell = Shell(shell.socket, "evo")
+    preview = shell.json("import", str(path), "--dry-run")
+    assert {part["format"] for part in preview["read"]} == {name}
+    assert preview["stored"].get("memory") == number, preview
+    assert name == "evoclaw" or listed(shell) == []
+    first = shell.json("import", str(path))
+    assert first["stored"] == preview["stored"]
+    assert first["left_out"] == preview["left_out"]
+    found = " ".join(one["text"] for one in shell.json("retrieve", question)[:3])
+    assert answer.lower() in found.lower()
+    again = shell.json("import", str(path), "--format", name)
+    assert again["stored"] == {}, again
+    assert sum(again["skipped"].values()) == sum(first["stored"].values())
+    assert stand(path) == before
+
+
+def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -> None:
+    shell.run("import", str(copied("claude-code")(tmp_path)))
+    turns = [one for one in listed(shell) if one["event"] == "turn"]
+    turns.sort(key=lambda one: int(one["position"]))
+    assert [(one["actor"], one["position"]) for one in turns] == [("user", 0), ("assistant", 1)]
+    assert len({one["group"] for one in turns}) == 1
+    assert turns[0]["tags"] == ["harbour"]
+    [note] = [one for one in listed(shell) if one["event"] != "turn"]
+    assert note["category"] == "projects/harbour"
+    assert note["data"]["imported"]["from"] == "claude-code"
+
+
+def test_a_conversation_that_went_on_adds_what_is_new(shell: Shell, tmp_path: Path) -> None:
+    path = copied("claude-code")(tmp_path)
+    shell.run("import", str(path))
+    [transcript] = path.rglob("*.jsonl")
+    more = {
+        "type": "user",
+        "uuid": "later",
+        "sessionId": transcript.stem,
+        "timestamp": "2026-11-22T13:00:00Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "The ferry is late"}]},
+    }
+    with transcript.open("a") as file:
+        file.write(json.dumps(more) + "\n")
+    assert shell.json("import", str(path))["stored"] == {"memory": 1}
+    assert max(one["position"] or 0 for one in listed(shell)) == 2
+
+
+def test_distilled_conversations_keep_statements_and_no_turns(shell: Shell, tmp_path: Path) -> None:
+    path = zipped(tmp_path / "d.zip", conversations_json=claude())
+    taken = shell.json("import", str(path), "--distil")
+    assert taken["stored"]["memory"] == 1
+    [kept] = listed(shell)
+    assert "Lindau" in kept["text"]
+    assert (kept["event"], kept["group"]) != ("turn", "")
+    assert shell.json("import", str(path), "--distil")["stored"] == {}
+
+
+def test_what_changed_in_the_source_changes_here_unless_it_was_changed_here_later(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = copied("mem0.json")(tmp_path)
+    document = json.loads(path.read_text())
+    for one in document["results"]:
+        one |= {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
+    path.write_text(json.dumps(document))
+    shell.run("import", str(path))
+    edited = next(one["id"] for one in listed(shell) if "saffron" in one["text"])
+    shell.run("update", edited, "--text", "I grow saffron and thyme")
+    for one, text in zip(document["results"], ("Otis repairs organs", "I grow mint"), strict=True):
+        one |= {"memory": text, "updated_at": "2024-06-01T00:00:00Z"}
+    path.write_text(json.dumps(document))
+    assert shell.json("import", str(path))["stored"] == {"memory": 1}
+    here = {one["text"] for one in listed(shell)}
+    assert here == {"Otis repairs organs", "I grow saffron and thyme"}
+    shell.run("forget", next(one["id"] for one in listed(shell) if "organs" in one["text"]))
+    assert shell.json("import", str(path))["skipped"]["forgotten since"] == 1
+
+
+def test_secrets_are_left_out(shell: Shell, tmp_path: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    line = {"type": "entity", "name": "Repo", "entityType": "project",
+            "observations": [f"its token is {key}"]}  # fmt: skip
+    path = written(tmp_path / "memory.jsonl", json.dumps(line))
+    shell.run("import", str(path))
+    [kept] = listed(shell)
+    assert key not in json.dumps(kept)
+    assert "removed" in kept["text"]
+
+
+def test_two_objects_on_a_line_are_read_and_nonsense_is_reported_by_its_line(
+    shell: Shell, tmp_path: Path
+) -> None:
+    one = {"type": "entity", "name": "A", "entityType": "x", "observations": ["a likes tea"]}
+    other = one | {"name": "B", "observations": ["b likes cocoa", 7]}
+    text = f"{json.dumps(one)}{json.dumps(other)}\n{{broken\n"
+    taken = shell.json("import", str(written(tmp_path / "memory.jsonl", text)))
+    assert taken["stored"] == {"memory": 2}
+    assert any("line 2" in line for line in taken["left_out"])
+    assert any("line 1: an observation is not text" in line for line in taken["left_out"])
+
+
+def test_a_circle_and_another_branch_of_messages_are_reported(shell: Shell, tmp_path: Path) -> None:
+    whole, circle = chatgpt()[0], chatgpt()[0]
+    circle["conversation_id"] = "cg-2"
+    circle["mapping"]["root"]["parent"] = "a"
+    file = written(tmp_path / "conversations.json", json.dumps([whole, circle, 7]))
+    taken = shell.json("import", str(file))
+    assert taken["stored"] == {"memory": 4}
+    assert any("1 messages of other branches" in line for line in taken["left_out"])
+    assert any("in a circle" in line for line in taken["left_out"])
+    assert any("conversation 3 is not an object" in line for line in taken["left_out"])
+
+
+def test_an_export_that_is_cut_off_gives_what_is_whole(shell: Shell, tmp_path: Path) -> None:
+    text = json.dumps([*chatgpt(), *chatgpt()])
+    taken = shell.json("import", str(written(tmp_path / "conversations.json", text[:-30])))
+    assert taken["stored"] == {"memory": 2}
+    assert any("cut off" in line and "after 1" in line for line in taken["left_out"])
+
+
+def test_members_of_a_zip_are_never_unpacked(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "in" / "evil.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../../conversations.json", json.dumps(chatgpt()))
+        archive.writestr("/etc/evil.json", "[]")
+    assert shell.json("import", str(path))["stored"] == {"memory": 2}
+    assert [one.name for one in tmp_path.rglob("*.json")] == []
+    damaged = path.read_bytes()
+    (tmp_path / "cut.zip").write_bytes(damaged[: len(damaged) // 2])
+    _, err = shell.run("import", str(tmp_path / "cut.zip"), "--format", "chatgpt", code=1)
+    assert "damaged" in err
+
+
+def test_a_damaged_database_gives_what_can_be_read(shell: Shell, tmp_path: Path) -> None:
+    path = database(tmp_path / "tiny.db", TINYCLAW)
+    db = sqlite3.connect(path)
+    db.executemany(
+        "INSERT INTO episodic_memory VALUES (?, '', 'fact_stored', ?, '', 0.5, 0, ?, NULL)",
+        [(f"n{number}", f"brick {number} is laid " + "x" * 900, number) for number in range(40)],
+    )
+    db.commit()
+    db.close()
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    taken = shell.json("import", str(path))
+    assert 0 < taken["stored"]["memory"] < 44
+    assert any("damaged after" in line for line in taken["left_out"])
+    path.write_bytes(content[:2000])
+    _, err = shell.run("import", str(path), "--format", "tinyclaw", code=1)
+    assert "damaged" in err
+
+
+def test_a_locked_database_is_read_with_what_is_still_in_its_log(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = database(tmp_path / "tiny.db", TINYCLAW)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    db.execute("INSERT INTO memory VALUES ('k2', '', 'mill', 'brick', 1700000000000, 1)")
+    db.execute("BEGIN EXCLUSIVE")
+    path.chmod(0o400)
+    try:
+        taken = shell.json("import", str(path))
+    finally:
+        db.close()
+    assert taken["stored"] == {"memory": 5}
+    assert "mill: brick" in {one["text"] for one in listed(shell)}
+
+
+def test_links_in_a_folder_are_not_followed(shell: Shell, tmp_path: Path) -> None:
+    secret = written(tmp_path / "private.md", "- the safe is behind the mirror\n")
+    top = openclaw(tmp_path)
+    (top / "memory" / "2026-02-04.md").symlink_to(secret)
+    (top / "memory" / "again").symlink_to(top)
+    taken = shell.json("import", str(top))
+    assert taken["stored"] == {"memory": 3}
+    assert any("link" in line for line in taken["left_out"])
+    assert "mirror" not in json.dumps(listed(shell))
+
+
+def test_the_daemon_opens_no_file_for_anybody(call: Any, tmp_path: Path) -> None:
+    file = written(tmp_path / "warm-memory.json", json.dumps([{"id": "x", "text": "of a file"}]))
+    answer = call("POST", "/api/import", {"path": str(file)})
+    assert answer.status == 400
+    record = {"id": "a1", "text": "sent as an entry", "category": "a/b"}
+    assert call.ok("POST", "/api/import", {"memories": [record]})["stored"] == {"memory": 1}
+    odd = {"id": "x y", "type": "tool_chain", "intent": "i", "created_at": 1, "last_used_at": 1}
+    for one in ({}, odd, odd | {"id": "x", "created_at": "soon"}, odd | {"id": "x", "intent": ""}):
+        assert call("POST", "/api/import", {"experiences": [one]}).status == 400
+    both = {"memories": [record], "text": "[]"}
+    assert call("POST", "/api/import", both).status == 400
+
+
+def test_an_unknown_folder_is_refused_with_the_names_of_the_formats(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    _, err = shell.run("import", str(tmp_path / "empty"), code=1)
+    assert "claude-mem" in err
+    written(tmp_path / "blank.json", "")
+    shell.run("import", str(tmp_path / "blank.json"), code=2)
+
+
+def test_a_text_that_is_too_long_is_cut_and_reported(shell: Shell, tmp_path: Path) -> None:
+    long = {"results": [{"id": "m", "memory": "word " * 20_000}]}
+    taken = shell.json("import", str(written(tmp_path / "m.json", json.dumps(long))))
+    assert taken["stored"] == {"memory": 1}
+    assert any("cut to 60,000 bytes" in line for line in taken["left_out"])
+
+
+def test_a_long_state_file_is_sent_in_parts(shell: Shell, tmp_path: Path) -> None:
+    facts = [{"id": f"f{n}", "text": f"brick {n} " + "x" * 600} for n in range(1_500)]
+    path = written(tmp_path / "warm-memory.json", json.dumps(facts))
+    assert path.stat().st_size > 900_000
+    taken = shell.json("import", str(path))
+    assert taken["stored"] == {"memory": 1_500}
+    assert [part["entries"] for part in taken["read"]] == [1_500]
+    assert shell.json("import", str(path))["stored"] == {}
+
+
+def test_an_export_made_to_harm_is_refused(shell: Shell, tmp_path: Path) -> None:
+    for name, text in (("deep", "[" * 100_000), ("odd", '[{"mapping": 7}, {"mapping": {"a": 3}}]')):
+        file = written(tmp_path / name / "conversations.json", text)
+        _, err = shell.run("import", str(file), "--format", "chatgpt", code=None)
+        assert "deep" in err or "no mapping" in err
+    assert listed(shell) == []
+
+
+def test_the_command_names_every_format() -> None:
+    assert SYSTEMS == NAMES
+    assert {name for name, *_ in CASES} | {"jsonl"} == {*NAMES}

@@ -1,0 +1,87 @@
+"""Reads go on, whatever runs out, hangs or is slow; and all is well again by itself."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def codes(one: Any) -> set[str]:
+    one.send(HEALTH)
+    return {problem["code"] for problem in one.answer().body.get("problems", ())}
+
+
+def asked(one: Any, agent: str, **fields: str) -> Any:
+    """Recall with a `query`, or store a `text`."""
+    body = json.dumps(fields).encode()
+    path = "/api/recall" if "query" in fields else "/api/memory"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nX-Agent: {agent}\r\n"
+    one.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return one.answer("POST")
+
+
+def test_a_daemon_that_may_open_no_more_files_serves_those_it_has_and_recovers(
+    daemon: Daemon,
+    wire: Callable[..., Any],
+    calls_of: Callable[..., Any],
+    eventually: Callable[..., None],
+) -> None:
+    calls_of(daemon).store("the gate code is 4711")
+    assert daemon.process is not None
+    pid, one = daemon.process.pid, wire(daemon.socket)
+    assert asked(one, "default", query="gate code").status == 200
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    opened = len([*Path(f"/proc/{pid}/fd").iterdir()])
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened + 1, before[1]))
+    waiting = [wire(daemon.socket) for _ in range(20)]
+    eventually(lambda: "not_accepted" in codes(one), "it cannot accept a connection")
+
+    size = daemon.log.stat().st_size
+    assert asked(one, "default", query="gate code").body["results"]
+    refused = asked(one, "newcomer", text="of another agent")
+    assert refused.refusal() == (503, "unavailable", None)
+    assert "too many files" in refused.body["error"]["message"]
+    assert daemon.log.stat().st_size - size < 10_000
+
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    for late in waiting:
+        late.send(HEALTH)
+        assert late.answer().status in {200, 503}
+    eventually(lambda: not codes(one), "all is well again")
+    assert asked(one, "newcomer", text="of another agent").status == 201
+    assert "Traceback" not in daemon.log.read_text()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that takes connections and never answers."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    listening.close()
+
+
+def test_beside_a_remote_that_never_answers_all_else_is_served(
+    silent: str, make_daemon: Callable[..., Daemon], eventually: Callable[..., None]
+) -> None:
+    daemon = make_daemon(
+        f"--set=sync.url={silent}",
+        "--set=sync.change_seconds=0.05",
+        "--set=sync.critical_seconds=0.05",
+    ).start()
+    with daemon.client() as client:
+        keys = [client.store(f"the gate code is {number}").id for number in range(20)]
+        eventually(lambda: client.sync_status().phase != "idle", "a round has begun")
+        assert client.recall("gate code").results
+        client.hot_update("identity", {"agent_name": "Nova"})
+        assert client.get(keys[0]).text
+        assert client.sync_status().queued >= 20
+    assert daemon.stop() == 0

@@ -1,0 +1,296 @@
+"""The tools of models: ours, ScalyClaw's and profClaw's, over the socket."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+from thermocline.daemon.cli import mcp
+from thermocline.daemon.operations import OPERATIONS
+from thermocline.daemon.shapes.tools import PRESETS, listed, tools_of
+
+
+def use(call: Any, name: str, preset: str = "", **arguments: Any) -> Any:
+    query = f"?tools={preset}" if preset else ""
+    return call.ok("POST", f"/api/tools/{name}{query}", arguments)
+
+
+# Lists
+
+
+def test_the_default_tools_are_the_operations_with_a_tool_name() -> None:
+    named = {one.tool: one for one in OPERATIONS if one.tool is not None}
+    assert {tool.name for tool in tools_of("default")} == named.keys()
+    for tool in tools_of("default"):
+        assert tool.reads == (named[tool.name].role == "read")
+        assert tool.destroys == (named[tool.name].method == "DELETE")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_tool_takes_little_of_a_models_window(preset: str) -> None:
+    for tool in listed(preset):
+        assert 15 < len(tool["description"]) <= 1_000
+        assert "$ref" not in json.dumps(tool)
+        assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
+        assert tool["annotations"]["openWorldHint"] is False
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_bridge_lists_what_the_structs_say(preset: str) -> None:
+    # Else: python -m thermocline.daemon.shapes.tools
+    assert mcp.tools_of(preset) == listed(preset)
+
+
+def test_the_default_tools_cost_at_most_1500_tokens() -> None:
+    assert len(json.dumps(listed("default"))) // 4 <= 1_500
+
+
+def test_a_list_comes_as_a_provider_takes_it(call: Any) -> None:
+    def first(query: str) -> Any:
+        return call.ok("GET", f"/api/tools?{query}")["tools"][0]
+
+    assert first("")["name"] == "recall"
+    openai = first("format=openai&tools=scalyclaw")
+    assert (openai["type"], openai["function"]["name"]) == ("function", "memory_store")
+    assert openai["function"]["parameters"]["required"] == ["type", "subject", "content"]
+    anthropic = first("format=anthropic&tools=profclaw")
+    assert (anthropic["name"], anthropic["input_schema"]["type"]) == ("memory_search", "object")
+    assert call("GET", "/api/tools?format=cohere").refusal()[0] == 400
+
+
+def test_a_python_program_lists_and_calls_the_tools(shared_daemon: Daemon, call: Any) -> None:
+    with shared_daemon.client(call.agent) as client:
+        assert client.tools(format="openai")[0]["function"]["name"] == "recall"
+        client.use_tool("remember", {"text": "Ana lives in Kiel"})
+        found = client.use_tool("memory_search", {"query": "Ana"}, tools="profclaw")
+    assert [one["text"] for one in found["chunks"]] == ["Ana lives in Kiel"]
+
+
+def test_every_answer_fits_its_output_schema(call: Any) -> None:
+    called = {
+        ("default", "remember"): {"text": "Ana lives in Kiel"},
+        ("default", "recall"): {"query": "Ana"},
+        ("default", "context"): {},
+        ("scalyclaw", "memory_store"): {"type": "semantic", "subject": "s", "content": "c"},
+        ("scalyclaw", "memory_search"): {"query": "Ana"},
+        ("scalyclaw", "memory_recall"): {},
+        ("scalyclaw", "memory_update"): {"id": "nothing", "subject": "x"},
+        ("scalyclaw", "memory_delete"): {"id": "nothing"},
+        ("scalyclaw", "memory_reflect"): {},
+        ("scalyclaw", "memory_graph"): {"entity": "Ana"},
+        ("profclaw", "memory_search"): {"query": "Ana"},
+        ("profclaw", "memory_stats"): {},
+    }
+    for (preset, name), arguments in called.items():
+        schema = next(one for one in listed(preset) if one["name"] == name)["outputSchema"]
+        answer = use(call, name, preset, **arguments)
+        assert {*schema["required"]} <= answer.keys() <= schema["properties"].keys(), name
+
+
+# Ours
+
+
+def test_recall_says_why_nothing_is_known(call: Any) -> None:
+    assert use(call, "recall", query="where does Ana live?")["why"]
+    use(call, "remember", text="Bob works on the Apollo project")
+    found = use(call, "recall", query="what is the capital of Peru?")
+    assert found["results"] == []
+    assert found["why"]
+
+
+def test_remember_names_what_says_the_same_and_stores_it_once(call: Any) -> None:
+    first = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
+    assert first["stored"] is True
+    again = use(call, "remember", text="ana lives in Kiel.")
+    assert again["stored"] is False
+    assert again["merged_with"] == {"id": first["id"], "text": "Ana lives in Kiel"}
+    assert call.total() == 1
+
+
+def test_remember_names_what_it_contradicts_and_recall_marks_it_as_outdated(call: Any) -> None:
+    old = use(call, "remember", text="Ana lives in Kiel", category="people/ana")
+    new = use(call, "remember", text="Ana lives in Bonn")
+    assert new["contradicts"] == [{"id": old["id"], "text": "Ana lives in Kiel"}]
+    assert new["category"] == "people/ana"
+    results = use(call, "recall", query="where does Ana live?")["results"]
+    assert [(one["text"], one.get("outdated", False)) for one in results] == [
+        ("Ana lives in Bonn", False),
+        ("Ana lives in Kiel", True),
+    ]
+
+
+def test_remember_at_once_from_many_stores_once(call: Any) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        told = [*pool.map(lambda _: use(call, "remember", text="The gate is blue"), range(16))]
+    assert [one["stored"] for one in told].count(True) == 1
+    assert call.total() == 1
+
+
+def test_arguments_that_models_write_wrong_are_taken_or_named(call: Any) -> None:
+    use(call, "remember", text="Ana lives in Kiel", category=None)
+    assert use(call, "recall", query="Ana", limit="3", actor=None)["results"]
+    assert call("POST", "/api/tools/recall", {"question": "Ana"}).refusal()[2] == "question"
+    assert call("POST", "/api/tools/recall", {}).refusal()[2] == "query"
+    assert call("POST", "/api/tools/recal", {"query": "x"}).status == 404
+
+
+def test_forget_deletes_for_good(call: Any) -> None:
+    key = use(call, "remember", text="Ana lives in Kiel")["id"]
+    assert use(call, "forget", id=key)["deleted"] is True
+    assert use(call, "recall", query="Ana")["results"] == []
+    assert call("POST", "/api/tools/forget", {"id": key}).status == 404
+
+
+def test_recall_finds_pairs_and_memories_in_one_list(call: Any) -> None:
+    call.ok("PUT", "/api/kv/gate_code", {"value": "4711"})
+    use(call, "remember", text="The gate code is at the office")
+    found = use(call, "recall", query="gate code")["results"]
+    assert {one["source"] for one in found} == {"pair", "memory"}
+
+
+def test_recall_cuts_what_is_longer_than_a_model_can_use(call: Any) -> None:
+    call.store("The harbour's rules: " + "never leave the gate of the harbour open. " * 1_000)
+    found = use(call, "recall", query="rules of the harbour")["results"]
+    assert len(found[0]["text"]) < 2_100
+    assert found[0]["text"].endswith("characters in all]")
+
+
+# ScalyClaw's
+
+
+def scaly(call: Any, content: str, **fields: Any) -> Any:
+    fields = {"type": "semantic", "subject": "note", **fields}
+    return use(call, "memory_store", content=content, **fields)
+
+
+def test_memory_store_never_stores_what_is_said_already(call: Any) -> None:
+    first = scaly(call, "Ana lives in Kiel", subject="Ana")
+    assert first == {"stored": True, "id": first["id"]}
+    assert scaly(call, "ana lives in kiel.", subject="Ana", type="fact") == {
+        "stored": False,
+        "duplicate": True,
+        "existingId": first["id"],
+        "existingSubject": "Ana",
+    }
+
+
+def test_memory_search_finds_by_the_weights_of_the_call(call: Any) -> None:
+    scaly(call, "the red boat sails to the island", importance=1)
+    scaly(call, "the blue boat", importance=10)
+
+    def first(**weights: float) -> str:
+        results = use(call, "memory_search", query="red boat island", weights=weights)["results"]
+        return str(results[0]["content"])
+
+    assert first(semantic=1, recency=0, importance=0) == "the red boat sails to the island"
+    found = use(call, "memory_search", query="boat", topK=1)["results"]
+    assert len(found) == 1
+    assert found[0]["importance"] in {1, 10}
+    refused = call("POST", "/api/tools/memory_search", {"query": "x", "weights": {"match": 1}})
+    assert refused.status == 400
+
+
+def test_memory_recall_gives_one_or_the_20_newest(call: Any) -> None:
+    for number in range(22):
+        scaly(call, f"boat number {number} has {number} oars", tags=["boat", f"n{number}"])
+    newest = use(call, "memory_recall")["results"]
+    assert len(newest) == 20
+    assert newest[0]["content"] == "boat number 21 has 21 oars"
+    tagged = use(call, "memory_recall", tags=["boat", "n3"])["results"]
+    assert [one["content"] for one in tagged] == ["boat number 3 has 3 oars"]
+    assert use(call, "memory_recall", id=tagged[0]["id"])["results"] == tagged
+    assert use(call, "memory_recall", id="nothing") == {"results": []}
+    assert use(call, "memory_recall", type="episodic") == {"results": []}
+
+
+def test_memory_recall_includes_what_was_consolidated_when_asked(call: Any) -> None:
+    kept = scaly(call, "Ana lives in Kiel")["id"]
+    gone = scaly(call, "Ana has a boat in the harbour")["id"]
+    call.ok("POST", f"/api/memory/{gone}/merge", {"into": kept})
+    assert len(use(call, "memory_recall")["results"]) == 1
+    both = use(call, "memory_recall", includeConsolidated=True)["results"]
+    assert {one["id"]: one["consolidated_into"] for one in both} == {kept: None, gone: kept}
+
+
+def test_memory_update_changes_or_says_why_not(call: Any) -> None:
+    key = scaly(call, "Ana lives in Kiel", importance=5)["id"]
+    assert use(call, "memory_update", id=key, importance=1) == {"updated": True, "id": key}
+    assert use(call, "memory_recall", id=key)["results"][0]["importance"] == 1
+    assert "no memory" in use(call, "memory_update", id="nothing", subject="x")["error"]
+    assert "error" in use(call, "memory_update", id=key)
+
+
+def test_memory_delete_tells_whether_it_was_there(call: Any) -> None:
+    key = scaly(call, "Ana lives in Kiel")["id"]
+    assert use(call, "memory_delete", id=key) == {"deleted": True, "id": key}
+    assert use(call, "memory_delete", id=key) == {"deleted": False, "id": key}
+
+
+def test_memory_reflect_merges_what_says_the_same(call: Any) -> None:
+    assert use(call, "memory_reflect", force=True)["consolidated"] == 0
+    call.store("Ana lives in Kiel")
+    call.store("ana lives in kiel")
+    done = use(call, "memory_reflect", force=True)
+    assert (done["consolidated"], done["clusters"], done["newMemoryIds"]) == (1, 1, [])
+    assert done["message"]
+
+
+def test_memory_graph_knows_the_entities_that_were_stored(call: Any) -> None:
+    scaly(
+        call,
+        "Bob works on Apollo in Kiel",
+        entities=[
+            {
+                "name": "Bob",
+                "type": "person",
+                "relations": [{"relation": "Works on", "target": "Apollo"}],
+            },
+            {"name": "Apollo", "relations": [{"relation": "is in", "target": "Kiel"}]},
+        ],
+    )
+    found = use(call, "memory_graph", entity="bob")
+    assert found["found"] is True
+    assert found["graph"][0] == {
+        "name": "Bob",
+        "type": "person",
+        "mentionCount": 1,
+        "relations": [{"relation": "works on", "target": "Apollo", "strength": 1}],
+    }
+    # Two relations away.
+    assert [one["name"] for one in found["graph"]] == ["Bob", "Apollo", "Kiel"]
+    near = use(call, "memory_graph", entity="bob", depth=1)
+    assert [one["name"] for one in near["graph"]] == ["Bob", "Apollo"]
+    unknown = use(call, "memory_graph", entity="Zoe")
+    assert (unknown["found"], "graph" in unknown) == (False, False)
+
+
+def test_a_ttl_ends_a_memory(call: Any) -> None:
+    key = scaly(call, "the visitor's code is 99", ttl="7d")["id"]
+    found = use(call, "memory_recall", id=key)["results"][0]
+    assert found["ttl"] > found["created_at"]
+
+
+# profClaw's
+
+
+def test_profclaws_search_leads_to_lines_that_can_be_read(call: Any) -> None:
+    call.store("The gate code of the harbour is 4711")
+    turns = [{"role": "user", "text": "The boat lies in berth twelve"}]
+    call.ok("POST", "/api/turns", {"conversation": "talk", "turns": turns})
+    found = use(call, "memory_search", "profclaw", query="gate code of the harbour", maxResults=1)
+    assert [one["text"] for one in found["chunks"]] == ["The gate code of the harbour is 4711"]
+    read = use(call, "memory_get", path=found["chunks"][0]["path"])
+    assert read["text"] == "The gate code of the harbour is 4711"
+    chat = use(call, "memory_search", "profclaw", query="berth twelve boat", source="chat")
+    assert chat["chunks"][0]["path"] == "chat://talk"
+    lines = use(call, "memory_get", **{"path": "chat://talk", "from": 1})
+    assert "berth twelve" in lines["text"]
+    assert call("POST", "/api/tools/memory_get", {"path": "nowhere.md"}).status == 404
+
+
+def test_profclaws_stats_count_what_is_indexed(call: Any) -> None:
+    assert use(call, "memory_stats")["totalFiles"] == 0

@@ -1,0 +1,383 @@
+"""The terminal view's frame, against a real daemon."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+pytest.importorskip("textual")
+
+from textual.widgets import DataTable, Input, OptionList, Static
+
+from thermocline.daemon.client import ApiError, Client
+from thermocline.tui.app import ThermoclineApp
+from thermocline.tui.calls import ReadOnlyClient
+from thermocline.tui.dialogs.confirm import ConfirmScreen
+from thermocline.tui.dialogs.find import FindScreen
+from thermocline.tui.dialogs.keys import KeysScreen
+from thermocline.tui.dialogs.setting import SettingScreen
+from thermocline.tui.remembered import Remembered, recalled, remember
+from thermocline.tui.views import TABS, VIEWS
+from thermocline.tui.widgets.absent import Absent
+from thermocline.tui.widgets.flash import Flash
+from thermocline.tui.widgets.frame import Head, Keys
+
+SIZE = (100, 30)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the tests of this file."""
+    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
+    yield made
+    made.stop()
+
+
+def row_of(app: ThermoclineApp, kind: type[Head | Keys]) -> str:
+    return app.screen_stack[0].query_one(kind).render().plain
+
+
+def flashed(app: ThermoclineApp) -> str:
+    return app.screen_stack[0].query_one(Flash).line
+
+
+async def ready(app: ThermoclineApp) -> None:
+    await until(lambda: app.settled, "the tab is drawn")
+
+
+# Opening
+
+
+async def test_digits_show_each_tab(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        assert app.tab.name == "overview"
+        for tab in VIEWS:
+            await pilot.press(tab.key)
+            assert app.tab is tab
+            await ready(app)
+
+
+async def test_without_a_daemon_it_says_how_to_start_one_and_connects_when_it_comes(
+    make_daemon: Callable[..., Daemon],
+) -> None:
+    late = make_daemon()
+    app = ThermoclineApp(late.client)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.snapshot.trouble, "it is found that no daemon answers")
+        await pilot.pause()
+        page = app.query_one("#absent Static", Static)
+        assert "thermocline daemon" in str(page.content)
+        assert "no daemon" in row_of(app, Head)
+        late.start()
+        await ready(app)
+        assert not app.query_one(Absent).display
+        assert "healthy" in row_of(app, Head)
+
+
+async def test_a_daemon_killed_and_restarted_is_followed_again(
+    make_daemon: Callable[..., Daemon],
+) -> None:
+    killed = make_daemon().start()
+    app = ThermoclineApp(killed.client, tab="log")
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        killed.kill()
+        await until(lambda: not app.snapshot.connected, "the daemon is missed")
+        await pilot.pause()
+        assert "no daemon, as of" in row_of(app, Head)
+        assert app.snapshot.status is not None, "what was known is still shown"
+        killed.start()
+        await until(lambda: app.snapshot.connected, "it is there again")
+        with killed.client() as client:
+            stored = client.store("seen by the new stream")
+        await until(
+            lambda: any(one.data.get("id") == stored.id for one in app.happened),
+            "its events are followed",
+        )
+
+
+async def test_theme_and_tab_are_those_of_the_last_time(daemon: Daemon, tmp_path: Path) -> None:
+    file = tmp_path / "state" / "tui.json"
+    app = ThermoclineApp(daemon.client, state=file)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("9")
+        app.theme = "nord"
+    assert recalled(file) == Remembered(theme="nord", tab="log")
+    again = ThermoclineApp(daemon.client, state=file)
+    async with again.run_test(size=SIZE):
+        assert (again.theme, again.tab.name) == ("nord", "log")
+
+
+def test_a_damaged_state_file_counts_as_none(tmp_path: Path) -> None:
+    file = tmp_path / "tui.json"
+    for damaged in (b"", b"{", b'{"theme": 3}', b"\xff\xfe", b"[]"):
+        file.write_bytes(damaged)
+        assert recalled(file) == Remembered()
+    file.write_text('{"theme": "no such", "tab": "no such"}')
+    app = ThermoclineApp(lambda agent: Client("/nowhere", agent), state=file)
+    assert app.tab.name == "overview"
+    remember(tmp_path / "tui.json" / "below a file", Remembered())
+
+
+# Keys
+
+
+async def test_every_key_of_a_view_is_in_its_help_and_in_the_palette(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=(120, 60)) as pilot:
+        for tab in VIEWS:
+            await pilot.press(tab.key)
+            await ready(app)
+            view = app.view
+            assert view is not None
+            bound = {
+                one.description
+                for _, one in view._bindings
+                if one.description and view.check_action(one.action, ())
+            }
+            palette = {one.title for one in app.get_system_commands(app.screen)}
+            assert bound <= palette
+            await pilot.press("question_mark")
+            assert isinstance(app.screen, KeysScreen)
+            helped = {words for _, keys in app.screen._groups for _, words in keys}
+            assert bound <= helped
+            await pilot.press("escape")
+
+
+async def test_a_name_after_a_colon_goes_to_a_tab_or_an_agent(daemon: Daemon) -> None:
+    with daemon.client("second") as client:
+        client.store("of the second agent")
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("colon", *"sett", "enter")
+        assert app.tab.name == "settings"
+        await pilot.press("colon", *"nowhere", "enter")
+        assert flashed(app) == "nothing is called 'nowhere'"
+        await pilot.press("colon", *"agent second", "enter")
+        assert app.agent == "second"
+        assert "second" in row_of(app, Head)
+
+
+async def test_an_agent_can_be_chosen_from_a_list(daemon: Daemon) -> None:
+    with daemon.client("third") as client:
+        client.store("of the third agent")
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("ctrl+a")
+        await until(lambda: app.screen.query(OptionList), "the list is open")
+        names = [str(one.prompt) for one in app.screen.query_one(OptionList).options]
+        app.screen.query_one(OptionList).highlighted = names.index("third")
+        await pilot.press("enter")
+        assert app.agent == "third"
+
+
+async def test_the_search_finds_a_memory_a_setting_and_a_tab(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        client.store("the upkeep of the lighthouse", category="sea/lights")
+    app = ThermoclineApp(daemon.client)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("ctrl+f", *"upkeep")
+        screen = app.screen
+        assert isinstance(screen, FindScreen)
+        await until(
+            lambda: {"memory", "setting", "tab"} <= {one.kind for one in screen._found},
+            "all kinds are found",
+        )
+        row = [one.kind for one in screen._found].index("setting")
+        await pilot.press(*["down"] * row, "enter")
+        assert app.tab.name == "settings"
+        await ready(app)
+
+
+async def test_what_is_selected_is_copied_to_the_terminal(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client, tab="settings")
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("y")
+        assert app.clipboard == "hot.max_bytes=5120"
+
+
+# Caution
+
+
+async def test_a_typed_word_is_asked_for_and_nothing_else_confirms(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client)
+    answers: list[bool] = []
+
+    async def ask() -> None:
+        answers.append(await app.confirm("Forget", "it will be gone", word="forget"))
+
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        app.run_worker(ask())
+        await until(lambda: isinstance(app.focused, Input), "it asks")
+        await pilot.press("enter", "y", "enter", *"forge", "enter")
+        assert isinstance(app.screen, ConfirmScreen)
+        await pilot.press("escape")
+        await until(lambda: answers == [False], "it is left")
+        app.run_worker(ask())
+        await until(lambda: isinstance(app.focused, Input), "it asks again")
+        await pilot.press(*"forget", "enter")
+        await until(lambda: answers == [False, True], "it is confirmed")
+
+
+async def test_undo_is_offered_for_a_minute(daemon: Daemon) -> None:
+    clock = [1_000_000.0]
+    app = ThermoclineApp(daemon.client, now=lambda: clock[0])
+    with daemon.client() as client:
+        kept = client.store("to be undone").id
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        app.did("stored it", lambda client: client.forget(kept))
+        await pilot.pause()
+        assert "u Undo" in row_of(app, Keys)
+        await pilot.press("u")
+        await until(lambda: flashed(app) == "undone: stored it", "it is undone")
+        with daemon.client() as client, pytest.raises(ApiError, match="no memory"):
+            client.get(kept)
+        app.did("did more", lambda client: client.status())
+        clock[0] += 61
+        app._tick()
+        await pilot.pause()
+        assert "u Undo" not in row_of(app, Keys)
+
+
+async def test_read_only_offers_no_change_and_sends_none(daemon: Daemon) -> None:
+    app = ThermoclineApp(
+        lambda agent: ReadOnlyClient(str(daemon.socket), agent), tab="settings", read_only=True
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        assert "READ-ONLY" in row_of(app, Head)
+        assert "Edit" not in row_of(app, Keys)
+        await pilot.press("e", "enter")
+        assert not isinstance(app.screen, SettingScreen)
+    with ReadOnlyClient(str(daemon.socket)) as client:
+        assert client.recall("anything", reinforce=False).took_ms >= 0
+        with pytest.raises(ApiError, match="read-only"):
+            client.store("nothing")
+
+
+# Settings
+
+
+async def test_a_setting_is_edited_live_and_its_faults_are_shown_before_it_is_written(
+    make_daemon: Callable[..., Daemon],
+) -> None:
+    own = make_daemon().start()
+    app = ThermoclineApp(own.client, tab="settings")
+
+    def value() -> object:
+        with own.client() as client:
+            return next(one.value for one in client.config().results if one.key == "hot.max_bytes")
+
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        await pilot.press("e")
+        await until(lambda: isinstance(app.focused, Input), "the line is open")
+        line = app.screen.query_one(Input)
+        line.value = "12"
+        await pilot.press("enter")
+        fault = app.screen.query_one("#fault", Static)
+        assert str(fault.content).startswith("✗ not written: an integer 512 to 1048576")
+        assert value() == 5120
+        line.value = "4096"
+        await pilot.press("enter")
+        await until(lambda: value() == 4096, "it is written")
+        await until(lambda: not isinstance(app.screen, SettingScreen), "the line is closed")
+        await pilot.press("u")
+        await until(lambda: value() == 5120, "it is undone")
+
+
+async def test_settings_are_filtered_as_it_is_typed(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client, tab="settings")
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        table = app.screen.query_one("SettingsView DataTable", DataTable)
+        everything = table.row_count
+        await pilot.press("slash", *"half_life")
+        await until(lambda: 0 < table.row_count < everything, "few are left")
+        await pilot.press("enter", "escape")
+        await until(lambda: table.row_count == everything, "all are back")
+
+
+# The log
+
+
+async def test_the_log_shows_what_happens_pauses_and_filters(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client, tab="log")
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(app)
+        table = app.screen.query_one("LogView DataTable", DataTable)
+        state = app.screen.query_one("LogView #state", Static)
+        with daemon.client() as client:
+            first = client.store("seen at once")
+            await until(lambda: first.id in (app.view.copied() if app.view else ""), "it is there")
+            await pilot.press("space")
+            second = client.store("seen after the pause")
+        await until(lambda: "1 waiting" in str(state.content), "it waits")
+        await pilot.press("space")
+        await until(lambda: second.id in (app.view.copied() if app.view else ""), "it is there")
+        await pilot.press("slash", *second.id)
+        await until(lambda: table.row_count == 1, "one fits")
+        await pilot.press("enter", "escape", "l", "l", "l")
+        await until(lambda: "only failures" in str(state.content), "the level is told")
+
+
+# Any keys, any size
+
+
+async def press_anything(app: ThermoclineApp, presses: int, seed: int) -> None:
+    rng = random.Random(seed)
+    keys = [
+        *"123456789:/?mulfcdrsnea", "enter", "escape", "tab", "shift+tab", "up", "down", "left",
+        "right", "pageup", "pagedown", "home", "end", "space", "backspace", "ctrl+f", "ctrl+p",
+        "ctrl+a", "ctrl+t",
+    ]  # fmt: skip
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(app)
+        for number in range(presses):
+            await pilot.press(rng.choice(keys))
+            if number % 25 == 0:
+                await pilot.resize_terminal(rng.randrange(20, 200), rng.randrange(8, 60))
+        while len(app.screen_stack) > 1:
+            app.pop_screen()
+        await pilot.press("1")
+        await ready(app)
+
+
+async def test_two_hundred_random_keys_break_nothing(daemon: Daemon) -> None:
+    app = ThermoclineApp(lambda agent: ReadOnlyClient(str(daemon.socket), agent))
+    await press_anything(app, 200, seed=13)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+async def test_a_thousand_random_keys_break_nothing(
+    make_daemon: Callable[..., Daemon], seed: int
+) -> None:
+    own = make_daemon().start()
+    with own.client() as client:
+        client.batch([{"text": f"memory {number}"} for number in range(50)])
+    await press_anything(ThermoclineApp(own.client), 1000, seed)
+
+
+async def test_a_storm_of_sizes_breaks_no_tab(daemon: Daemon) -> None:
+    app = ThermoclineApp(daemon.client)
+    sizes = [(40, 12), (200, 60), (20, 8), (1, 1), (79, 19)]
+    async with app.run_test(size=SIZE) as pilot:
+        for name in TABS:
+            await app.action_tab(name)
+            for columns, rows in sizes:
+                await pilot.resize_terminal(columns, rows)
+            await ready(app)

@@ -1,0 +1,216 @@
+"""The tab of the hot state: each action against a real daemon."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+pytest.importorskip("textual")
+
+from terminal import Terminal, terminal
+
+from thermocline.daemon.client import Client
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the tests of this file."""
+    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> Iterator[Client]:
+    """A client of an agent of the test's own, which has something in each section."""
+    with daemon.client(f"agent{next(_numbers)}") as made:
+        made.hot_update("identity", {"agent_name": "Skipper"})
+        made.hot_update("owner_profile", {"name": "Ana", "wishes": ["tea", "no emoji"]})
+        made.hot_update("project", {"name": "Harbor", "status": "active", "team": "blue"})
+        made.hot_update("event", {"text": "the gateway is live", "timestamp": 1_700_000_000})
+        made.hot_update("task", {"text": "write the runbook", "status": "pending"})
+        made.hot_update("lesson", {"text": "ask before pushing", "importance": 0.9})
+        made.store("the gate code is 4711", importance=0.95)
+        yield made
+
+
+def opened(daemon: Daemon, client: Client, **options: Any) -> Any:
+    return terminal(daemon, str(client._agent), "hot", **options)
+
+
+def state(client: Client) -> Any:
+    return client.hot().state
+
+
+async def choose(term: Terminal, name: str) -> None:
+    """Put the cursor on an entry."""
+    await term.until(
+        lambda: any(one and one.name == name for one in term.view._lines), f"{name} is there"
+    )
+    await term.view.show(name)
+    await term.pilot.pause()
+
+
+async def test_the_state_is_shown_in_sections_with_its_size(daemon: Daemon, client: Client) -> None:
+    async with opened(daemon, client) as term:
+        for told in (
+            *("Identity 1", "agent_name: Skipper", "Owner 2", "wishes: tea, no emoji"),
+            *("Projects 1", "Harbor  active", "Events 1", "the gateway is live", "d ago"),
+            *("Tasks 1", "○ write the runbook", "Lessons 1", "Critical  ask before pushing"),
+            *("Hot memories 1", "the gate code is 4711", "of 5 KB", "Where the room goes"),
+        ):
+            await term.see(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "place"),
+    [
+        ("agent_name", {"value": "Bosun"}, lambda s: s["identity"] == {"agent_name": "Bosun"}),
+        (
+            "wishes",
+            {"value": '["coffee"]'},
+            lambda s: s["owner_profile"] == {"name": "Ana", "wishes": ["coffee"]},
+        ),
+        (
+            "Harbor",
+            {"name": "Harbor 2", "status": "done"},
+            lambda s: (
+                s["active_context"]["projects"]
+                == [{"name": "Harbor 2", "status": "done", "team": "blue"}]
+            ),
+        ),
+        (
+            "the gateway is live",
+            {"text": "the gateway is live again"},
+            lambda s: (
+                s["active_context"]["events"]
+                == [{"text": "the gateway is live again", "timestamp": 1_700_000_000}]
+            ),
+        ),
+        (
+            "write the runbook",
+            {"status": "done"},
+            lambda s: [one["status"] for one in s["active_context"]["tasks"]] == ["done"],
+        ),
+        (
+            "ask before pushing",
+            {"importance": "0.5"},
+            lambda s: [one["importance"] for one in s["critical_lessons"]] == [0.5],
+        ),
+    ],
+)
+async def test_an_entry_is_edited_and_undone(
+    daemon: Daemon, client: Client, name: str, values: dict[str, str], place: Any
+) -> None:
+    before = state(client)
+    async with opened(daemon, client) as term:
+        await choose(term, name)
+        await term.press("e")
+        await term.fill(**values)
+        await term.until(lambda: place(state(client)), "it is changed")
+        assert len(client.list().results) == 1
+        await term.press("u")
+        await term.until(lambda: state(client) == before, "it is as before")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "agent_name",
+        "wishes",
+        "Harbor",
+        "the gateway is live",
+        "write the runbook",
+        "ask before pushing",
+    ],
+)
+async def test_an_entry_is_removed_and_undone(daemon: Daemon, client: Client, name: str) -> None:
+    before = state(client)
+    async with opened(daemon, client) as term:
+        await choose(term, name)
+        await term.press("d")
+        await term.confirm("remove")
+        await term.see("removed 1 entry")
+        await term.until(
+            lambda: all(one is None or one.name != name for one in term.view._lines), "it is gone"
+        )
+        assert name not in str(state(client))
+        await term.press("u")
+        await term.until(lambda: state(client) == before, "it is as before")
+
+
+async def test_an_entry_is_added_and_undone(daemon: Daemon, client: Client) -> None:
+    async with opened(daemon, client) as term:
+        await choose(term, "write the runbook")
+        await term.press("a", "enter")
+        await term.fill(text="rotate [bold]keys[/]")
+        await term.see("○ rotate [bold]keys[/]")
+        assert [one["text"] for one in state(client)["active_context"]["tasks"]] == [
+            "write the runbook",
+            "rotate [bold]keys[/]",
+        ]
+        await term.press("u")
+        await term.miss("rotate")
+
+
+async def test_a_value_that_is_no_json_is_refused_in_the_form(
+    daemon: Daemon, client: Client
+) -> None:
+    before = state(client)
+    async with opened(daemon, client) as term:
+        await choose(term, "wishes")
+        await term.press("e")
+        term.app.screen.query_one("#field-value").text = "[broken"
+        await term.pilot.press("ctrl+s")
+        await term.see("write it as JSON")
+        assert state(client) == before
+
+
+async def test_a_hot_memory_is_opened_and_only_its_pin_removed(
+    daemon: Daemon, client: Client
+) -> None:
+    (memory,) = client.list().results
+    async with opened(daemon, client) as term:
+        await choose(term, memory.id)
+        await term.press("d")
+        await term.see("it is hot by its score")
+        client.update(memory.id, pinned=True)
+        await term.press("d")
+        await term.see("unpinned")
+        assert not client.get(memory.id).pinned
+        await choose(term, memory.id)
+        await term.press("enter")
+        await term.see(f"Memory {memory.id[:8]}")
+
+
+async def test_nothing_is_changed_in_a_read_only_view(daemon: Daemon, client: Client) -> None:
+    before = state(client)
+    async with opened(daemon, client, read_only=True) as term:
+        await choose(term, "agent_name")
+        await term.press("a", "e", "d", "enter")
+        assert len(term.app.screen_stack) == 1
+    assert state(client) == before
+
+
+async def test_hostile_entries_are_shown_harmless_at_every_size(
+    daemon: Daemon, client: Client
+) -> None:
+    client.hot_update("task", {"text": "[red]x[/] [@click=app.quit]press[/]"})
+    client.hot_update("event", {"text": "\u202eturned \x1b[31mred\x07 " + "w" * 400})
+    client.hot_update("identity", {"\u202ekey": {"deep": ["[bold]", "\x1b[0m"]}})
+    async with opened(daemon, client) as term:
+        for size in ((40, 12), (40, 20), (80, 24), (120, 40), (200, 60)):
+            await term.pilot.resize_terminal(*size)
+            for key in ("home", "end"):
+                await term.press(key)
+                for strip in term.app.screen._compositor.render_strips():
+                    assert strip.cell_length == size[0]
+                    assert strip.text.isprintable()
+                    assert "\u202e" not in strip.text
+        await term.see("[red]x[/]")

@@ -1,0 +1,395 @@
+"""The tab of the memories: each action against a real daemon."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+pytest.importorskip("textual")
+
+from terminal import Terminal, terminal
+
+from thermocline.daemon.client import Client
+from thermocline.tui.views.memory_detail import MemoryDetail
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the tests of this file."""
+    made = Daemon(tmp_path_factory.mktemp("daemon")).start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> Iterator[Client]:
+    """A client of an agent of the test's own."""
+    with daemon.client(f"agent{next(_numbers)}") as made:
+        yield made
+
+
+def opened(daemon: Daemon, client: Client, **options: Any) -> Any:
+    return terminal(daemon, str(client._agent), "memories", **options)
+
+
+def texts(client: Client, **filters: Any) -> list[str]:
+    return [memory.text for memory in client.list(**filters).results]
+
+
+def shown(term: Terminal) -> list[str]:
+    """The texts of the table, from the top down."""
+    rows = term.view.table.rows
+    return [rows[number].text for number in sorted(rows)]
+
+
+async def test_a_memory_is_entered_in_the_form_and_undone(daemon: Daemon, client: Client) -> None:
+    async with opened(daemon, client) as term:
+        await term.see("no memories yet")
+        await term.press("a")
+        await term.fill(
+            text="Ana prefers tea [bold]with[/bold] milk",
+            type="sem",
+            subject="Ana",
+            category="people/ana",
+            tags="tea, milk",
+            importance="0.85",
+        )
+        await term.see("Critical  0.85")
+        (memory,) = client.list().results
+        assert memory.text == "Ana prefers tea [bold]with[/bold] milk"
+        assert (memory.type, memory.subject, memory.category) == ("semantic", "Ana", "people/ana")
+        assert (memory.tags, memory.importance) == (("milk", "tea"), 0.85)
+        await term.press("u")
+        await term.see("no memories yet")
+        assert texts(client) == []
+
+
+async def test_a_form_keeps_what_was_entered_and_says_why_it_is_refused(
+    daemon: Daemon, client: Client
+) -> None:
+    async with opened(daemon, client) as term:
+        await term.press("a")
+        await term.enter("Ana sings")
+        form = term.app.screen
+        form.query_one("#field-importance").value = "7.5"
+        await term.pilot.press("ctrl+s")
+        await term.see("importance")
+        await term.until(lambda: form.query_one("#fault").display, "the form says what is wrong")
+        assert texts(client) == []
+        await term.pilot.press("escape")
+        await term.see("escape again")
+        await term.pilot.press("escape")
+        await term.until(lambda: term.app.screen is not form, "the form is left")
+        assert texts(client) == []
+
+
+async def test_a_memory_is_changed_and_only_what_differs_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    client.store("tea at four", tags=["old, wise"], importance=0.5, subject="tea")
+    async with opened(daemon, client) as term:
+        await term.press("e")
+        await term.fill(text="tea at five")
+        await term.see("tea at five")
+        (memory,) = client.list().results
+        assert (memory.text, memory.tags, memory.subject) == ("tea at five", ("old, wise",), "tea")
+        (version,) = client.history(memory.id).results
+        assert version.replaced == ["text"]
+        await term.press("u")
+        await term.see("tea at four")
+        assert texts(client) == ["tea at four"]
+
+
+async def test_forgetting_needs_the_word_and_its_undoing_stores_it_again(
+    daemon: Daemon, client: Client
+) -> None:
+    kept = client.store(
+        "the gate code is 4711 see https://example.com",
+        category="home/gate",
+        actor="Ana",
+        tags=["gate"],
+        importance=0.9,
+        created_at=1_700_000_000.5,
+        type="procedural",
+        pinned=True,
+    )
+    merged = client.store("the gate code was 4712")
+    client.merge(merged.id, kept.id)
+    before = client.get(kept.id)
+    async with opened(daemon, client) as term:
+        await term.press("d")
+        await term.confirm("nothing")
+        assert texts(client) == [kept.text]
+        await term.press("escape")
+        await term.press("d")
+        await term.confirm("forget")
+        await term.see("the gate code was 4712")
+        assert texts(client) == [merged.text]
+        await term.press("u")
+        await term.miss("the gate code was 4712")
+        (memory,) = client.list().results
+        for name in before.__struct_fields__:
+            if name not in {"id", "updated_at", "last_accessed_at", "score"}:
+                assert getattr(memory, name) == getattr(before, name), name
+        assert texts(client, merged_into=memory.id) == [merged.text]
+
+
+async def test_a_use_is_counted_and_taken_back(daemon: Daemon, client: Client) -> None:
+    key = client.store("tea", importance=0.5).id
+    async with opened(daemon, client) as term:
+        await term.press("r")
+        await term.see("used 1 time, score 0.55")
+        assert client.get(key).access_count == 1
+        await term.press("u")
+        await term.see("undone")
+        assert client.get(key).access_count == 0
+
+
+async def test_a_memory_is_pinned_and_no_longer(daemon: Daemon, client: Client) -> None:
+    key = client.store("tea", importance=0.1, created_at=1_600_000_000).id
+    async with opened(daemon, client) as term:
+        await term.see("◇ frozen")
+        await term.press("p")
+        await term.see("◆ hot")
+        assert client.get(key).pinned
+        await term.press("u")
+        await term.see("◇ frozen")
+        assert not client.get(key).pinned
+
+
+async def test_the_table_is_sorted_by_any_column_and_turned(daemon: Daemon, client: Client) -> None:
+    for text, importance, category in (("one", 0.9, "b"), ("two", 0.3, "c"), ("three", 0.6, "a")):
+        client.store(text, importance=importance, category=category)
+    async with opened(daemon, client) as term:
+        assert shown(term) == ["three", "two", "one"]
+        await term.press("s")
+        await term.press("down", "enter")
+        await term.until(lambda: shown(term) == ["one", "three", "two"], "sorted by importance")
+        await term.see("Importance▾")
+        await term.press("S")
+        await term.until(lambda: shown(term) == ["two", "three", "one"], "turned")
+        await term.see("Importance▴")
+        table = term.view.table
+        head = term.lines[table.region.y]
+        await term.pilot.click(table, offset=(head.index("Category") + 2, 0))
+        await term.until(lambda: shown(term) == ["three", "one", "two"], "sorted by category")
+        await term.see("Category▾")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"type": "proc"}, ["deploy at noon"]),
+        ({"tier": "frozen"}, ["an old story"]),
+        ({"category": "howto"}, ["deploy at noon", "debug with care"]),
+        ({"tag": "ops", "type": "semantic"}, ["debug with care"]),
+    ],
+)
+async def test_the_table_is_filtered(
+    daemon: Daemon, client: Client, values: dict[str, str], expected: list[str]
+) -> None:
+    client.store("an old story", created_at=1_600_000_000, type="episodic")
+    client.store("deploy at noon", category="howto/deploy", type="procedural", tags=["ops"])
+    client.store("debug with care", category="howto/debug", tags=["ops"])
+    async with opened(daemon, client) as term:
+        await term.press("f")
+        await term.fill(**values)
+        await term.until(lambda: sorted(shown(term)) == sorted(expected), "it is filtered")
+        await term.press("escape")
+        await term.until(lambda: len(shown(term)) == 3, "all are shown again")
+
+
+async def test_a_search_answers_as_one_types_and_explains_each_hit(
+    daemon: Daemon, client: Client
+) -> None:
+    client.store("the migration locked the orders table", subject="billing")
+    client.store("Ana drinks tea")
+    async with opened(daemon, client) as term:
+        await term.press("/")
+        await term.enter("migr")
+        await term.see("1 hit in")
+        assert shown(term) == ["the migration locked the orders table"]
+        for part in ("relevance", "match", "recency", "importance"):
+            await term.see(part)
+        cell = term.view.table.columns[-2].cell(term.view.memory)
+        marked = [
+            cell.plain[span.start : span.end]
+            for span in cell.spans
+            if "underline" in str(span.style)
+        ]
+        assert marked == ["migration"]
+        assert client.list().results[1].access_count == 0
+        await term.press("enter")
+        assert term.view.table.has_focus
+        await term.press("enter")
+        await term.see("words")
+        await term.press("escape")
+        await term.press("escape")
+        await term.see("2 memories by newest")
+        assert len(shown(term)) == 2
+
+
+async def test_a_search_that_finds_nothing_says_why(daemon: Daemon, client: Client) -> None:
+    client.store("Ana drinks tea")
+    async with opened(daemon, client) as term:
+        await term.press("/")
+        await term.enter("zebra")
+        await term.see("none of the words stands in a memory: zebra")
+
+
+async def test_the_detail_puts_versions_back_and_that_is_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    key = client.store("tea at four", source="user-stated", actor="Ana", group="talk").id
+    client.update(key, text="tea at five", importance=0.9)
+    async with opened(daemon, client) as term:
+        await term.press("enter")
+        for told in ("user-stated", "Ana", "uid:", "talk", "device", "tea at four → tea at five"):
+            await term.see(told)
+        term.app.screen.query_one("#versions").focus()
+        await term.press("enter")
+        await term.until(lambda: texts(client) == ["tea at four"], "the version is put back")
+        assert isinstance(term.app.screen, MemoryDetail)
+        await term.see("tea at five → tea at four")
+        await term.press("u")
+        await term.until(lambda: texts(client) == ["tea at five"], "that is undone")
+
+
+async def test_the_detail_shows_what_was_merged_and_parts_it(
+    daemon: Daemon, client: Client
+) -> None:
+    older, newer = client.store("tea at four o'clock"), client.store("tea at five")
+    client.merge(older.id, newer.id)
+    async with opened(daemon, client) as term:
+        await term.press("enter")
+        await term.see("Merged into it")
+        await term.see("tea at four o'clock")
+        term.app.screen.query_one("#merged").focus()
+        await term.press("enter")
+        await term.until(lambda: len(texts(client)) == 2, "they are parted")
+        await term.press("u")
+        await term.until(lambda: texts(client) == ["tea at five"], "they are merged again")
+
+
+async def test_pages_are_read_as_one_scrolls(daemon: Daemon, client: Client) -> None:
+    now = time.time()
+    for start in (0, 500, 1000):
+        client.batch(
+            [{"text": f"number {n}", "created_at": now - n} for n in range(start, start + 500)]
+        )
+    async with opened(daemon, client, size=(80, 24)) as term:
+        assert term.view.table.total == 1500
+        assert len(term.view.table.rows) == 100
+        await term.press("end")
+        await term.see("number 1499")
+        await term.press("pageup")
+        await term.until(lambda: term.view.memory is not None, "the row is known")
+        assert term.view.memory.text not in {"number 0", "number 1499"}
+        await term.press("home")
+        await term.see("number 0 ")
+        assert len(term.view.table.rows) <= 200
+
+
+async def test_what_happens_elsewhere_appears_and_the_cursor_stays_on_its_memory(
+    daemon: Daemon, client: Client
+) -> None:
+    for number in range(3):
+        client.store(f"number {number}")
+    async with opened(daemon, client) as term:
+        await term.press("down")
+        assert term.view.memory.text == "number 1"
+        client.store("from elsewhere")
+        await term.see("from elsewhere")
+        assert term.view.memory.text == "number 1"
+
+
+async def test_nothing_is_changed_in_a_read_only_view(daemon: Daemon, client: Client) -> None:
+    client.store("tea")
+    async with opened(daemon, client, read_only=True) as term:
+        before = client.list().results
+        await term.press("a", "e", "p", "r", "d")
+        assert len(term.app.screen_stack) == 1
+        assert client.list().results[0].access_count == before[0].access_count
+        for word in ("Add", "Edit", "Pin", "Forget"):
+            assert word not in term.lines[-1]
+
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b31m bell\x07 back\x08\x08\x08 carriage\rreturn",
+    "[bold red]markup[/] [/nothing] [@click=app.quit]press[/] [[ \\[ ]",
+    "x" * 5000,
+    "\u202eright to left\u202c \u200b\u200fשלום عليكم",
+    "family 👩\u200d👩\u200d👧\u200d👦 flag 🇪🇸 wide 漢字かな" * 20,
+    "e\u0301" * 200,
+    "line\n\n\tafter line\n" * 300,
+    "64 KiB " + "word " * 13_000,
+)
+
+
+@pytest.mark.parametrize("size", [(40, 20), (120, 40)])
+async def test_hostile_texts_are_shown_harmless(
+    daemon: Daemon, client: Client, size: tuple[int, int]
+) -> None:
+    hostile = [
+        {"text": text[:65_000], "subject": text[:300], "tags": [text[:60]], "category": "a/b"}
+        | {"actor": text[:100], "source": text[:100]}
+        for text in HOSTILE
+    ]
+    client.batch(hostile)
+    async with opened(daemon, client, size=size) as term:
+        for number in range(len(HOSTILE)):
+            await term.pilot.press(*["down"] * bool(number), "enter")
+            await term.until(lambda: isinstance(term.app.screen, MemoryDetail), "it is open")
+            harmless(term, size)
+            await term.pilot.press("end")
+            harmless(term, size)
+            await term.pilot.press("escape")
+            harmless(term, size)
+        await term.pilot.press("/")
+        await term.enter("red")
+        await term.see("1 hit")
+        harmless(term, size)
+
+
+def harmless(term: Terminal, size: tuple[int, int]) -> None:
+    """Nothing on the screen acts on a terminal, and every line is as wide as the screen."""
+    for strip in term.app.screen._compositor.render_strips():
+        assert strip.cell_length == size[0]
+        for segment in strip:
+            assert segment.text.isprintable(), ascii(segment.text)
+            assert not {"\u202e", "\u200b", "\u200f"} & set(segment.text)
+    assert term.app.is_running
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)])
+async def test_texts_are_hidden_from_others(
+    daemon: Daemon, client: Client, size: tuple[int, int]
+) -> None:
+    client.store(
+        "a private matter", subject="private", category="private/matters", tags=["private"]
+    )
+    async with opened(daemon, client, size=size) as term:
+        await term.see("private")
+        await term.press("m")
+        await term.miss("private")
+        await term.press("enter")
+        await term.see("Memory")
+        await term.miss("private")
+
+
+async def test_resizing_never_breaks_it(daemon: Daemon, client: Client) -> None:
+    client.batch([{"text": f"number {n} " * 20} for n in range(300)])
+    async with opened(daemon, client) as term:
+        await term.press("end")
+        for size in ((40, 12), (200, 60), (20, 5), (80, 24), (79, 13), (120, 40)):
+            await term.pilot.resize_terminal(*size)
+            await term.settled()
+            assert term.view.table.cursor == 299
+        await term.see("number 0 ")

@@ -1,0 +1,112 @@
+"""What goes to the screen, character by character."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("textual")
+
+from thermocline.tui.dialogs.setting import fault, value_of
+from thermocline.tui.text import ago, masked, part_of, plain, size, span
+from thermocline.tui.widgets.gauge import bar
+from thermocline.tui.widgets.spark import bars, fitted, number, top_of
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("plain text, é 漢 🙂", "plain text, é 漢 🙂"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\r\nb\tc", "a\\r\\nb\\tc"),
+        ("\u202etxt.exe", "\\u202etxt.exe"),
+        ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("half \ud83d", "half \\ud83d"),
+    ],
+)
+def test_nothing_stored_acts_on_the_terminal(stored: str, shown: str) -> None:
+    assert plain(stored) == shown
+
+
+def test_a_line_feed_is_kept_where_there_are_lines() -> None:
+    assert plain("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-abcdefghijklmnop0123456789",
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh",
+        "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_secrets_are_masked(secret: str) -> None:
+    shown = masked(f"the key {secret} is new")
+    assert secret not in shown
+    assert shown.startswith("the key ••••••••")
+
+
+def test_passwords_in_addresses_and_after_their_name_are_masked() -> None:
+    assert masked("postgres://ana:hunter2@db/x") == "postgres://••••••••@db/x"
+    assert masked("password: hunter2") == "password: ••••••••"
+    assert masked("Authorization: Bearer abcdefghijklmnop") == "Authorization: Bearer ••••••••"
+
+
+def test_usual_texts_are_not_masked() -> None:
+    for text in ("risk-based-approach-to-everything", "https://a.b/c:d@e", "the token rotates"):
+        assert masked(text) == text
+
+
+def test_times_and_sizes_are_in_their_largest_units() -> None:
+    assert [ago(when, 1000.0) for when in (None, 1000.0, 940.0, 4600.0)] == [
+        "never", "now", "1 min ago", "in 1 h",
+    ]  # fmt: skip
+    assert [span(one) for one in (5, 65, 3700, 90_000)] == ["5 s", "1 min", "1 h 1 min", "1 d 1 h"]
+    assert [size(one) for one in (5, 2048, 3 << 20)] == ["5 B", "2.0 KB", "3.0 MB"]
+    assert part_of(1024, 5120) == "1.0 of 5 KB"
+    assert part_of(100, 5120) == "100 B of 5 KB"
+
+
+def test_a_bar_is_as_full_as_its_share() -> None:
+    assert bar(0.0, 4) == ("", "────")
+    assert bar(0.001, 4) == ("▏", "───")
+    assert bar(0.5, 4) == ("██", "──")
+    assert bar(1.5, 4) == ("████", "")
+
+
+def test_a_scale_ends_at_a_round_number_above_the_highest_value() -> None:
+    assert [top_of(one) for one in (0, 0.3, 1, 3, 7, 11, 450)] == [1, 0.5, 1, 5, 10, 20, 500]
+    assert [number(one) for one in (0, 0.25, 16.94, 1234)] == ["0", "0.25", "16.9", "1,234"]
+
+
+def test_a_chart_fills_its_columns_and_keeps_the_highest_value() -> None:
+    assert fitted([1, 9, 2, None], 2) == [9, 2]
+    assert fitted([None, None], 1) == [None]
+    assert fitted([1, 2], 4) == [1, 1, 2, 2]
+    assert fitted([], 2) == [None, None]
+    assert bars([None, 0, 5, 10], 2, 10) == ["   █", " ▁██"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "schema", "wrong"),
+    [
+        ("5", {"type": "integer", "minimum": 1, "maximum": 9}, False),
+        ("10", {"type": "integer", "minimum": 1, "maximum": 9}, True),
+        ("true", {"type": "integer"}, True),
+        ("word", {"type": "integer"}, True),
+        ("2.5", {"type": "number"}, False),
+        ("word", {"type": "string"}, False),
+        ("word", {"enum": ["word", "other"]}, False),
+        ("else", {"enum": ["word", "other"]}, True),
+        ("null", {"type": ["string", "null"]}, False),
+        ("[1]", {"type": "array"}, False),
+        ("{", {"type": "object"}, True),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_found_as_it_is_typed(
+    typed: str, schema: dict[str, object], *, wrong: bool
+) -> None:
+    assert fault(value_of(typed), schema) is wrong

@@ -1,0 +1,210 @@
+"""The tab of the categories: each action against a real daemon."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+
+pytest.importorskip("textual")
+
+from terminal import Terminal, terminal
+
+from thermocline.daemon.client import Client
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the tests of this file; its categories are idle at once."""
+    options = ("--set=tree.prune_idle_days=0",)
+    made = Daemon(tmp_path_factory.mktemp("daemon"), *options).start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> Iterator[Client]:
+    """A client of an agent of the test's own."""
+    with daemon.client(f"agent{next(_numbers)}") as made:
+        yield made
+
+
+def opened(daemon: Daemon, client: Client, **options: Any) -> Any:
+    return terminal(daemon, str(client._agent), "tree", **options)
+
+
+def paths(client: Client) -> set[str]:
+    return {path for path in client.tree().tree if path not in {"_schema_version", "root"}}
+
+
+async def choose(term: Terminal, path: str) -> None:
+    """Put the cursor on a category."""
+    await term.until(lambda: term.view.table.select(path), f"{path} is there")
+    await term.settled()
+
+
+async def test_categories_are_shown_with_counts_and_limits(daemon: Daemon, client: Client) -> None:
+    for number in range(3):
+        client.store(f"to deploy {number}", category="howto/deploy")
+    client.store("to debug", category="howto/debug")
+    async with opened(daemon, client) as term:
+        await term.see("4 of 50")
+        await term.see("2 of 4")
+        await term.see("2 of 10")
+        await term.see("of 2 KB")
+        rows = {row.name: row for row in term.view.table.rows.values()}
+        assert (rows["howto"].warm, rows["howto"].cold, rows["howto"].own) == (4, 0, 0)
+        assert (rows["deploy"].warm, rows["deploy"].cold, rows["deploy"].own) == (3, 0, 3)
+        (line,) = [line for line in term.lines if "└─ howto " in line]
+        assert line.split()[1:4] == ["howto", "4", "0"]
+
+
+async def test_selecting_a_category_shows_its_memories_and_opens_them(
+    daemon: Daemon, client: Client
+) -> None:
+    client.store("the lamp is in the hall", category="home/hall")
+    client.store("the stove is hot", category="home/kitchen")
+    async with opened(daemon, client) as term:
+        await choose(term, "home/kitchen")
+        await term.miss("the lamp")
+        await term.see("the stove is hot")
+        await term.press("enter")
+        assert term.view.filed.has_focus
+        await term.press("enter")
+        await term.see("Memory")
+        await term.press("escape", "shift+tab", "l")
+        await term.until(lambda: term.app.tab.name == "memories", "the tab of the memories")
+        await term.see("category home/kitchen")
+        await term.see("1 memory")
+
+
+async def test_where_there_is_little_room_enter_goes_to_the_memories(
+    daemon: Daemon, client: Client
+) -> None:
+    client.store("the stove is hot", category="kitchen")
+    async with opened(daemon, client, size=(40, 12)) as term:
+        await choose(term, "kitchen")
+        await term.press("enter")
+        await term.until(lambda: term.app.tab.name == "memories", "the tab of the memories")
+        await term.see("the stove is hot")
+
+
+async def test_a_category_is_added_with_its_parents_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    client.tree_add("projects")
+    async with opened(daemon, client) as term:
+        await term.press("a")
+        await term.fill(path="projects/boat/sails", desc="what [bold]drives[/] it")
+        assert paths(client) == {"projects", "projects/boat", "projects/boat/sails"}
+        await choose(term, "projects/boat/sails")
+        await term.see("what [bold]drives[/] it")
+        await term.press("u")
+        await term.until(lambda: paths(client) == {"projects"}, "it is gone, with its parents")
+
+
+async def test_what_cannot_be_added_is_said_in_the_form(daemon: Daemon, client: Client) -> None:
+    async with opened(daemon, client) as term:
+        await term.press("a")
+        await term.enter("a/b/c/d/e/f")
+        await term.pilot.press("ctrl+s")
+        await term.until(
+            lambda: term.app.screen.query_one("#fault").display, "the form says what is wrong"
+        )
+        assert paths(client) == set()
+
+
+async def test_a_category_is_renamed_with_its_memories_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    key = client.store("sails", category="boat/gear").id
+    async with opened(daemon, client) as term:
+        await choose(term, "boat")
+        await term.press("r")
+        await term.see("1 memory goes along")
+        await term.fill(to="fleet/ketch")
+        await term.see("ketch")
+        assert client.get(key).category == "fleet/ketch/gear"
+        await term.press("u")
+        await term.until(lambda: paths(client) == {"boat", "boat/gear"}, "it is called as before")
+        assert client.get(key).category == "boat/gear"
+
+
+async def test_a_category_is_described_and_undone(daemon: Daemon, client: Client) -> None:
+    client.tree_add("boat", "the ketch")
+    async with opened(daemon, client) as term:
+        await choose(term, "boat")
+        await term.press("e")
+        await term.fill(desc="the yawl")
+        await term.see("the yawl")
+        await term.press("u")
+        await term.see("the ketch")
+        assert client.tree().tree["boat"]["desc"] == "the ketch"
+
+
+async def test_a_category_without_memories_is_removed_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    client.tree_add("boat/gear", "sails and ropes")
+    client.store("a house", category="house")
+    async with opened(daemon, client) as term:
+        await choose(term, "house")
+        await term.press("d")
+        await term.see("1 memory is filed there")
+        await choose(term, "boat")
+        await term.press("d")
+        await term.confirm("remove")
+        await term.until(lambda: paths(client) == {"house"}, "it is removed")
+        await term.press("u")
+        await term.until(lambda: "boat/gear" in paths(client), "it is there again")
+        assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
+
+
+async def test_what_is_empty_and_unused_is_pruned_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    client.tree_add("boat/gear", "sails and ropes")
+    client.store("a house", category="house")
+    async with opened(daemon, client) as term:
+        await term.press("x")
+        await term.confirm("prune")
+        await term.see("pruned 2 categories")
+        assert paths(client) == {"house"}
+        await term.press("u")
+        await term.until(lambda: "boat/gear" in paths(client), "they are there again")
+        assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
+
+
+async def test_a_category_stored_elsewhere_appears(daemon: Daemon, client: Client) -> None:
+    async with opened(daemon, client) as term:
+        client.store("a house", category="house")
+        await term.see("house")
+
+
+async def test_nothing_is_changed_in_a_read_only_view(daemon: Daemon, client: Client) -> None:
+    client.tree_add("boat")
+    async with opened(daemon, client, read_only=True) as term:
+        await choose(term, "boat")
+        await term.press("a", "r", "e", "d", "x")
+        assert len(term.app.screen_stack) == 1
+
+
+async def test_hostile_names_are_shown_harmless_at_every_size(
+    daemon: Daemon, client: Client
+) -> None:
+    for path in ("[red]x/[@click=app.quit]y", "\u202eturned", "漢字" * 20, "w" * 60):
+        client.store("x", category=path)
+        client.tree_add(path, f"about {path}")
+    async with opened(daemon, client) as term:
+        for size in ((40, 12), (40, 20), (80, 24), (120, 40), (200, 60)):
+            await term.pilot.resize_terminal(*size)
+            await term.press("down")
+            for strip in term.app.screen._compositor.render_strips():
+                assert strip.cell_length == size[0]
+                assert "\u202e" not in strip.text
+        await term.see("[red]x")

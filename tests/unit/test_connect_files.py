@@ -1,0 +1,132 @@
+"""Edits of other programs' files: what is entered, and that the rest keeps every byte."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thermocline.daemon.connect import jsonc, tables
+
+COMMENTED = """// mine
+{
+  "theme": "dark", // nice
+  /* servers */
+  "servers": {
+    "other": {"command": "x"}, // keep
+    // nothing below
+  },
+  "last": [1, 2,],
+}
+"""
+ENTRY = {"command": "/a b/c", "args": ["mcp"]}
+
+
+def test_a_member_is_set_and_removed_among_comments() -> None:
+    changed = jsonc.put(COMMENTED, ("servers", "ours"), ENTRY)
+    assert jsonc.load(changed)["servers"] == {"other": {"command": "x"}, "ours": ENTRY}
+    for line in COMMENTED.splitlines():
+        assert line in changed
+    removed = jsonc.remove(changed, ("servers", "ours"))
+    assert jsonc.load(removed) == jsonc.load(COMMENTED)
+    assert all(comment in removed for comment in ("// mine", "// nice", "// keep", "/* servers */"))
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("", ("a", "b")),
+        ("{}", ("a",)),
+        ("{ }\n", ("a", "b")),
+        ('{"a": 1}', ("b",)),
+        ('{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n', ("a", "b")),
+        ('{"a": {"x": "}, // no comment"}} // end', ("a", "b")),
+    ],
+)
+def test_what_was_set_is_found_and_what_is_removed_again_is_gone(
+    text: str, path: tuple[str, ...]
+) -> None:
+    changed = jsonc.put(text, path, ENTRY)
+    found = jsonc.load(changed)
+    for key in path:
+        found = found[key]
+    assert found == ENTRY
+    assert jsonc.put(changed, path, ENTRY) == changed
+    assert jsonc.load(jsonc.remove(changed, path)) == jsonc.load(text)
+
+
+def test_a_file_keeps_its_indentation() -> None:
+    text = '{\n\t"a": {\n\t\t"x": 1\n\t}\n}\n'
+    assert '\n\t\t"b": {\n\t\t\t"command"' in jsonc.put(text, ("a", "b"), ENTRY)
+    assert jsonc.remove(jsonc.put(text, ("a", "b"), ENTRY), ("a", "b")) == text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    document=st.dictionaries(st.text(max_size=4), json_values, max_size=4),
+    key=st.text(max_size=4),
+    value=json_values,
+    step=st.sampled_from([None, 2, "\t"]),
+)
+def test_any_document_takes_a_member_and_gives_it_back(
+    document: dict[str, Any], key: str, value: Any, step: Any
+) -> None:
+    import json  # noqa: PLC0415 - what is tested is beside it
+
+    text = json.dumps(document, indent=step)
+    changed = jsonc.put(text, (key,), value)
+    assert json.loads(changed) == document | {key: value}
+    assert json.loads(jsonc.remove(changed, (key,))) == {
+        name: one for name, one in document.items() if name != key
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[1", '{"a" 1}', '{"a": }', "{'a': 1}", "{} {}", '{"a": 1 2}']
+)
+def test_what_is_not_json_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(jsonc.Malformed, match="line 1 is not valid JSON"):
+        jsonc.load(text)
+
+
+def test_a_path_through_a_value_that_is_no_object_is_refused() -> None:
+    with pytest.raises(jsonc.Malformed):
+        jsonc.put('{"a": 1}', ("a", "b"), 2)
+
+
+TOML = '''# mine
+model = "o"
+
+[mcp_servers.other]
+command = "x" # keep
+
+[profiles.a]
+b = """
+[mcp_servers.thermocline]
+"""
+'''
+
+
+def test_a_table_is_set_and_removed_and_the_rest_keeps_every_byte() -> None:
+    changed = tables.put(TOML, "mcp_servers.thermocline", ENTRY)
+    assert changed.startswith(TOML)
+    assert tomllib.loads(changed)["mcp_servers"]["thermocline"] == ENTRY
+    again = tables.put(
+        changed + "\n[other]\nc = 1\n", "mcp_servers.thermocline", ENTRY | {"x": "y"}
+    )
+    assert tomllib.loads(again)["mcp_servers"]["thermocline"]["x"] == "y"
+    assert tomllib.loads(again)["other"] == {"c": 1}
+    assert tables.remove(changed, "mcp_servers.thermocline") == TOML
+    assert tables.put("", "a", {"b": "c"}) == '[a]\nb = "c"\n'
+    assert tables.remove('[a]\nb = "c"\n\n[a.d]\ne = 1\n', "a") == ""

@@ -1,0 +1,92 @@
+"""The live history: two hours of minutes, whatever the clock does."""
+
+from __future__ import annotations
+
+import pytest
+
+from thermocline.daemon.runtime.minutes import MINUTES, Minutes
+
+
+class Clock:
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def minutes(clock: Clock) -> Minutes:
+    return Minutes(clock)
+
+
+def test_a_number_stays_in_its_minute_and_leaves_after_two_hours(
+    minutes: Minutes, clock: Clock
+) -> None:
+    minutes.count_store("a")
+    minutes.count_store("a")
+    assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [2]
+    assert minutes.first() == clock.now - (MINUTES - 1) * 60
+    clock.now += 60
+    minutes.count_store("a")
+    assert minutes.of("a", "stores")[-2:] == [2, 1]
+    clock.now += (MINUTES - 2) * 60
+    assert minutes.of("a", "stores")[:2] == [2, 1]
+    clock.now += 60
+    assert minutes.of("a", "stores")[0] == 1
+    clock.now += 60
+    assert set(minutes.of("a", "stores")) == {None}
+
+
+def test_the_percentiles_of_a_minute_are_right_within_five_percent(
+    minutes: Minutes, clock: Clock
+) -> None:
+    for ms in range(1, 101):
+        minutes.note_recall("a", float(ms))
+    clock.now += 60
+    minutes.note_recall("a", 7.0)
+    assert minutes.of("a", "recalls")[-2:] == [100, 1]
+    assert minutes.of("a", "p50_ms")[-2:] == [
+        pytest.approx(50, rel=0.05), pytest.approx(7, rel=0.05),
+    ]  # fmt: skip
+    assert minutes.of("a", "p99_ms")[-2] == pytest.approx(99, rel=0.05)
+
+
+def test_an_answer_in_no_time_at_all_is_counted(minutes: Minutes) -> None:
+    minutes.note_recall("a", 0.0)
+    assert minutes.of("a", "recalls")[-1] == 1
+
+
+def test_agents_do_not_see_each_other_and_one_without_numbers_has_none(minutes: Minutes) -> None:
+    minutes.note("a", "outbox", 3)
+    minutes.note_memory(1_000)
+    assert minutes.of("a", "outbox")[-1] == 3
+    assert {*minutes.of("b", "outbox"), *minutes.of("a", "sync_ms")} == {None}
+    assert minutes.memory()[-1] == 1_000
+
+
+def test_a_clock_that_is_set_back_a_little_loses_nothing(minutes: Minutes, clock: Clock) -> None:
+    minutes.count_store("a")
+    clock.now -= 300
+    minutes.count_store("a")
+    assert minutes.of("a", "stores")[-1] == 2
+
+
+def test_a_clock_that_is_set_back_by_days_begins_again(minutes: Minutes, clock: Clock) -> None:
+    minutes.count_store("a")
+    clock.now -= 7 * 86_400
+    minutes.count_store("a")
+    assert [*minutes.of("a", "stores")] == [None] * (MINUTES - 1) + [1]
+
+
+def test_an_agent_without_numbers_for_two_hours_costs_nothing(
+    minutes: Minutes, clock: Clock
+) -> None:
+    minutes.count_store("a")
+    clock.now += MINUTES * 60
+    minutes.forget_idle()
+    assert not minutes._rings

@@ -1,0 +1,1 @@
+"""Questions that lie over the view until they are answered."""

@@ -1,0 +1,198 @@
+"""A search in everything: memories, watched files, categories, settings and tabs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from thermocline.daemon.client import Client, ClientError
+
+from ..text import one_line, plain
+from ..views import VIEWS
+
+if TYPE_CHECKING:
+    from textual import getters
+
+    from ..app import ThermoclineApp
+
+# From the last letter to the question.
+_PAUSE_SECONDS: Final = 0.2
+_MEMORIES: Final = 8
+_OTHERS: Final = 5
+
+
+class Found(NamedTuple):
+    """One thing that was found.
+
+    Attributes:
+        kind: what it is, in a word.
+        tab: where it is shown.
+        what: its id, path or key there; "" for the tab itself.
+        text: how it is listed.
+        stored: whether somebody stored the text.
+    """
+
+    kind: str
+    tab: str
+    what: str
+    text: str
+    stored: bool = False
+
+
+class FindScreen(ModalScreen[Found | None]):
+    """The line and what it finds, best first of each kind."""
+
+    DEFAULT_CSS = """
+    FindScreen { align: center top; }
+    FindScreen > Vertical {
+        width: 90; max-width: 100%; height: auto; max-height: 90%; margin-top: 1;
+        border: round $primary; background: $surface;
+    }
+    FindScreen Input { border: none; height: 1; padding: 0 1; background: $boost; }
+    FindScreen OptionList { border: none; height: auto; max-height: 100%; background: $surface; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Leave it"),
+        Binding("down", "move(1)", "Next", show=False, priority=True),
+        Binding("up", "move(-1)", "Previous", show=False, priority=True),
+    ]
+    if TYPE_CHECKING:
+        app = getters.app(ThermoclineApp)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[Found] = []
+        self._settings: list[Found] | None = None
+        self._categories: list[Found] | None = None
+
+    def compose(self) -> ComposeResult:
+        """The line and the list."""
+        with Vertical() as box:
+            box.border_title = " Find "
+            yield Input(placeholder="memories, files, categories, settings")
+            yield OptionList()
+
+    def on_mount(self) -> None:
+        """The line has the keys all the time."""
+        self.query_one(Input).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search as it is typed."""
+        event.stop()
+        self._search(event.value.strip())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter takes what is highlighted."""
+        event.stop()
+        row = self.query_one(OptionList).highlighted
+        if row is not None:
+            self.dismiss(self._found[row])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click takes it."""
+        event.stop()
+        self.dismiss(self._found[event.option_index])
+
+    def action_move(self, by: int) -> None:
+        """Highlight the next or the one before."""
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+    @work(exclusive=True)
+    async def _search(self, words: str) -> None:
+        await asyncio.sleep(_PAUSE_SECONDS)
+        if not words:
+            self._list([])
+            return
+        near = [
+            Found("tab", tab.name, "", f"{tab.title}: {tab.about}")
+            for tab in VIEWS
+            if words.lower() in f"{tab.name} {tab.about}".lower()
+        ]
+        self._list(near)
+        found = await asyncio.gather(
+            self._ask(lambda client: _memories(client, words)),
+            self._ask(lambda client: _chunks(client, words)),
+            self._known_settings(words),
+            self._known_categories(words),
+        )
+        self._list([one for group in found for one in group] + near)
+
+    async def _ask(self, function: Callable[[Client], list[Found]]) -> list[Found]:
+        with suppress(ClientError):  # what could not be searched is not found
+            return await self.app.calls.run(function, 30.0)
+        return []
+
+    async def _known_settings(self, words: str) -> list[Found]:
+        if self._settings is None:
+            self._settings = await self._ask(_settings)
+        return _fitting(self._settings, words)
+
+    async def _known_categories(self, words: str) -> list[Found]:
+        if self._categories is None:
+            self._categories = await self._ask(_categories)
+        return _fitting(self._categories, words)
+
+    def _list(self, found: list[Found]) -> None:
+        self._found = found
+        view = self.app.view
+        rows = []
+        for one in found:
+            text = one_line(one.text)
+            shown = view.shown(text) if view is not None and one.stored else Text(plain(text))
+            rows.append(Option(Text(f"{one.kind:<9}", "dim", no_wrap=True).append_text(shown)))
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(rows)
+        options.highlighted = 0 if rows else None
+
+
+def _memories(client: Client, words: str) -> list[Found]:
+    hits = client.recall(words, limit=_MEMORIES, reinforce=False).results
+    return [Found("memory", "memories", hit.id, hit.text, stored=True) for hit in hits]
+
+
+def _chunks(client: Client, words: str) -> list[Found]:
+    hits = client.files_search(words, max_results=_OTHERS).chunks
+    return [
+        Found(
+            "file", "files", f"{hit.path}:{hit.start_line}", f"{hit.path}: {hit.text}", stored=True
+        )
+        for hit in hits
+    ]
+
+
+def _settings(client: Client) -> list[Found]:
+    return [
+        Found("setting", "settings", key.key, f"{key.key}: {key.help}")
+        for key in client.config().results
+    ]
+
+
+def _categories(client: Client) -> list[Found]:
+    nodes = client.tree().tree
+    return [
+        Found("category", "tree", path, path, stored=True)
+        for path, node in nodes.items()
+        if path != "root" and isinstance(node, dict)
+    ]
+
+
+def _fitting(known: Sequence[Found], words: str) -> list[Found]:
+    wanted = words.lower().split()
+    fits = [one for one in known if all(word in one.text.lower() for word in wanted)]
+    return fits[:_OTHERS]

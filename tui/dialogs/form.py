@@ -1,0 +1,189 @@
+"""Asks for several values at once, and stays until they were taken."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Label, Static, TextArea
+
+Values: TypeAlias = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value, as text.
+
+    Attributes:
+        name: what it is called in the values.
+        label: what it is called on the screen.
+        value: what it is before.
+        about: what to enter, shown while it is empty.
+        lines: how many lines it has; Enter begins another one if there are several.
+        words: what completes the entry with the right arrow.
+        told: what the entry means, shown beside the label as one types.
+    """
+
+    name: str
+    label: str
+    value: str = ""
+    about: str = ""
+    lines: int = 1
+    words: Sequence[str] = ()
+    told: Callable[[str], str] | None = None
+
+
+class FormScreen(ModalScreen[bool]):
+    """The form; True once `save` took the values.
+
+    Args:
+        title: what is entered.
+        fields: from the top down.
+        save: takes the values; what it returns is why it cannot, or "".
+        notes: lines below the fields.
+    """
+
+    DEFAULT_CSS = """
+    FormScreen { align: center middle; }
+    FormScreen > VerticalScroll {
+        width: 76; max-width: 100%; height: auto; max-height: 100%;
+        border: round $primary; padding: 0 1; background: $surface;
+    }
+    FormScreen Label { color: $text-muted; width: 1fr; height: 1; }
+    FormScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    FormScreen Input:focus { border: none; background: $primary-muted; }
+    FormScreen TextArea { border: none; padding: 0 1; background: $panel; }
+    FormScreen TextArea:focus { background: $primary-muted; border: none; }
+    FormScreen #notes { color: $text-muted; margin-top: 1; height: auto; }
+    FormScreen #fault { color: $text-error; text-style: bold; height: auto; display: none; }
+    FormScreen #keys { color: $text-muted; margin-top: 1; }
+    Screen.-low FormScreen #notes, FormScreen.-low #keys { margin-top: 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "save", "Save", priority=True),
+        Binding("escape", "leave", "Leave it"),
+    ]
+
+    def __init__(
+        self,
+        title: str | Text,
+        fields: Sequence[Field],
+        save: Callable[[dict[str, str]], Awaitable[str]],
+        *notes: str,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._fields = fields
+        self._save = save
+        self._notes = notes
+        self._leaving = False
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        """A label and an entry for each field."""
+        with VerticalScroll(can_focus=False) as box:
+            box.border_title = Text.assemble(self._title)
+            for field in self._fields:
+                yield Label(id=f"label-{field.name}")
+                if field.lines > 1:
+                    area = TextArea(field.value, id=f"field-{field.name}", tab_behavior="focus")
+                    area.styles.height = field.lines
+                    yield area
+                else:
+                    words = SuggestFromList(field.words) if field.words else None
+                    yield Input(
+                        field.value,
+                        field.about,
+                        suggester=words,
+                        select_on_focus=False,
+                        id=f"field-{field.name}",
+                    )
+            yield Static("\n".join(self._notes), id="notes", markup=False)
+            yield Static(id="fault")
+            yield Static(
+                "[b]ctrl+s[/b] save   [b]tab[/b] next field   [b]esc[/b] leave it", id="keys"
+            )
+
+    def on_mount(self) -> None:
+        """The first empty field can be filled in at once, else the first."""
+        self.query_one("#notes").display = bool(self._notes)
+        self._tell()
+        first = next((one for one in self._fields if not one.value), self._fields[0])
+        entry = self.query_one(f"#field-{first.name}")
+        entry.focus()
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What stands in the fields."""
+        found: dict[str, str] = {}
+        for field in self._fields:
+            entry = self.query_one(f"#field-{field.name}")
+            if isinstance(entry, TextArea):
+                found[field.name] = entry.text
+            elif isinstance(entry, Input):
+                found[field.name] = entry.value
+        return found
+
+    def on_input_changed(self) -> None:
+        """Say what it means."""
+        self._leaving = False
+        self._tell()
+
+    def on_text_area_changed(self) -> None:
+        """Likewise."""
+        self.on_input_changed()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes on, and from the last field saves."""
+        event.stop()
+        if event.input.id == f"field-{self._fields[-1].name}":
+            self.action_save()
+        else:
+            self.focus_next()
+
+    @work(exclusive=True)
+    async def action_save(self) -> None:
+        """Have the values taken."""
+        if self._saving:
+            return
+        self._saving = True
+        try:
+            fault = await self._save(self.values)
+        finally:
+            self._saving = False
+        if not fault:
+            self.dismiss(True)
+            return
+        self._fault(fault)
+        self.app.bell()
+
+    def action_leave(self) -> None:
+        """Close it; what was entered is only thrown away by a second escape."""
+        before = {field.name: field.value for field in self._fields}
+        if self._leaving or self.values == before:
+            self.dismiss(False)
+            return
+        self._leaving = True
+        self._fault("not saved: escape again to leave it, ctrl+s to save it")
+
+    def _fault(self, text: str) -> None:
+        line = self.query_one("#fault", Static)
+        line.update(Text(text))
+        line.display = True
+        line.scroll_visible(animate=False)
+
+    def _tell(self) -> None:
+        values = self.values
+        for field in self._fields:
+            label = Text(field.label)
+            if field.told is not None and (told := field.told(values[field.name])):
+                label.append(f"  {told}", "bold")
+            self.query_one(f"#label-{field.name}", Label).update(label)

@@ -1,0 +1,33 @@
+"""How the daemon is, in a word, with the reason."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .feed import Snapshot
+from .text import number_of
+
+
+class Verdict(NamedTuple):
+    """A mark, a word, and the theme's colour for it; the word alone says it."""
+
+    mark: str
+    word: str
+    color: str
+
+
+def verdict(snapshot: Snapshot) -> Verdict:
+    """How the daemon of a snapshot is."""
+    if not snapshot.connected:
+        if not snapshot.trouble:
+            return Verdict("○", "connecting", "secondary")
+        return Verdict("✗", "no daemon", "error")
+    status = snapshot.status
+    if status is None or not status.ready:
+        return Verdict("○", "starting", "warning")
+    lasting = sum(problem.lasting for problem in status.problems)
+    if lasting:
+        return Verdict("✗", number_of(lasting, "problem", "problems"), "error")
+    if status.problems:
+        return Verdict("!", number_of(len(status.problems), "remark", "remarks"), "warning")
+    return Verdict("✓", "healthy", "success")

@@ -1,0 +1,41 @@
+"""What the view remembers from one time to the next: theme and tab, in the XDG state folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """The last theme and tab; "" for the usual ones."""
+
+    theme: str = ""
+    tab: str = ""
+
+
+def place(env: Mapping[str, str]) -> Path:
+    """The file, by the XDG rules."""
+    base = Path(env.get("XDG_STATE_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".local" / "state"
+    return base / "thermocline" / "tui.json"
+
+
+def recalled(path: Path) -> Remembered:
+    """What is there; the usual, if nothing is or it cannot be read."""
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=Remembered)
+    return Remembered()
+
+
+def remember(path: Path, what: Remembered) -> None:
+    """Write it; a folder that cannot be written to only means that it is forgotten."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        fresh.write_bytes(msgspec.json.encode(what))
+        fresh.replace(path)

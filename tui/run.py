@@ -1,0 +1,68 @@
+"""Opens the view: in this terminal, as a picture, or in a browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from thermocline.daemon.client import Client
+
+from .app import ThermoclineApp
+from .calls import ReadOnlyClient
+from .remembered import place
+
+_SETTLE_SECONDS = 20.0
+
+
+def connector(socket: str | None, *, read_only: bool) -> Callable[[str | None], Client]:
+    """What makes clients of the daemon at a socket; None: the usual one, looked for each time."""
+    kind = ReadOnlyClient if read_only else Client
+    return lambda agent: kind(socket, agent)
+
+
+def open_view(
+    connect: Callable[[str | None], Client], *, agent: str | None, tab: str | None, read_only: bool
+) -> int:
+    """Open the view in this terminal until it is left; return the exit code."""
+    app = ThermoclineApp(
+        connect, agent=agent, tab=tab, read_only=read_only, state=place(os.environ)
+    )
+    app.run()
+    return app.return_code or 0
+
+
+def screenshot(
+    connect: Callable[[str | None], Client],
+    file: Path,
+    *,
+    agent: str | None,
+    tab: str | None,
+    size: tuple[int, int],
+    read_only: bool,
+) -> bool:
+    """Write a picture of a tab as SVG; False if no daemon answered, and the picture says so."""
+    app = ThermoclineApp(connect, agent=agent, tab=tab, read_only=read_only)
+    answered, picture = False, ""
+
+    async def shoot(pilot: Pilot[object]) -> None:
+        nonlocal answered, picture
+        waited = 0.0
+        while waited < _SETTLE_SECONDS and not app.settled and not app.snapshot.trouble:
+            await pilot.pause(0.05)
+            waited += 0.05
+        # Events come a moment after the first status.
+        await pilot.pause(0.4)
+        while app.snapshot.connected and not app.settled:
+            await pilot.pause(0.05)
+        await pilot.pause()
+        answered = app.snapshot.connected
+        picture = app.export_screenshot(title="thermocline")
+        app.exit()
+
+    app.run(headless=True, size=size, auto_pilot=shoot)
+    if picture:
+        file.write_text(picture, encoding="utf-8")
+    return answered

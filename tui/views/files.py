@@ -1,0 +1,421 @@
+"""Watched files, their chunks and what is wrong with them; a chunk in its file; searching them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.style import Style
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import DataTable, Input, Static
+
+from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.shapes.files import ChunkPlace, FilesStats, FileView, FoundChunk
+
+from ..dialogs.form import Field, FormScreen
+from ..text import number_of, plain
+from ..widgets.excerpt import Excerpt
+from ..widgets.paint import paint
+from ..widgets.rows import Rows
+from .file_lists import (
+    COLUMNS,
+    EMPTY,
+    Mode,
+    Row,
+    file_rows,
+    found_rows,
+    path_rows,
+    problem_rows,
+    state_line,
+)
+from .view import PATIENCE_SECONDS, View
+
+_AT_ONCE: Final = 500
+# Lines that are read before and after a chunk.
+_AROUND: Final = 60
+_MOST_LINES: Final = 400
+_PAUSE_SECONDS: Final = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """The file that is shown, its chunks, and which of them."""
+
+    path: str
+    chunks: Sequence[ChunkPlace]
+    at: int
+
+
+class FilesView(View):
+    """A list at the left or above, the file at the right or below."""
+
+    DEFAULT_CSS = """
+    FilesView { layout: vertical; }
+    FilesView #state { height: 1; padding: 0 1; color: $secondary; }
+    FilesView #body { layout: horizontal; height: 1fr; }
+    FilesView #list { width: 1fr; }
+    FilesView Excerpt { width: 1fr; margin-left: 1; }
+    FilesView #query, FilesView #query:focus {
+        height: 1; border: none; padding: 0 1; background: $panel;
+    }
+    FilesView #query { display: none; }
+    FilesView.-searching #query { display: block; }
+    Screen.-normal FilesView #body { layout: vertical; }
+    Screen.-normal FilesView #list, Screen.-narrow FilesView #list { width: 1fr; }
+    Screen.-normal FilesView Excerpt, Screen.-narrow FilesView Excerpt {
+        width: 1fr; height: 1fr; margin-left: 0;
+    }
+    Screen.-narrow FilesView Excerpt, Screen.-normal.-low FilesView Excerpt { display: none; }
+    Screen.-narrow FilesView.-open Excerpt, Screen.-normal.-low FilesView.-open Excerpt {
+        display: block;
+    }
+    Screen.-narrow FilesView.-open #list, Screen.-normal.-low FilesView.-open #list {
+        display: none;
+    }
+    """
+    WATCHES: ClassVar[frozenset[str]] = frozenset({"files."})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"add", "remove", "look"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("enter", "open", "Open", show=False),
+        Binding("escape", "back", "Back"),
+        Binding("n", "chunk(1)", "Next chunk"),
+        Binding("N", "chunk(-1)", "Chunk before", show=False, key_display="N"),
+        Binding("p", "mode('problems')", "Problems"),
+        Binding("w", "mode('paths')", "Watched"),
+        Binding("a", "add", "Add"),
+        Binding("x", "remove", "Stop watching"),
+        Binding("r", "look", "Look now", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.mode: Mode = "files"
+        self.open: _Open | None = None
+        self._stats: FilesStats | None = None
+        self._files: list[FileView] = []
+        self._found: list[FoundChunk] = []
+        self._total = 0
+        self._typed: Timer | None = None
+        self._agent: str | None = None
+        # What the excerpt shows: drawn again, it would scroll.
+        self._drawn: object = None
+
+    def compose(self) -> ComposeResult:
+        """State, list and file."""
+        yield Static(id="state")
+        with Container(id="body"):
+            with Vertical(id="list"):
+                yield Input(placeholder="search the watched files", id="query")
+                yield Rows(*COLUMNS["files"], empty="reading ...", id="rows")
+            yield Excerpt()
+
+    def first_focus(self) -> Widget:
+        """The list."""
+        return self.query_one(Rows)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Which keys mean something here."""
+        if action == "remove" and self.mode != "paths":
+            return False
+        if action == "chunk" and self.open is None:
+            return False
+        if action == "back" and self.mode == "files" and not self.has_class("-open"):
+            return False
+        return super().check_action(action, parameters)
+
+    # What is shown
+
+    async def update(self) -> None:
+        """Read the state, the list, and the file that is open, as they are now."""
+        if self._agent != self.app.agent:
+            self._agent, self.open = self.app.agent, None
+        self._stats = await self.call(Client.files_stats) or self._stats
+        if self.mode == "found":
+            await self._search()
+        else:
+            await self._list()
+        self._draw_state()
+        if self.open is None:
+            await self._preview()
+        else:
+            chunks = self.open.chunks
+            await self._open_file(self.open.path, chunks[self.open.at].start_line if chunks else 1)
+
+    async def _list(self) -> None:
+        if self.mode in ("files", "problems"):
+            left_out = self.mode == "problems"
+            page = await self.call(
+                lambda client: client.files_list(limit=_AT_ONCE, left_out=left_out)
+            )
+            if page is None:
+                return
+            self._files, self._total = page.results, page.total
+        self._draw_rows()
+
+    async def _search(self) -> None:
+        query = self.query_one("#query", Input).value.strip()
+        if query:
+            found = await self.call(lambda client: client.files_search(query, max_results=50))
+            if found is None:
+                return
+            self._found = found.chunks
+            self._total = len(found.chunks)
+        else:
+            self._found, self._total = [], 0
+        self._draw_rows(EMPTY["found"] if query else "type what to search for")
+
+    def _draw_rows(self, empty: str = "") -> None:
+        rows = self.query_one(Rows)
+        rows.lay_out(*COLUMNS[self.mode], empty=empty or EMPTY[self.mode])
+        rows.fill(self._list_rows())
+        self.refresh_bindings()
+
+    def _list_rows(self) -> list[Row]:
+        if self.mode == "paths":
+            return path_rows(self._stats.paths if self._stats is not None else (), self.shown)
+        if self.mode == "found":
+            return found_rows(self._found, self._short, self.shown)
+        if self.mode == "problems":
+            return problem_rows(self._files, self._short, self.shown)
+        return file_rows(self._files, self._short, self.shown, self.app.now())
+
+    def _draw_state(self) -> None:
+        if self._stats is not None:
+            shown = self.query_one(Rows).count
+            line = state_line(self._stats, self.mode, shown, self._total, self._style)
+            self.query_one("#state", Static).update(line)
+
+    async def _preview(self) -> None:
+        """Show what is under the cursor beside the list."""
+        rows = self.query_one(Rows)
+        key = rows.selected
+        if self.mode == "paths" or not key:
+            self._say("")
+            self.open = None
+        elif self.mode == "found":
+            hit = next((one for one in self._found if one.id == key), None)
+            if hit is not None:
+                await self._open_file(hit.path, hit.start_line)
+        else:
+            await self._open_file(key, 1)
+        self.refresh_bindings()
+
+    async def _open_file(self, path: str, line: int) -> None:
+        reason = next((one.reason for one in self._files if one.path == path), "")
+        if reason:
+            self.open = None
+            self._say(Text(f"It is not indexed: {plain(reason)}"))
+            return
+        listed = await self.call(Client.files_chunks, path)
+        if listed is None:
+            return
+        chunks = listed.results
+        starts = [one.start_line for one in chunks]
+        # Chunks overlap: the one that begins there is meant, else the first that has the line.
+        held = (at for at, one in enumerate(chunks) if one.end_line >= line)
+        at = starts.index(line) if line in starts else next(held, 0)
+        self.open = _Open(path, chunks, at)
+        await self._draw_file()
+
+    async def _draw_file(self) -> None:
+        if self.open is None:
+            return
+        excerpt, path, chunks = self.query_one(Excerpt), self.open.path, self.open.chunks
+        chunk = chunks[self.open.at] if chunks else None
+        first = max(1, chunk.start_line - _AROUND) if chunk is not None else 1
+        last = chunk.end_line + _AROUND if chunk is not None else _MOST_LINES
+        last = min(last, first + _MOST_LINES)
+        read = await self.call(lambda client: client.files_get(path, from_line=first, to_line=last))
+        if read is None:
+            return
+        words = [one for one in self.query_one("#query", Input).value.split() if len(one) > 2]
+        lines = [self.shown(one.expandtabs(4)) for one in read.text.splitlines()]
+        if self.mode == "found":
+            for line in lines:
+                line.highlight_words(words, "bold underline", case_sensitive=False)
+        drawn = (self.open, first, [line.markup for line in lines])
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        title = Text.assemble(self.shown(self._short(path)))
+        if chunk is not None:
+            excerpt.show(lines, first, (chunk.start_line, min(chunk.end_line, read.to_line)))
+            title.append(f"  chunk {self.open.at + 1} of {len(chunks)}")
+            title.append(f", lines {chunk.start_line}-{chunk.end_line} of {read.total_lines}")
+        else:
+            excerpt.show(lines, first, None)
+            title.append(f"  {number_of(read.total_lines, 'line', 'lines')}, no chunk")
+        excerpt.border_title = title.markup
+
+    def _say(self, text: str | Text) -> None:
+        self._drawn = None
+        self.query_one(Excerpt).say(text)
+
+    def _short(self, path: str) -> str:
+        """A path below what is watched, from there on."""
+        roots = [one.path for one in (self._stats.paths if self._stats is not None else [])]
+        root = max((one for one in roots if path.startswith(f"{one}/")), key=len, default="")
+        return path[len(root.rpartition("/")[0]) + 1 :] if root else path
+
+    def _style(self, name: str) -> Style:
+        return paint(self.app, name)
+
+    # Keys
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Show what is under the cursor, once the cursor stays there."""
+        event.stop()
+        self._soon(self._preview_now)
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter or a click: go into the file."""
+        event.stop()
+        self.action_open()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search while it is typed."""
+        event.stop()
+        self._soon(self.refresh_data)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes to the results."""
+        event.stop()
+        self.query_one(Rows).focus()
+
+    @work
+    async def action_open(self) -> None:
+        """Read the file under the cursor."""
+        if self.mode == "paths" or not self.query_one(Rows).selected:
+            return
+        self.add_class("-open")
+        await self._preview()
+        self.query_one(Excerpt).focus()
+
+    def action_back(self) -> None:
+        """From the file to the list, from other lists to that of the files."""
+        if self.has_class("-open"):
+            self.remove_class("-open")
+        elif self.mode != "files":
+            self._change_mode("files")
+        self.query_one(Rows).focus()
+        self.refresh_bindings()
+
+    def action_mode(self, mode: Mode) -> None:
+        """Show another list, or the files again."""
+        self._change_mode("files" if mode == self.mode else mode)
+
+    def action_search(self) -> None:
+        """Search the chunks of all files."""
+        self._change_mode("found")
+        query = self.query_one("#query", Input)
+        query.focus()
+        query.action_select_all()
+
+    @work
+    async def action_chunk(self, step: int) -> None:
+        """Go to the next chunk of the file, or to the one before."""
+        if self.open is not None and self.open.chunks:
+            at = (self.open.at + step) % len(self.open.chunks)
+            self.open = _Open(self.open.path, self.open.chunks, at)
+            await self._draw_file()
+
+    @work
+    async def action_add(self) -> None:
+        """Watch another folder or file."""
+
+        async def save(values: dict[str, str]) -> str:
+            try:
+                added = await self.app.calls.run(
+                    lambda client: client.files_add(values["path"].strip()), PATIENCE_SECONDS
+                )
+            except ClientError as error:
+                return plain(str(error))
+            said = f"watching {added.path}" if added.added else f"{added.path} was watched before"
+            more = "" if added.in_step else f", {added.to_read:,} to read"
+            self.app.did(
+                f"{said}: {number_of(added.files, 'file', 'files')}{more}",
+                undo=(lambda client: client.files_remove(added.path)) if added.added else None,
+            )
+            return ""
+
+        fields = [Field("path", "Path on the daemon's machine", "", "such as /home/me/notes")]
+        note = "Markdown and text files in it are indexed, and found by recall."
+        if await self.app.push_screen_wait(
+            FormScreen("Watch a folder or file", fields, save, note)
+        ):
+            self.refresh_data()
+
+    @work
+    async def action_remove(self) -> None:
+        """Stop watching the path under the cursor."""
+        path = self.query_one(Rows).selected
+        one = next((one for one in self._stats.paths if one.path == path), None)  # type: ignore[union-attr]
+        if one is None:
+            return
+        if one.origin != "added":
+            self.app.flash(f"{path} is watched by the {one.origin}: change that", "warning")
+            return
+        if await self.call(Client.files_remove, path) is not None:
+            self.app.did(f"no longer watching {path}", undo=lambda client: client.files_add(path))
+            self.refresh_data()
+
+    @work
+    async def action_look(self) -> None:
+        """Look at every file now."""
+        self.app.flash("looking at every file", seconds=60)
+        done = await self.call_long(Client.files_sync)
+        if done is not None:
+            changed = f"{done.added} added, {done.updated} changed, {done.removed} removed"
+            self.app.did(f"looked at {number_of(done.files, 'file', 'files')}: {changed}")
+            self.refresh_data()
+
+    async def show(self, what: str) -> None:
+        """Open a file, `PATH` or `PATH:LINE-LINE`, as search results name it."""
+        path, _, lines = what.rpartition(":")
+        start = lines.partition("-")[0]
+        found = (path, int(start)) if path and start.isdigit() else (what, 1)
+        self._change_mode("files")
+        self.query_one(Rows).select(found[0])
+        self.add_class("-open")
+        await self._open_file(*found)
+        self.query_one(Excerpt).focus()
+
+    def copied(self) -> str:
+        """The path, with the line of the chunk where a file is open."""
+        if self.open is None:
+            return self.query_one(Rows).selected
+        chunks = self.open.chunks
+        line = chunks[self.open.at].start_line if chunks else 1
+        return f"{self.open.path}:{line}"
+
+    def _change_mode(self, mode: Mode) -> None:
+        self.mode = mode
+        self.open = None
+        self.remove_class("-open")
+        self.set_class(mode == "found", "-searching")
+        if mode == "found":
+            self._found, self._total = [], 0
+        else:
+            self._files = [] if mode == "problems" else self._files
+            self.query_one(Rows).focus()
+        self.refresh_data()
+
+    def _soon(self, what: object) -> None:
+        if self._typed is not None:
+            self._typed.stop()
+        self._typed = self.set_timer(_PAUSE_SECONDS, what)  # type: ignore[arg-type]
+
+    @work(exclusive=True, group="preview")
+    async def _preview_now(self) -> None:
+        rows = self.query_one(Rows)
+        here = self.open is not None and self.mode != "found" and self.open.path == rows.selected
+        if not here:
+            await self._preview()

@@ -1,0 +1,275 @@
+"""What happens, as it happens: the daemon's events."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import ClassVar, Final, NamedTuple
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.widget import Widget
+from textual.widgets import DataTable, Input, Static
+
+from ..dialogs.page import PageScreen
+from ..feed import FeedEvent
+from ..text import moment, number_of, plain
+from ..widgets.paint import paint
+from .view import View
+
+_ROWS: Final = 1000
+# With so many more rows, the oldest go; not with each new one.
+_SPARE: Final = 500
+
+
+class Level(NamedTuple):
+    """How much an event matters: its mark, its word, and the theme's colour."""
+
+    mark: str
+    word: str
+    color: str
+
+
+STEP: Final = Level("·", "steps", "secondary")
+CHANGE: Final = Level("•", "changes", "foreground")
+LOSS: Final = Level("-", "losses", "warning")
+FAILURE: Final = Level("✗", "failures", "error")
+LEVELS: Final = (STEP, CHANGE, LOSS, FAILURE)
+_STEPS: Final = (".progress", ".started", ".synced", ".read")
+_LOSSES: Final = (".deleted", ".archived", ".superseded", ".merged", ".pruned", ".undone")
+
+
+def level_of(event: FeedEvent) -> Level:
+    """The level of an event: failures, what took something away, other changes, steps."""
+    if event.data.get("error"):
+        return FAILURE
+    if event.type.endswith(_LOSSES):
+        return LOSS
+    return STEP if event.type.endswith(_STEPS) else CHANGE
+
+
+def line_of(event: FeedEvent) -> str:
+    """The fields of an event in one line."""
+    return "  ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in event.data.items()
+        if value not in (None, "", [], {})
+    )
+
+
+class LogView(View):
+    """The table; it follows the newest event until the cursor is moved up or it is paused."""
+
+    DEFAULT_CSS = """
+    LogView { layout: vertical; }
+    LogView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
+    LogView Input.-open { display: block; }
+    LogView #state { height: 1; padding: 0 1; color: $secondary; text-wrap: nowrap; }
+    LogView DataTable { height: 1fr; padding: 0 1; scrollbar-size-horizontal: 0; }
+    """
+    WATCHES: ClassVar[frozenset[str]] = frozenset({""})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "Pause"),
+        Binding("f", "follow", "Follow"),
+        Binding("l", "level", "Level"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("escape", "leave_filter", "All", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._least = STEP
+        self._paused = False
+        self._following = True
+        self._drawn = 0
+        self._waiting = 0
+        self._shown: list[FeedEvent] = []
+        self._wide = True
+        self._end = 0
+
+    def compose(self) -> ComposeResult:
+        """State, filter, table."""
+        yield Static(id="state")
+        yield Input(placeholder="filter: part of a type, an agent, an id")
+        yield DataTable(cursor_type="row", show_header=True)
+
+    def on_mount(self) -> None:
+        """The columns come with the first drawing."""
+        self._again_from_start()
+
+    def first_focus(self) -> Widget:
+        """The table."""
+        return self._table
+
+    @property
+    def _table(self) -> DataTable[Text]:
+        return self.query_one(DataTable)
+
+    async def update(self) -> None:
+        """Add what has happened since."""
+        if not self._paused:
+            self._add_new()
+        self._tell()
+
+    async def show(self, what: str) -> None:
+        """Filter by a word."""
+        self.action_filter()
+        self.query_one(Input).value = what
+
+    def copied(self) -> str:
+        """The selected line."""
+        row = self._table.cursor_row
+        if not 0 <= row < len(self._shown):
+            return ""
+        event = self._shown[row]
+        return plain(f"{_clock(event.time)}  {event.agent}  {event.type}  {line_of(event)}")
+
+    def _add_new(self) -> None:
+        seen = self.app.events_seen
+        new = min(seen - self._drawn, len(self.app.happened))
+        self._drawn = seen
+        table = self._table
+        if len(self._shown) > _ROWS + _SPARE:
+            self._again_from_start()
+            return
+        words = self.query_one(Input).value.lower().split()
+        events = list(self.app.happened)[-new:] if new > 0 else []
+        for event in events[-_ROWS:]:
+            if self._fits(event, words):
+                self._shown.append(event)
+                table.add_row(*self._cells(event))
+        if events:
+            self._keep_up()
+
+    def _again_from_start(self) -> None:
+        table = self._table
+        table.clear(columns=True)
+        self._wide = self.size.width >= 60 or not self.size.width
+        table.add_columns(*("", "time", "type"), *(("agent", "what") if self._wide else ("what",)))
+        words = self.query_one(Input).value.lower().split()
+        found = [event for event in self.app.happened if self._fits(event, words)]
+        self._shown = found[-_ROWS:]
+        self._drawn = self.app.events_seen
+        for event in self._shown:
+            table.add_row(*self._cells(event))
+        self._keep_up()
+        self._tell()
+
+    def _keep_up(self) -> None:
+        if self._following:
+            # Rows that were just added have their place only after the next refresh.
+            self.call_after_refresh(self._to_end)
+
+    def _to_end(self) -> None:
+        if self._shown:
+            self._table.move_cursor(row=len(self._shown) - 1, animate=False)
+
+    def _fits(self, event: FeedEvent, words: list[str]) -> bool:
+        if LEVELS.index(level_of(event)) < LEVELS.index(self._least):
+            return False
+        text = f"{event.type} {event.agent} {line_of(event)}".lower() if words else ""
+        return all(word in text for word in words)
+
+    def _cells(self, event: FeedEvent) -> list[Text]:
+        level = level_of(event)
+        style = paint(self.app, level.color)
+        cells = [Text(level.mark, style), Text(_clock(event.time), "dim")]
+        cells.append(Text(plain(event.type), style))
+        if self._wide:
+            cells.append(Text(plain(event.agent), "dim"))
+        what = self.shown(line_of(event))
+        what.truncate(200, overflow="ellipsis")
+        return [*cells, what]
+
+    def _tell(self) -> None:
+        seen = self.app.events_seen
+        parts = [number_of(len(self._shown), "event", "events")]
+        if self._least is not STEP:
+            parts.append(
+                f"only {self._least.word} and worse"
+                if self._least is not FAILURE
+                else "only failures"
+            )
+        if self._paused:
+            parts.append(f"PAUSED, {seen - self._drawn:,} waiting")
+        else:
+            parts.append("following" if self._following else "not following: f")
+        if not self.snapshot.connected:
+            parts.append("NO DAEMON")
+        self.query_one("#state", Static).update(Text("  ·  ".join(parts)))
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Going up stops following, going to the end follows again."""
+        event.stop()
+        # The table tells of this late, when there may be more rows; only a person goes up.
+        last = len(self._shown) - 1
+        self._following = event.cursor_row >= last or (
+            self._following and event.cursor_row >= self._end
+        )
+        self._end = last
+        self._tell()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter shows all fields of an event."""
+        event.stop()
+        told = self._shown[event.cursor_row]
+        fields = json.dumps(dict(told.data), ensure_ascii=False, indent=2)
+        text = Text(f"{moment(told.time, self.app.now())}  {plain(told.agent)}\n\n", "dim")
+        text.append_text(self.shown(fields, keep="\n"))
+        self.app.push_screen(PageScreen(Text(f" {plain(told.type)} "), text))
+
+    def on_resize(self, event: Resize) -> None:
+        """In few columns there is no room for the agent."""
+        if event.size.width and (event.size.width >= 60) != self._wide:
+            self._again_from_start()
+
+    # Actions
+
+    def action_pause(self) -> None:
+        """Let nothing move; what happens meanwhile comes afterwards."""
+        self._paused = not self._paused
+        self.refresh_data()
+
+    def action_follow(self) -> None:
+        """Go to the newest event, and stay there."""
+        self._following = True
+        self._paused = False
+        self._add_new()
+        self._keep_up()
+        self._tell()
+
+    def action_level(self) -> None:
+        """Leave out what matters less."""
+        self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
+        self._again_from_start()
+
+    def action_filter(self) -> None:
+        """Open the filter."""
+        line = self.query_one(Input)
+        line.add_class("-open")
+        line.focus()
+
+    def action_leave_filter(self) -> None:
+        """Show everything again."""
+        line = self.query_one(Input)
+        line.value = ""
+        line.remove_class("-open")
+        self._least = STEP
+        self._again_from_start()
+        self._table.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter as it is typed."""
+        event.stop()
+        self._again_from_start()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes on to the table."""
+        event.stop()
+        self._table.focus()
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(seconds))

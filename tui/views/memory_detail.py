@@ -1,0 +1,302 @@
+"""All of one memory: what it says, why it was found, where it is from, and how it came to be so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rich.console import Group
+from rich.style import Style
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.shapes.history import VersionList
+from thermocline.daemon.shapes.memory import MemoryView
+from thermocline.daemon.shapes.recall import HitView
+
+from ..text import ago, moment, one_line
+from ..widgets.paint import paint
+from . import memory_text
+from .memory_actions import MemoryActions
+from .view import View
+
+if TYPE_CHECKING:
+    from textual import getters
+
+    from ..app import ThermoclineApp
+
+_MERGED: Final = 50
+_VALUE: Final = 160
+# What an earlier version lacks has the value that it has by default.
+_DEFAULTS: Final[dict[str, Any]] = {
+    "type": "semantic",
+    "event": "fact_stored",
+    "category": "general",
+    "importance": 0.5,
+    "pinned": False,
+    "tags": [],
+}
+
+
+class MemoryDetail(ModalScreen[None]):
+    """The page.
+
+    Args:
+        view: does what is asked for, and is drawn again afterwards.
+        memory: the memory, or the hit that was found.
+    """
+
+    DEFAULT_CSS = """
+    MemoryDetail { align: center top; }
+    MemoryDetail > VerticalScroll {
+        width: 100%; max-width: 116; height: auto; max-height: 100%; margin: 1 2 2 2;
+        border: round $primary; padding: 0 1; background: $surface;
+    }
+    MemoryDetail.-narrow > VerticalScroll, MemoryDetail.-low > VerticalScroll { margin: 0 0 2 0; }
+    MemoryDetail #facts {
+        layout: grid; grid-size: 2; grid-columns: 3fr 2fr; grid-rows: auto; grid-gutter: 0 1;
+        height: auto; margin-top: 1;
+    }
+    MemoryDetail #facts > Static { height: auto; }
+    MemoryDetail.-narrow #facts { grid-size: 1; grid-columns: 1fr; }
+    MemoryDetail #text { height: auto; }
+    MemoryDetail #why { height: auto; margin-top: 1; }
+    MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
+    MemoryDetail OptionList {
+        height: auto; max-height: 14; border: none; padding: 0; background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    MemoryDetail OptionList:focus { border: none; background-tint: $surface 0%; }
+    MemoryDetail OptionList > .option-list--option-highlighted {
+        background: $surface; color: $foreground; text-style: none;
+    }
+    MemoryDetail OptionList:focus > .option-list--option-highlighted {
+        background: $primary-muted; color: $foreground; text-style: bold;
+    }
+    MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "Close", key_display="esc"),
+        Binding("e", "edit", "Edit"),
+        Binding("p", "pin", "Pin"),
+        Binding("r", "reinforce", "Reinforce"),
+        Binding("d,delete", "forget", "Forget", key_display="d"),
+        Binding("u", "app.undo", "Undo"),
+        Binding("y", "copy", "Copy", show=False),
+    ]
+    if TYPE_CHECKING:
+        app = getters.app(ThermoclineApp)
+
+    def __init__(self, view: View, memory: MemoryView) -> None:
+        super().__init__()
+        self._view = view
+        self.memory = memory
+        self._actions = MemoryActions(view)
+        self._versions = VersionList([])
+        self._merged: list[MemoryView] = []
+        self._drawn: object = None
+        self._seen = view.updates
+
+    def compose(self) -> ComposeResult:
+        """Text, reasons, facts, versions, and what was merged."""
+        with VerticalScroll() as box:
+            box.border_title = Text("Memory")
+            yield Static(id="text")
+            yield Static(id="why")
+            with Container(id="facts"):
+                yield Static(id="known")
+                yield Static(id="from")
+            yield Static(
+                "Earlier versions: enter puts one back", id="versions-title", classes="title"
+            )
+            yield OptionList(id="versions")
+            yield Static(
+                "Merged into it: enter parts them again", id="merged-title", classes="title"
+            )
+            yield OptionList(id="merged")
+        yield Static(self._hint(), id="hint")
+
+    def on_mount(self) -> None:
+        """Show what is known, and read the rest."""
+        self._draw()
+        self.query_one(VerticalScroll).focus()
+        self.read()
+        # What happens elsewhere, also undoing, is followed as long as the page is open.
+        self.set_interval(1.0, self._follow)
+
+    @work(exclusive=True)
+    async def read(self) -> None:
+        """Read memory, versions and what was merged into it."""
+        found = await self._view.call(_all_of, self.memory.id)
+        if not self.is_attached:
+            return
+        if found is None:
+            self.dismiss(None)
+            return
+        memory, self._versions, self._merged = found
+        if not isinstance(self.memory, HitView) or memory.text != self.memory.text:
+            self.memory = memory
+        else:
+            for name in MemoryView.__struct_fields__:
+                setattr(self.memory, name, getattr(memory, name))
+        self._draw()
+
+    def _follow(self) -> None:
+        if self._view.updates != self._seen:
+            self._seen = self._view.updates
+            self.read()
+
+    def _hint(self) -> Text:
+        keys = [("esc", "close")]
+        if not self.app.read_only:
+            write = [
+                ("e", "edit"),
+                ("p", "pin"),
+                ("r", "reinforce"),
+                ("d", "forget"),
+                ("u", "undo"),
+            ]
+            keys = [*write, *keys]
+        text = Text(" ")
+        for key, words in keys:
+            text.append(key, self._paint("accent", bold=True)).append(f" {words}  ")
+        return text
+
+    # Drawing
+
+    def _draw(self) -> None:
+        shown, memory, now = self._view.shown, self.memory, self.app.now()
+        box = self.query_one(VerticalScroll)
+        box.border_title = Text("Memory ").append(memory.id[:8])
+        # A long text takes a moment to lay out, and rarely changes.
+        if self._drawn != (drawn := (memory.text, self.app.hide_texts)):
+            self._drawn = drawn
+            text = shown(memory.text, keep="\n\t")
+            memory_text.mark(text, memory_text.words_of(memory), self._mark())
+            self.query_one("#text", Static).update(text)
+        self.query_one("#why").display = isinstance(memory, HitView)
+        if isinstance(memory, HitView):
+            bars = memory_text.explained(memory, self._paint, self.size.width - 8)
+            more = memory_text.lined(memory_text.reasons(memory, shown))
+            self.query_one("#why", Static).update(Group(bars, more))
+        facts = memory_text.lined(memory_text.facts(memory, shown, self._paint, now))
+        self.query_one("#known", Static).update(facts)
+        device = self._versions.device
+        origin = memory_text.provenance(memory, device if isinstance(device, str) else "", shown)
+        self.query_one("#from", Static).update(memory_text.lined(origin))
+        self._fill("versions", [self._version(n) for n in range(len(self._versions.results))])
+        self._fill("merged", [self._merged_line(one) for one in self._merged])
+
+    def _fill(self, name: str, lines: list[Text]) -> None:
+        options = self.query_one(f"#{name}", OptionList)
+        at = options.highlighted or 0
+        options.set_options([Option(line) for line in lines])
+        if lines:
+            options.highlighted = min(at, len(lines) - 1)
+        options.display = self.query_one(f"#{name}-title").display = bool(lines)
+
+    def _version(self, at: int) -> Text:
+        """A version: when it was replaced and by whom, and each field before and after."""
+        version, now = self._versions.results[at], self.app.now()
+        after: dict[str, Any] = (
+            self._versions.results[at - 1].data
+            if at
+            else {name: getattr(self.memory, name, None) for name in version.replaced}
+        )
+        shown = self._view.shown
+        line = Text(f"{moment(version.at, now)}  ").append(ago(version.at, now), "dim")
+        line.append("  by ").append_text(shown(version.writer))
+        line.append(" on ").append_text(shown(version.device[:12]))
+        if version.why:
+            line.append("  ").append_text(shown(version.why))
+        for name in version.replaced:
+            line.append(f"\n  {name}: ", "dim")
+            if name not in self.memory.__struct_fields__:
+                line.append("changed")
+                continue
+            line.append_text(self._value(name, version.data)).append(" → ", "dim")
+            line.append_text(self._value(name, after))
+        return line
+
+    def _value(self, name: str, data: dict[str, Any]) -> Text:
+        value = data.get(name, _DEFAULTS.get(name, ""))
+        if isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
+        text = " ".join(str(value)[: 4 * _VALUE].split())
+        cut = text if len(text) <= _VALUE else f"{text[:_VALUE]}…"
+        return self._view.shown(cut) if cut else Text("nothing", "dim")
+
+    def _merged_line(self, merged: MemoryView) -> Text:
+        line = Text(f"{merged.id[:8]}  ").append(ago(merged.created_at, self.app.now()), "dim")
+        return line.append("  ").append_text(self._view.shown(one_line(merged.text[:400])))
+
+    def _paint(self, name: str, *, bold: bool = False) -> Style:
+        return paint(self.app, name, bold=bold)
+
+    def _mark(self) -> Style:
+        return self._paint("accent") + Style(underline=True)
+
+    # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Nothing is changed in a read-only view."""
+        return not (self.app.read_only and action in {"edit", "pin", "reinforce", "forget"})
+
+    def action_copy(self) -> None:
+        """Copy the text."""
+        self.app.copy_to_clipboard(self.memory.text)
+        self.app.flash("copied")
+
+    @work
+    async def action_edit(self) -> None:
+        """Change it."""
+        self._changed(await self._actions.edit(self.memory))
+
+    @work
+    async def action_pin(self) -> None:
+        """Pin it or not."""
+        self._changed(await self._actions.pin(self.memory))
+
+    @work
+    async def action_reinforce(self) -> None:
+        """Count a use."""
+        self._changed(await self._actions.reinforce(self.memory))
+
+    @work
+    async def action_forget(self) -> None:
+        """Forget it, and close the page."""
+        if await self._actions.forget(self.memory) is not None:
+            self.dismiss(None)
+
+    @work
+    async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Put a version back, or part what was merged."""
+        event.stop()
+        if self.app.read_only:
+            return
+        if event.option_list.id == "merged":
+            self._changed(await self._actions.unmerge(self._merged[event.option_index]))
+        else:
+            number = self._versions.results[event.option_index].number
+            self._changed(await self._actions.put_back(self.memory, number))
+
+    def _changed(self, memory: MemoryView | None) -> None:
+        if memory is not None and self.is_attached:
+            self.read()
+
+
+def _all_of(client: Client, memory_id: str) -> tuple[MemoryView, VersionList, list[MemoryView]]:
+    """The memory, its versions, and what was merged into it."""
+    memory = client.get(memory_id)
+    try:
+        versions = client.history(memory_id, limit=100)
+    except ClientError:
+        versions = VersionList([])
+    merged = client.list(merged_into=memory_id, limit=_MERGED).results
+    return memory, versions, list(merged)

@@ -1,0 +1,256 @@
+"""Every setting: its value, where that is from, what it means; and changing it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.events import Resize
+from textual.widget import Widget
+from textual.widgets import DataTable, Input, Static
+
+from thermocline.daemon.client import ApiError, Client, ClientError
+from thermocline.daemon.shapes.config import ConfigKey
+
+from ..dialogs.setting import SettingScreen
+from ..text import plain
+from ..widgets.paint import paint
+from .view import View
+
+_VALUE_COLUMNS = 24
+
+
+class SettingsView(View):
+    """The table, with the setting that is selected explained beside or below it.
+
+    A search selects a setting by its dotted key.
+    """
+
+    DEFAULT_CSS = """
+    SettingsView { layout: vertical; }
+    SettingsView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
+    SettingsView Input.-open { display: block; }
+    SettingsView #halves { layout: vertical; height: 1fr; }
+    SettingsView DataTable { height: 1fr; padding: 0 1; }
+    SettingsView #about { height: 7; padding: 0 1; border-top: solid $border-blurred; }
+    Screen.-low SettingsView #about { height: 4; }
+    Screen.-wide SettingsView #halves { layout: horizontal; }
+    Screen.-wide SettingsView DataTable { width: 2fr; height: 1fr; }
+    Screen.-wide SettingsView #about {
+        width: 1fr; height: 1fr; border-top: none; border-left: solid $border-blurred;
+        padding: 1 2;
+    }
+    """
+    WATCHES: ClassVar[frozenset[str]] = frozenset()
+    WRITES: ClassVar[frozenset[str]] = frozenset({"edit", "reset"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "edit", "Edit"),
+        Binding("d", "reset", "To default"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("c", "only_changed", "Only changed"),
+        Binding("r", "refresh_data", "Read again", show=False),
+        Binding("escape", "leave_filter", "All", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._keys: dict[str, ConfigKey] = {}
+        self._shown: list[str] = []
+        self._only_changed = False
+
+    def compose(self) -> ComposeResult:
+        """Filter, table, explanation."""
+        yield Input(placeholder="filter: part of a key, its help or its value")
+        with Container(id="halves"):
+            yield DataTable(cursor_type="row", zebra_stripes=False)
+            with VerticalScroll(id="about", can_focus=False):
+                yield Static()
+
+    def first_focus(self) -> Widget:
+        """The table."""
+        return self._table
+
+    @property
+    def _table(self) -> DataTable[Text]:
+        return self.query_one(DataTable)
+
+    async def update(self) -> None:
+        """Read all settings."""
+        page = await self.call(Client.config)
+        if page is not None:
+            self._keys = {key.key: key for key in page.results}
+            self._draw()
+
+    async def show(self, what: str) -> None:
+        """Select a setting by its key."""
+        self.query_one(Input).value = ""
+        self._only_changed = False
+        if not self._keys:
+            await self.update()
+        self._draw(what)
+
+    def copied(self) -> str:
+        """The selected setting, as --set takes it."""
+        key = self._selected()
+        return "" if key is None else f"{key.key}={json.dumps(key.value, ensure_ascii=False)}"
+
+    def _draw(self, select: str | None = None) -> None:
+        table = self._table
+        before = select or (key.key if (key := self._selected()) is not None else None)
+        words = self.query_one(Input).value.lower().split()
+        self._shown = [
+            key.key
+            for key in self._keys.values()
+            if (not self._only_changed or key.origin != "default")
+            and all(word in f"{key.key} {key.help} {_text(key.value)}".lower() for word in words)
+        ]
+        table.clear(columns=True)
+        wide = self.size.width >= 60
+        # Each column has a blank on both sides, and there is the scrollbar.
+        room = table.size.width - (14 + 6) if not wide else 60
+        table.add_column("setting", width=max(room, 8) if not wide else None)
+        table.add_column("value", width=12 if not wide else None)
+        if wide:
+            table.add_column("from")
+        for name in self._shown:
+            key = self._keys[name]
+            changed = key.origin != "default"
+            style = paint(self.app, "accent", bold=True) if changed else ""
+            value = self.shown(_text(key.value))
+            value.truncate(_VALUE_COLUMNS if wide else 12, overflow="ellipsis")
+            value.stylize(style)
+            mark = "● " if changed else "  "
+            named = Text(mark + plain(name))
+            named.truncate(max(room, 8), overflow="ellipsis")
+            row = [named, value]
+            table.add_row(*row, *([Text(_origin(key.origin), "dim")] if wide else []))
+        if before in self._shown:
+            table.move_cursor(row=self._shown.index(before))
+        self._explain()
+
+    def _selected(self) -> ConfigKey | None:
+        row = self._table.cursor_row
+        return self._keys.get(self._shown[row]) if 0 <= row < len(self._shown) else None
+
+    def _explain(self) -> None:
+        key, about = self._selected(), self.query_one("#about Static", Static)
+        if key is None:
+            about.update(Text("no setting fits", "dim"))
+            return
+        text = Text()
+        text.append(plain(key.key), "bold").append(f"\n{plain(key.help)}\n")
+        for name, value in (
+            ("value", self.shown(_text(key.value))),
+            ("default", self.shown(_text(key.default))),
+            ("from", Text(_origin(key.origin))),
+            ("allowed", Text(plain(key.expected))),
+            ("applies", Text("after a restart" if key.needs_restart else "at once")),
+        ):
+            text.append(f"\n{name:<8} ", "dim").append_text(value)
+        about.update(text)
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Explain what is selected."""
+        event.stop()
+        self._explain()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter edits."""
+        event.stop()
+        if not self.app.read_only:
+            self.action_edit()
+
+    def on_resize(self, event: Resize) -> None:
+        """In few columns there is no room for the origin."""
+        if event.size.width and self._keys:
+            self._draw()
+
+    # Actions
+
+    def action_filter(self) -> None:
+        """Open the filter."""
+        line = self.query_one(Input)
+        line.add_class("-open")
+        line.focus()
+
+    def action_leave_filter(self) -> None:
+        """Show all settings again."""
+        line = self.query_one(Input)
+        line.value = ""
+        line.remove_class("-open")
+        self._only_changed = False
+        self._draw()
+        self._table.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter as it is typed."""
+        event.stop()
+        self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes on to the table."""
+        event.stop()
+        self._table.focus()
+
+    def action_only_changed(self) -> None:
+        """Show only settings that are not at their default, or all."""
+        self._only_changed = not self._only_changed
+        self._draw()
+        self.app.flash("only changed settings" if self._only_changed else "all settings")
+
+    def action_refresh_data(self) -> None:
+        """Read all settings again."""
+        self.refresh_data()
+
+    @work
+    async def action_edit(self) -> None:
+        """Change the selected setting."""
+        key = self._selected()
+        if key is None:
+            return
+
+        async def write(value: Any) -> str:
+            try:
+                done = await self.app.calls.run(lambda one: one.configure({key.key: value}), 30.0)
+            except ClientError as error:
+                hint = error.hint if isinstance(error, ApiError) else None
+                return f"{error}; {hint}" if hint else str(error)
+            self._changed(key, f"set {key.key} to {_text(value)}", done.needs_restart)
+            return ""
+
+        await self.app.push_screen_wait(SettingScreen(key, write))
+
+    @work
+    async def action_reset(self) -> None:
+        """Take the selected setting out of the file, so that its default counts."""
+        key = self._selected()
+        if key is None or key.origin == "default":
+            self.app.flash("it is at its default", "warning")
+            return
+        done = await self.call(Client.configure, {}, [key.key])
+        if done is not None:
+            self._changed(key, f"{key.key} is at its default", done.needs_restart)
+
+    def _changed(self, key: ConfigKey, text: str, needs_restart: tuple[str, ...]) -> None:
+        def undo(client: Client) -> object:
+            if key.origin == "default":
+                return client.configure({}, [key.key])
+            return client.configure({key.key: key.value})
+
+        self.app.did(text + " after a restart" * bool(needs_restart), undo)
+        self.refresh_data()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def _origin(origin: str) -> str:
+    home = str(Path.home())
+    return plain(f"~{origin.removeprefix(home)}" if origin.startswith(f"{home}/") else origin)

@@ -1,0 +1,413 @@
+"""The categories: how full each is, how near the tree is to its limits, and what is filed where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.widget import Widget
+from textual.widgets import Static
+
+from thermocline.daemon.client import Client, ClientError
+from thermocline.daemon.shapes.memory import MemoryPage, MemoryView
+from thermocline.daemon.shapes.tree import TreeView as Categories
+
+from ..dialogs.form import Field, FormScreen
+from ..text import ago, number_of, part_of
+from ..widgets.gauge import Gauge
+from ..widgets.paged import PAGE, Column, PagedTable
+from . import memory_columns
+from . import tree_changes as changes
+from .memory_changes import Undo
+from .memory_detail import MemoryDetail
+from .view import View
+
+_ROOT: Final = "root"
+_LABEL: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One category as it is shown.
+
+    Attributes:
+        path: "root" for all.
+        desc: what belongs there.
+        guide: the lines before its name.
+        warm, cold: the memories filed in it or below it.
+        own: those filed in it.
+        children: how many categories stand directly below it.
+        last_access: seconds since the epoch; 0 for never.
+    """
+
+    path: str
+    desc: str
+    guide: str
+    warm: int
+    cold: int
+    own: int
+    children: int
+    last_access: float
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return "all memories" if self.path == _ROOT else self.path.rpartition("/")[2]
+
+    @property
+    def count(self) -> int:
+        """All memories in it and below it."""
+        return self.warm + self.cold
+
+
+def categories_of(tree: dict[str, Any]) -> list[Category]:
+    """The categories of EvoClaw's document, each before those below it."""
+    found: list[Category] = []
+
+    def totals(path: str) -> tuple[int, int]:
+        node = tree[path]
+        below = [totals(child) for child in node["children"] if child in tree]
+        warm = node["warm_count"] + sum(one for one, _ in below)
+        return warm, node["cold_count"] + sum(one for _, one in below)
+
+    def walk(path: str, before: str, branch: str) -> None:
+        node = tree[path]
+        own = node["warm_count"] + node["cold_count"]
+        root = path == _ROOT
+        warm, cold = (node["warm_count"], node["cold_count"]) if root else totals(path)
+        children = [child for child in node["children"] if child in tree]
+        found.append(
+            Category(
+                path, node["desc"], before + branch, warm, cold,
+                0 if root else own, len(children), float(node["last_access"]),
+            )
+        )  # fmt: skip
+        deeper = before + ("" if not branch else "   " if branch == "└─ " else "│  ")
+        for number, child in enumerate(children, 1):
+            walk(child, deeper, "└─ " if number == len(children) else "├─ ")
+
+    if _ROOT in tree:
+        walk(_ROOT, "", "")
+    return found
+
+
+class TreeView(View):
+    """The tab."""
+
+    DEFAULT_CSS = """
+    TreeView { layout: vertical; }
+    TreeView #limits {
+        layout: grid; grid-size: 2; grid-rows: 1; grid-gutter: 0 3; height: auto; padding: 0 1;
+        margin-bottom: 1;
+    }
+    Screen.-narrow TreeView #limits { grid-size: 1; }
+    Screen.-low TreeView #limits { margin-bottom: 0; }
+    Screen.-narrow TreeView #levels, Screen.-narrow TreeView #children { display: none; }
+    Screen.-narrow.-tall TreeView #levels, Screen.-narrow.-tall TreeView #children {
+        display: block;
+    }
+    Screen.-low.-narrow TreeView #limits { display: none; }
+    TreeView #both { layout: horizontal; height: 1fr; }
+    TreeView #both > #categories { width: 46%; min-width: 38; }
+    TreeView #filed { width: 1fr; border-left: solid $border; }
+    TreeView #filed > #about { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
+    Screen.-narrow TreeView #both { layout: vertical; }
+    Screen.-narrow TreeView #both > #categories { width: 1fr; height: 1fr; }
+    Screen.-narrow TreeView #filed {
+        width: 1fr; height: 1fr; border-left: none; border-top: solid $border;
+    }
+    Screen.-narrow.-low TreeView #filed { display: none; }
+    """
+    WATCHES: ClassVar[frozenset[str]] = frozenset({"memory.", "category.", "tree."})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"add", "describe", "rename", "remove", "prune"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "Add"),
+        Binding("r", "rename", "Rename"),
+        Binding("e", "describe", "Describe"),
+        Binding("d,delete", "remove", "Remove", key_display="d"),
+        Binding("x", "prune", "Prune"),
+        Binding("l", "list", "List in Memories", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._tree: Categories | None = None
+        self._filed_of = ""
+
+    def compose(self) -> ComposeResult:
+        """The limits, the categories, and the memories of the one under the cursor."""
+        with Container(id="limits"):
+            yield Gauge("Nodes", label_columns=_LABEL, id="nodes")
+            yield Gauge("Size", label_columns=_LABEL, id="size")
+            yield Gauge("Levels", label_columns=_LABEL, id="levels")
+            yield Gauge("Children", label_columns=_LABEL, id="children")
+        with Container(id="both"):
+            yield PagedTable[Category](
+                self._columns(), lambda one: one.path, empty="no categories yet", id="categories"
+            )
+            with Vertical(id="filed"):
+                yield Static(id="about")
+                yield PagedTable[MemoryView](
+                    self._short_columns(),
+                    lambda memory: memory.id,
+                    empty="no memories in it",
+                    id="memories-of",
+                )
+
+    def _columns(self) -> list[Column[Category]]:
+        def name(one: Category) -> Text:
+            text = Text().append(one.guide, "dim")
+            return text.append_text(self.shown(one.name) if one.path != _ROOT else Text(one.name))
+
+        def count(number: int) -> Text:
+            return Text(f"{number:,}", "" if number else "dim")
+
+        return [
+            Column("", "Category", 0, name),
+            Column("", "Warm", 5, lambda one: count(one.warm), right=True),
+            Column("", "Cold", 6, lambda one: count(one.cold), right=True),
+            Column("", "Used", 6, self._used, least=50, right=True),
+        ]
+
+    def _used(self, one: Category) -> Text:
+        known = one.last_access > 0
+        return Text(
+            ago(one.last_access, self.app.now()).removesuffix(" ago") if known else "", "dim"
+        )
+
+    def _short_columns(self) -> list[Column[MemoryView]]:
+        wanted = {"Tier", "Text", "Age"}
+        return [one for one in memory_columns.listed(self) if one.label in wanted]
+
+    @property
+    def table(self) -> PagedTable[Category]:
+        """The categories."""
+        return self.query_one("#categories", PagedTable)
+
+    @property
+    def filed(self) -> PagedTable[MemoryView]:
+        """The memories of the category under the cursor."""
+        return self.query_one("#memories-of", PagedTable)
+
+    @property
+    def category(self) -> Category | None:
+        """The category under the cursor."""
+        return self.table.here
+
+    def first_focus(self) -> Widget:
+        """The categories."""
+        return self.table
+
+    def copied(self) -> str:
+        """The path under the cursor."""
+        return "" if self.category is None else self.category.path
+
+    async def show(self, what: str) -> None:
+        """Select a category."""
+        if not self.table.rows:
+            await self._read_tree()
+        self.table.select(what)
+
+    # Reading and drawing
+
+    async def update(self) -> None:
+        """Read the tree, and the memories of the category under the cursor."""
+        if await self._read_tree():
+            await self._read_filed()
+
+    async def _read_tree(self) -> bool:
+        found = await self.call(Client.tree)
+        if found is None:
+            return False
+        self._tree = found
+        categories = categories_of(found.tree)
+        self._limits(found, categories)
+        pages = {
+            number // PAGE: categories[number : number + PAGE]
+            for number in range(0, len(categories), PAGE)
+        }
+        self.table.put(len(categories), pages)
+        return True
+
+    def _limits(self, tree: Categories, categories: list[Category]) -> None:
+        widest = max((one.children for one in categories), default=0)
+        self._gauge("nodes", tree.nodes, tree.max_nodes)
+        size = part_of(tree.size_bytes, tree.max_size_bytes)
+        self.query_one("#size", Gauge).set(tree.size_bytes / tree.max_size_bytes, size)
+        self._gauge("levels", tree.depth, tree.max_depth)
+        self._gauge("children", widest, tree.max_children)
+
+    def _gauge(self, name: str, used: int, limit: int) -> None:
+        self.query_one(f"#{name}", Gauge).set(used / limit, f"{used} of {limit}")
+
+    async def _read_filed(self) -> None:
+        category, table = self.category, self.filed
+        if category is None:
+            return
+        if category.path != self._filed_of:
+            self._filed_of = category.path
+            table.to_top()
+        about = self.shown(category.path) if category.path != _ROOT else Text("all memories")
+        about.stylize("bold")
+        if category.path != _ROOT:
+            about.append("  ").append(self.shown(category.desc))
+        self.query_one("#about", Static).update(about)
+        if not self.query_one("#filed").display:
+            return
+        pages: dict[int, list[MemoryView]] = {}
+        total = 0
+        for page in table.wanted():
+            found = await self.call(partial(_page, path=category.path, page=page))
+            if found is None:
+                return
+            pages[page], total = found.results, found.total
+        table.put(total, pages)
+
+    def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
+        """Another category has other memories; further pages are read."""
+        if event.table is self.table:
+            if self.category is not None and self.category.path != self._filed_of:
+                self.refresh_data()
+        elif any(
+            page * PAGE not in self.filed.rows
+            for page in self.filed.wanted()
+            if page * PAGE < self.filed.total
+        ):
+            self.refresh_data()
+
+    async def on_paged_table_chosen(self, event: PagedTable.Chosen) -> None:
+        """Go into the memories of a category, or open one."""
+        if event.table is self.filed:
+            if self.filed.here is not None:
+                self.app.push_screen(MemoryDetail(self, self.filed.here))
+        elif self.query_one("#filed").region.height > 0:
+            self.filed.focus()
+        else:
+            await self.action_list()
+
+    async def action_list(self) -> None:
+        """Show the memories of the category in their own tab."""
+        if self.category is not None:
+            await self.app.show_in("memories", f"category:{self.category.path}")
+
+    # Changes
+
+    @work
+    async def action_add(self) -> None:
+        """Add a category."""
+        above = "" if self.category is None or self.category.path == _ROOT else self.category.path
+        fields = [
+            Field("path", "Path", f"{above}/" if above else "", "such as projects/boat"),
+            Field("desc", "What belongs there", "", "one line, which models read"),
+        ]
+
+        async def save(values: dict[str, str]) -> str:
+            path, desc = values["path"].strip().strip("/"), values["desc"].strip()
+            return await self._try(partial(changes.add, path=path, desc=desc), f"added {path}")
+
+        await self.app.push_screen_wait(FormScreen("Add a category", fields, save))
+
+    @work
+    async def action_describe(self) -> None:
+        """Say what belongs into a category."""
+        one = self._chosen()
+        if one is None:
+            return
+        fields = [Field("desc", "What belongs there", one.desc, "one line, which models read")]
+
+        async def save(values: dict[str, str]) -> str:
+            if not (desc := values["desc"].strip()):
+                return "say in a few words what belongs there"
+            return await self._try(
+                partial(changes.describe, path=one.path, desc=desc, before=one.desc),
+                f"described {one.path}",
+            )
+
+        title = Text("Describe ").append_text(self.shown(one.path))
+        await self.app.push_screen_wait(FormScreen(title, fields, save))
+
+    @work
+    async def action_rename(self) -> None:
+        """Rename or move a category with all below it."""
+        one = self._chosen()
+        if one is None:
+            return
+        fields = [Field("to", "New path", one.path)]
+
+        async def save(values: dict[str, str]) -> str:
+            to = values["to"].strip().strip("/")
+            if to == one.path:
+                return ""
+            return await self._try(
+                partial(changes.rename, path=one.path, to=to), f"renamed it {to}"
+            )
+
+        title = Text("Rename ").append_text(self.shown(one.path))
+        note = f"{number_of(one.count, 'memory goes', 'memories go')} along, and all below it."
+        await self.app.push_screen_wait(FormScreen(title, fields, save, note))
+
+    @work
+    async def action_remove(self) -> None:
+        """Remove a category that holds no memories, with those below it."""
+        one, tree = self._chosen(), self._tree
+        if one is None or tree is None:
+            return
+        if one.count:
+            number = number_of(one.count, "memory is", "memories are")
+            self.app.flash(f"{number} filed there: rename it, or forget them first", "warning")
+            return
+        gone = changes.described(tree, [p for p in tree.tree if f"{p}/".startswith(f"{one.path}/")])
+        effects = (self.shown(one.path), f"{number_of(len(gone), 'category', 'categories')} go.")
+        if await self.app.confirm("Remove this category", *effects, word="remove"):
+            await self._try_told(
+                partial(changes.remove, path=one.path, gone=gone), f"removed {one.path}"
+            )
+
+    @work
+    async def action_prune(self) -> None:
+        """Remove all categories that are empty and long unused."""
+        tree = self._tree
+        effects = ("Removes every category without memories that was not used for long.",)
+        if tree is None or not await self.app.confirm("Prune the tree", *effects, word="prune"):
+            return
+        found = await self.call(partial(changes.prune, tree=tree))
+        if found is None:
+            return
+        paths, undo = found
+        if paths:
+            self._did(f"pruned {number_of(len(paths), 'category', 'categories')}", undo)
+        else:
+            self.app.flash("no category is empty and long unused")
+
+    def _chosen(self) -> Category | None:
+        one = self.category
+        if one is not None and one.path == _ROOT:
+            self.app.flash("choose a category below the root", "warning")
+            return None
+        return one
+
+    async def _try(self, change: Any, told: str) -> str:
+        try:
+            undo = await self.app.calls.run(change, 30.0)
+        except ClientError as error:
+            return str(error)
+        self._did(told, undo)
+        return ""
+
+    async def _try_told(self, change: Any, told: str) -> None:
+        if fault := await self._try(change, told):
+            self.app.flash(fault, "failure")
+
+    def _did(self, told: str, undo: Undo) -> None:
+        self.app.did(told, undo)
+        self.refresh_data()
+
+
+def _page(client: Client, path: str, page: int) -> MemoryPage:
+    return client.list(category=path, limit=PAGE, offset=page * PAGE)

@@ -1,0 +1,355 @@
+"""What happens by itself, what it did, doing it now; and what the model was asked and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final, cast
+
+from msgspec import UNSET
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import DataTable, Static
+
+from thermocline.daemon.client import Client
+from thermocline.daemon.shapes.status import ModelStatus, PurposeUsage
+from thermocline.daemon.shapes.upkeep import (
+    Running,
+    Schedule,
+    UpkeepRun,
+    UpkeepStatus,
+)
+
+from ..text import ago, number_of, plain, span
+from ..widgets.facts import Facts
+from ..widgets.gauge import Gauge, bar
+from ..widgets.paint import paint
+from ..widgets.rows import Column, Rows
+from .parts import PartsView
+from .run_words import facts_of, seconds_of, told
+
+_LABEL: Final = 8
+# What a person can run, with what it does.
+RUNS: Final = {
+    "quick": "score, archive what does not fit, write the hot state",
+    "daily": "that, read the daily notes, merge duplicates, drop empty categories",
+    "monthly": "that, rebuild the tree of categories",
+    "full": "all of it",
+    "notes": "only read the daily notes",
+}
+
+
+class UpkeepView(PartsView):
+    """Schedules, runs and the model: beside each other, or one at a time."""
+
+    DEFAULT_CSS = """
+    UpkeepView #now { height: 1; }
+    UpkeepView #result { height: auto; max-height: 60%; padding: 0 1; }
+    UpkeepView #runs Rows { height: 1fr; }
+    Screen.-low UpkeepView Facts { max-height: 2; }
+    UpkeepView.-beside #parts { grid-rows: 3fr 2fr; }
+    UpkeepView.-beside #purposes { column-span: 2; }
+    UpkeepView.-beside #runs Rows { height: auto; max-height: 60%; }
+    """
+    PARTS: ClassVar[Mapping[str, str]] = {
+        "schedules": "Schedules",
+        "runs": "Runs",
+        "purposes": "Model",
+    }
+    # Runs and the model's calls are seen in the status too.
+    WATCHES: ClassVar[frozenset[str]] = frozenset({""})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"run"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "run", "Run now"),
+        Binding("t", "try", "Try without changes"),
+        Binding("s", "part('schedules')", "Schedules", show=False),
+        Binding("d", "part('runs')", "Runs"),
+        Binding("o", "part('purposes')", "Model"),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.standing: UpkeepStatus | None = None
+
+    def compose(self) -> ComposeResult:
+        """What runs now, and the three parts."""
+        yield Static(id="now")
+        with Container(id="parts"):
+            with self.panel("schedules"):
+                yield Rows(
+                    Column("Job", 10),
+                    Column("When", 12, least=56),
+                    Column("Last", 10),
+                    Column("Took", 7, least=70, right=True),
+                    Column("Next", 10),
+                    Column("Result"),
+                    empty="nothing is scheduled: the agent has no memory yet",
+                )
+            with self.panel("runs"):
+                yield Rows(
+                    Column("When", 10),
+                    Column("Run", 11),
+                    Column("Took", 7, least=44, right=True),
+                    Column("Result"),
+                    empty="no run since the daemon started: r runs one",
+                )
+                yield Static(id="result")
+            with self.panel("purposes"):
+                yield Facts(_LABEL)
+                yield Gauge("budget", label_columns=_LABEL)
+                yield Rows(
+                    Column("Purpose"),
+                    Column("Calls", 6, right=True),
+                    Column("Cached", 6, right=True),
+                    Column("Failed", 6, right=True),
+                    Column("Tokens", 15, least=72, right=True),
+                    Column("Cost", 8, right=True),
+                    Column("p50", 7, least=76, right=True),
+                    Column("p95", 7, least=86, right=True),
+                    Column("Last failure", 16, least=104),
+                    empty="",
+                )
+
+    # What is shown
+
+    async def update(self) -> None:
+        """Read the schedules; the model is in the status."""
+        self.standing = await self.call(Client.upkeep) or self.standing
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw what was read."""
+        standing, now = self.standing, self.app.now()
+        if standing is None:
+            return
+        self.tick()
+        # As they follow each other, what is due first at the top.
+        jobs = sorted(standing.schedules, key=lambda one: (one.next is None, one.next or 0.0))
+        self.rows("schedules").fill([(one.name, self._schedule(one, now)) for one in jobs])
+        table = self.rows("runs")
+        rows = [(str(one.at), self._run(one, now)) for one in standing.runs]
+        table.fill(rows, select=rows[0][0] if rows and table.cursor_row <= 0 else None)
+        self._draw_model()
+        self.name_parts({"schedules": f" {plain(standing.zone)}" if standing.zone else ""})
+        self._draw_result()
+
+    def tick(self) -> None:
+        """Draw what runs now."""
+        standing = self.standing
+        if standing is None or not self.is_on_screen:
+            return
+        now = self.app.now()
+        text = Text(no_wrap=True, overflow="ellipsis")
+        if standing.running is not None:
+            text.append_text(self._progress(standing.running, now))
+        else:
+            brief = standing.brief
+            if brief.error:
+                mark = paint(self.app, "error", bold=True)
+                text.append(f"✗ {brief.last} failed {ago(brief.last_at, now)}", mark)
+                text.append(f": {plain(brief.error)}")
+            elif brief.last is None:
+                text.append("○ nothing has run yet")
+            else:
+                text.append("✓ ", paint(self.app, "success"))
+                text.append(f"{brief.last} ran {ago(brief.last_at, now)}")
+            if brief.next is not None:
+                due = brief.next_at or now
+                soon = "as soon as possible" if due <= now else ago(due, now)
+                text.append(f"; {brief.next} runs {soon}", "dim")
+        self.query_one("#now", Static).update(text)
+
+    def _progress(self, running: Running, now: float) -> Text:
+        """How far a run is, by the events of its steps."""
+        text = Text(f"⟳ {plain(running.mode)} ", paint(self.app, "accent", bold=True))
+        done, steps = 0, 0
+        for event in reversed(self.app.happened):
+            if event.agent != self.app.agent_name or event.data.get("mode") != running.mode:
+                continue
+            if event.type == "upkeep.progress":
+                done += 1
+            elif event.type == "upkeep.started":
+                steps = len(event.data.get("steps") or ())
+                break
+        if steps:
+            full, empty = bar(done / steps, 20)
+            text.append(full, paint(self.app, "primary")).append(empty, "dim")
+            text.append(f" step {min(done + 1, steps)} of {steps}")
+        if running.step:
+            text.append(f", {plain(running.step)} is done")
+        return text.append(f", since {span(now - running.since)}")
+
+    def _schedule(self, one: Schedule, now: float) -> list[Text | str]:
+        due = "on request" if one.next is None else "now" if one.next <= now else ago(one.next, now)
+        when = one.cron or ("-" if one.every is None else f"each {span(one.every)}")
+        took = "-" if one.seconds is None else seconds_of(one.seconds)
+        result = Text("-" if one.last is None else "✓ done")
+        if one.error:
+            result = Text("✗ ", paint(self.app, "error", bold=True)).append(plain(one.error))
+        return [one.name, when, ago(one.last, now), took, due, result]
+
+    def _run(self, one: UpkeepRun, now: float) -> list[Text | str]:
+        if one.result is None:
+            result = Text("✗ ", paint(self.app, "error", bold=True)).append(plain(one.error))
+        else:
+            result = Text("○ " if one.result.dry_run else "✓ ").append(told(one.result))
+        tried = one.result is not None and one.result.dry_run
+        mode = f"try {one.mode}" if tried else one.mode
+        return [ago(one.at, now), mode, seconds_of(one.seconds), result]
+
+    def _draw_result(self) -> None:
+        key = self.rows("runs").selected
+        runs = self.standing.runs if self.standing is not None else ()
+        one = next((one for one in runs if str(one.at) == key), None)
+        shown = self.query_one("#result", Static)
+        shown.display = one is not None and not self.screen.has_class("-low")
+        if one is not None:
+            shown.update(self._detail(one))
+
+    def _detail(self, one: UpkeepRun) -> Text:
+        text = Text()
+        if one.result is None:
+            return text.append(f"{one.mode} failed: ", "bold").append(plain(one.error))
+        done = one.result
+        text.append(f"{one.mode}: ", "bold").append(", ".join(done.steps))
+        for name, value in facts_of(done):
+            text.append(f"\n{name:<{_LABEL + 2}}", "dim").append(value)
+        for change in done.tree_changes if done.tree_changes is not UNSET else ():
+            text.append("\n  ").append_text(self.shown(change))
+        return text
+
+    def _draw_model(self) -> None:
+        status = self.snapshot.status
+        if status is None:
+            return
+        model = status.llm
+        self.query_one("#purposes Facts", Facts).set(self._model(model))
+        budget = self.query_one("#purposes Gauge", Gauge)
+        spent, limits = model.today, model.limits
+        budget.display = model.state != "off" and bool(limits.cost or limits.tokens)
+        if limits.cost:
+            budget.set(spent.cost / limits.cost, f"${spent.cost:.2f} of ${limits.cost:.2f} today")
+        elif limits.tokens:
+            share = f"{spent.tokens:,} of {limits.tokens:,} tokens today"
+            budget.set(spent.tokens / limits.tokens, share)
+        asked = "" if model.state == "off" else "it was not asked since the daemon started"
+        self.rows("purposes").empty = asked
+        self.rows("purposes").fill(
+            [(name, self._purpose(name, one)) for name, one in model.purposes.items()]
+        )
+
+    def _model(self, model: ModelStatus) -> Iterator[tuple[str, str | Text]]:
+        words = {
+            "off": "○ none is configured: rules do everything",
+            "ready": "✓ ready",
+            "failing": "✗ FAILING: rules stand in",
+            "spent": "! today's budget is spent: rules stand in",
+            "missing": "✗ litellm is not installed: rules stand in",
+        }
+        colors = {"ready": "success", "failing": "error", "missing": "error", "spent": "warning"}
+        color = colors.get(model.state, "secondary")
+        yield "state", Text(words.get(model.state, model.state), paint(self.app, color, bold=True))
+        if model.state == "off":
+            return
+        spent = model.today
+        today = (
+            f"{number_of(spent.calls, 'call', 'calls')}, {spent.tokens:,} tokens, ${spent.cost:.4f}"
+        )
+        if spent.unpriced:
+            today += f", {spent.unpriced:,} of unknown price"
+        yield "today", today
+        for purpose, names in model.models.items():
+            yield purpose[:_LABEL], plain(", then ".join(names))
+        for name, why in model.resting.items():
+            yield "resting", Text(f"! {plain(name)}: {plain(why)}", paint(self.app, "warning"))
+        cache = model.cache
+        asked = cache.hits + cache.misses
+        share = f"{cache.hits / asked:.0%} of {asked:,} answered".replace("%", " %")
+        yield (
+            "cache",
+            f"{cache.entries:,} entries, {share}" if asked else f"{cache.entries:,} entries",
+        )
+        worker = model.worker
+        running = "sleeps" if worker.pid is None else f"process {worker.pid}"
+        died = f", ! {number_of(worker.deaths, 'death', 'deaths')}" if worker.deaths else ""
+        yield "worker", f"{running}, {number_of(worker.starts, 'start', 'starts')}{died}"
+
+    def _purpose(self, name: str, one: PurposeUsage) -> list[Text | str]:
+        failed = Text(f"! {one.errors:,}" if one.errors else "-")
+        return [
+            plain(name),
+            f"{one.calls:,}",
+            f"{one.cached:,}",
+            failed,
+            f"{one.tokens_in:,} → {one.tokens_out:,}",
+            f"${one.cost:.4f}",
+            seconds_of(one.p50_seconds),
+            seconds_of(one.p95_seconds),
+            plain(one.last_error or "-"),
+        ]
+
+    # Keys
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Show all of the run under the cursor."""
+        event.stop()
+        self._draw_result()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter on a schedule runs it."""
+        event.stop()
+        if self.part == "schedules" and not self.app.read_only:
+            self.action_run()
+
+    @work
+    async def action_run(self) -> None:
+        """Choose a run, and do it now."""
+        await self._choose(dry_run=False)
+
+    @work
+    async def action_try(self) -> None:
+        """See what a run would do."""
+        await self._choose(dry_run=True)
+
+    async def _choose(self, *, dry_run: bool) -> None:
+        title = "What would be done by" if dry_run else "Run now"
+        here = self.rows("schedules").selected
+        order = sorted(RUNS, key=lambda name: name != here)
+        mode = await self.app.choose_from(
+            title, [(name, f"{name}: {RUNS[name]}") for name in order]
+        )
+        if mode is None:
+            return
+        self.app.flash(f"{mode} runs", seconds=600)
+        if mode == "notes":
+            await self._read_notes(dry_run=dry_run)
+        else:
+            done = await self.call_long(lambda client: client.consolidate(mode, dry_run=dry_run))
+            if done is not None:
+                self.app.did(f"{mode} {'would do' if dry_run else 'did'}: {told(done)}")
+        if self.is_attached:
+            self.rows("runs").move_cursor(row=0)
+            self.action_part("runs")
+            self.refresh_data()
+
+    async def _read_notes(self, *, dry_run: bool) -> None:
+        done = await self.call_long(lambda client: client.ingest(dry_run=dry_run))
+        if done is None:
+            return
+        notes = number_of(done.files_scanned, "note", "notes")
+        words = f"{notes} read: {number_of(done.facts_stored, 'new fact', 'new facts')}"
+        if done.unread:
+            self.app.flash(f"{words}; {done.unread}", "warning")
+        else:
+            self.app.did(words)
+
+    async def show(self, what: str) -> None:
+        """Show a part by its name."""
+        if what in self.PARTS:
+            self.action_part(what)
+
+    def copied(self) -> str:
+        """What is said of the run under the cursor."""
+        return cast("Text", self.query_one("#result", Static).content).plain

@@ -1,0 +1,165 @@
+"""What all views have in common: when they are drawn, how they call the daemon, what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+
+from rich.text import Text
+from textual.widget import Widget
+
+from thermocline.daemon.client import Client, ClientError
+
+from ..feed import Snapshot
+from ..text import hidden, masked, plain
+
+if TYPE_CHECKING:
+    from textual import getters
+
+    from ..app import ThermoclineApp
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 600.0
+
+
+class View(Widget):
+    """One tab. A subclass composes its widgets once, and fills them in `update`.
+
+    A view is made when its tab is shown for the first time, and stays. It reads what it needs of
+    the daemon in `update`, by `await self.call(Client.tree)`, and of `self.snapshot` (the last
+    `/api/status`), and draws it. `update` runs in a worker: it may await, and is never run twice
+    at once. It is called
+
+    - when the tab is shown, and when the agent changes (then everything is another's),
+    - when the daemon is there again, and when the texts are hidden or shown,
+    - while the tab is shown: when something happened that `WATCHES` names, at most 4 times a
+      second; call `self.refresh_data()` after a change of your own.
+
+    Actions that await something long, or `self.app.confirm`, are decorated with `@work`.
+
+    - `await self.app.confirm("Forget 3 memories", "what will happen", word="forget")` is True
+      after the word was typed. Only from a method decorated with `@work`.
+    - `self.app.did("forgot 1 memory", undo=lambda client: client.undo(id=...))` says what was
+      done; for a minute `u` takes it back, on a thread.
+    - `self.app.flash("text", "warning")` shows a line for some seconds: a `note`, a `warning` or a
+      `failure`.
+    - `self.app.agent` is the agent's name or None for the daemon's default, `self.app.now()` the
+      time; show times with `ago(when, self.app.now())` of `..text`, never with `time.time()`.
+    - `self.app.hide_texts` and `self.app.read_only` are what they say; the former is taken care
+      of by `self.shown`, the latter by `WRITES`.
+
+    Everything that was stored by somebody (texts, categories, subjects, paths, messages) is shown
+    as `self.shown(text)`, also in titles and cells of tables: a `str` there is markup. Words that
+    are the view's own may be `str`.
+
+    Layout: the screen has the class `-narrow` below 80 columns, `-normal` below 120, `-wide` from
+    there on; and `-low` below 20 rows, `-high` below 34, `-tall` from there
+    on. In CSS: `Screen.-narrow MemoriesView #detail { ... }`. No state is told by colour alone.
+
+    Attributes:
+        WATCHES: prefixes of events that change what the view shows, such as `memory` or
+            `category.`; `""` for every snapshot, also without an event.
+        WRITES: names of the view's actions that change something; with `--read-only` they are
+            neither shown in the footer nor run.
+        BINDINGS: as in Textual; shown in the footer, in `?` and in the palette (ctrl+p). Taken by
+            the app: `1`-`9` `:` `?` `q` `m` `u` `y` `ctrl+p` `ctrl+f` `ctrl+a` `ctrl+t`.
+    """
+
+    DEFAULT_CSS = """
+    View { width: 1fr; height: 1fr; }
+    """
+    WATCHES: ClassVar[frozenset[str]] = frozenset()
+    WRITES: ClassVar[frozenset[str]] = frozenset()
+    can_focus = True
+    if TYPE_CHECKING:
+        app = getters.app(ThermoclineApp)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the rules of a view depend on the classes of the screen."""
+        cls.SCOPED_CSS = False
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, id=name)
+        self._updating = False
+        self._again = False
+        self.updates = 0
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The daemon as it was a moment ago."""
+        return self.app.snapshot
+
+    async def update(self) -> None:
+        """Read what is to be shown, and draw it."""
+
+    async def show(self, what: str) -> None:
+        """Select what a search found: an id, a path, a key, as the view's `TAB` says."""
+
+    def copied(self) -> str:
+        """What `y` copies: the text of what is selected; "" if there is nothing."""
+        return ""
+
+    def first_focus(self) -> Widget:
+        """The widget that has the keys when the tab is shown."""
+        return self
+
+    def concerned(self, snapshot: Snapshot) -> bool:
+        """Whether what is shown may have changed."""
+        return "" in self.WATCHES or any(
+            event.type.startswith(prefix) for prefix in self.WATCHES for event in snapshot.events
+        )
+
+    def refresh_data(self) -> None:
+        """Have `update` called soon, once for however many calls of this."""
+        self._again = True
+        if not self._updating:
+            self._updating = True
+            self.run_worker(self._update(), group="update", exit_on_error=True)
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything that was read is drawn."""
+        return self.updates > 0 and not self._updating
+
+    async def call(
+        self, method: Callable[Concatenate[Client, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """What a method of the client returns: `await self.call(Client.get, memory_id)`.
+
+        It runs on a thread. A failure is shown in the flash line, and the result is None.
+        """
+        return await self._called(lambda client: method(client, *args, **kwargs), 30.0)
+
+    async def call_long(
+        self, method: Callable[Concatenate[Client, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """The same for a call that may take minutes."""
+        return await self._called(lambda client: method(client, *args, **kwargs), PATIENCE_SECONDS)
+
+    def shown(self, text: str, *, keep: str = "") -> Text:
+        """Stored text as it may be shown: harmless, secrets masked, dots while texts are hidden."""
+        return Text(hidden(text) if self.app.hide_texts else plain(masked(text), keep))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Whether an action is possible here; False hides its key."""
+        return not (self.app.read_only and action in self.WRITES)
+
+    async def _called(self, function: Callable[[Client], T], patience: float) -> T | None:
+        try:
+            return await self.app.calls.run(function, patience)
+        except ClientError as error:
+            if self.is_attached:
+                self.app.failed(error)
+            return None
+
+    async def _update(self) -> None:
+        try:
+            while self._again and self.is_attached:
+                self._again = False
+                await self.update()
+                self.updates += 1
+        finally:
+            self._updating = False
