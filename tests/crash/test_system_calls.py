@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ from workers import Worker, things
 
 from thermocline.daemon.client import ApiError
 
-POINTS = int(os.environ.get("THERMOCLINE_POINTS", "560"))
+POINTS = int(os.environ.get("THERMOCLINE_POINTS", "600"))
 ERRORS = int(os.environ.get("THERMOCLINE_ERRORS", "400"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "29"))
 WATCHFUL = ("store.face_check_seconds=0.1", "store.face_delay_seconds=0.05")
@@ -124,17 +125,18 @@ def promises(device: Device) -> Iterator[Promises]:
     made.close()
 
 
-def spread(counts: Counter[str], most: int) -> list[tuple[str, int]]:
-    """At most so many (calls, number), each call as often as the others if it is made so often."""
-    left = {call: [*range(1, number + 1)] for call, number in sorted(counts.items())}
-    share = most // max(1, len(left)) or 1
-    points: list[tuple[str, int]] = []
-    for call, numbers in sorted(left.items(), key=lambda one: len(one[1])):
-        share = max(1, (most - len(points)) // (len(left) or 1))
-        step = max(1.0, len(numbers) / share)
-        points += [(call, numbers[int(n * step)]) for n in range(min(share, len(numbers)))]
-        del left[call]
-    return points[:most]
+def spread(counts: Counter[str], most: int) -> Points:
+    """So many (calls, number), each call as often as the others if it is made so often.
+
+    If there are fewer, all of them again, since no two lives are the same.
+    """
+    points: Points = []
+    left = sorted(counts.items(), key=lambda one: one[1])
+    while left:
+        call, made = left.pop(0)
+        number = min(made, (most - len(points)) // (len(left) + 1))
+        points += [(call, 1 + n * made // number) for n in range(number)]
+    return [*itertools.islice(itertools.cycle(points), most)]
 
 
 def live(device: Device, promises: Promises, injected: Injected) -> bool:
@@ -228,7 +230,8 @@ def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
     counting = Injected(tmp_path / "trace", ALL, paths=paths)
     device.start(prefix=counting.prefix())
     device.kill()
-    points = given or spread(counting.counts(), 120)
+    made = counting.counts()
+    points = given or spread(made, min(120, made.total()))
     fired, faults = 0, []
     for call, number in points:
         shutil.rmtree(device.state)
