@@ -52,6 +52,7 @@ from .runtime.log import configure
 from .runtime.minutes import Minutes
 from .runtime.places import default_state_dir, socket_places
 from .runtime.problems import Problems
+from .runtime.quick_start import learn_structs
 from .runtime.service_manager import ServiceManager
 from .runtime.signals import ProcessSignals
 from .runtime.version import VERSION
@@ -74,6 +75,10 @@ _log = logging.getLogger(__name__)
 _READING_THREADS: Final = 4
 _REPLICA_THREADS: Final = 2
 _OPEN_FILES: Final = 16_384
+_DECODED_ON_THREADS: Final = (
+    *("thermocline.daemon.memory", "thermocline.daemon.store", "thermocline.sync"),
+    *("thermocline.daemon.files", "thermocline.daemon.recall", "thermocline.daemon.importers"),
+)
 
 
 def main(
@@ -87,6 +92,7 @@ def main(
     # Only the user may read what agents remember; the socket has its own permissions.
     os.umask(0o077)
     share_heap()
+    learn_structs(*_DECODED_ON_THREADS)
     manager = ServiceManager(env)
     config_file = Path(config).expanduser() if config else None
     try:

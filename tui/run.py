@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +35,13 @@ def open_view(
     return app.return_code or 0
 
 
+def picture_of(app: ThermoclineApp) -> str:
+    """What the app shows as SVG, which loads nothing from elsewhere."""
+    return re.sub(
+        r"@font-face \{.*?\}", "", app.export_screenshot(title="thermocline"), flags=re.DOTALL
+    )
+
+
 def screenshot(
     connect: Callable[[str | None], Client],
     file: Path,
@@ -59,7 +67,7 @@ def screenshot(
             await pilot.pause(0.05)
         await pilot.pause()
         answered = app.snapshot.connected
-        picture = app.export_screenshot(title="thermocline")
+        picture = picture_of(app)
         app.exit()
 
     app.run(headless=True, size=size, auto_pilot=shoot)

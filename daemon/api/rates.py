@@ -40,8 +40,8 @@ class Rates:
         if wait > 0:
             raise TooManyRequests(
                 f"'{agent}' asks more than {per_second:g} times a second",
-                seconds=math.ceil(wait),
-                hint="wait as long as Retry-After says, or raise quotas.requests_per_second",
+                seconds=(seconds := math.ceil(wait)),
+                hint=f"try again in {seconds} s, or raise quotas.requests_per_second",
             )
         if len(self._paid) >= _REMEMBERED and agent not in self._paid:
             self._paid = {one: until for one, until in self._paid.items() if until > now}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 from ..runtime.places import default_socket
 from .errors import AnswerLost, AnswerUnreadable, ApiError, DaemonUnreachable, refusal
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     Query: TypeAlias = Mapping[str, Any]
     T = TypeVar("T")
 
+# Where two threads decode a struct for the first time at once, msgspec crashes the process.
+_learning: Final = threading.Lock()
+_learned: Final[set[type]] = set()
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
@@ -183,6 +187,10 @@ class Caller:
         import msgspec  # noqa: PLC0415 - the bridge of a client goes without
 
         self.answered = body
+        if kind not in _learned:
+            with _learning:
+                msgspec.json.Decoder(kind)
+                _learned.add(kind)
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError as error:

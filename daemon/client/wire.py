@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _HEAD_LIMIT: Final = 65_536
 _READ_SIZE: Final = 65_536
+# Between two tries to connect to a daemon that has its hands full.
+_FULL_SECONDS: Final = 0.02
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
@@ -74,10 +77,21 @@ class Connection:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(timeout)
-            self._socket.connect(path)
+            self._connect(path)
         except BaseException:
             self._socket.close()
             raise
+
+    def _connect(self, path: str) -> None:
+        """Connect; while more callers wait than the kernel has room for, try again."""
+        until = None if self._timeout is None else time.monotonic() + self._timeout
+        while True:
+            try:
+                return self._socket.connect(path)
+            except BlockingIOError:
+                if until is not None and time.monotonic() > until:
+                    raise
+                time.sleep(_FULL_SECONDS)
 
     def close(self) -> None:
         """Close it; repeated calls are safe."""

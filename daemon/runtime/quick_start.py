@@ -1,12 +1,14 @@
-"""Loads the daemon's modules in less time and memory."""
+"""Loads the daemon's modules in less time and memory, and before any thread what threads share."""
 
 from __future__ import annotations
 
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
+
+import msgspec
 
 # aiohttp reads all certificates of the system twice when it is imported, for clients that the
 # daemon has only where its replica is over https; that client makes a context of its own.
@@ -33,3 +35,18 @@ def quick_start() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def learn_structs(*packages: str) -> None:
+    """Have msgspec learn how the structs of these packages are decoded, on this thread.
+
+    Where two threads decode a struct for the first time at once, msgspec 0.22 crashes the process.
+    """
+    waiting = [msgspec.Struct]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith(packages):
+            # One that cannot be decoded never is.
+            with suppress(TypeError, NameError):
+                msgspec.json.Decoder(kind)

@@ -20,5 +20,5 @@ def processor(daemon: Running, seconds: float) -> Iterator[Row]:
         what=f"idle processor, over {seconds:g} s",
         unit="%",
         p50=100 * used / seconds,
-        budget=0.2,
+        budget=0.1,
     )

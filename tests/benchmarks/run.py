@@ -15,6 +15,7 @@ from pathlib import Path
 import cli
 import context
 import distilling
+import flood
 import idle
 import index
 import memory
@@ -30,7 +31,7 @@ from running import Running
 
 NOUNS = (
     *("store", "cli", "startup", "recall", "distil", "memory", "idle", "wear", "restore"),
-    *("replicate", "context", "index"),
+    *("replicate", "context", "index", "flood"),
 )
 
 # What is measured beside so many memories.
@@ -67,6 +68,8 @@ def _measured(folder: Path, only: set[str], sizes: list[int], idle_seconds: floa
     yield from _small(folder, only)
     if "replicate" in only:
         yield from replicating.replicate(folder / "replicate")
+    if "flood" in only:
+        yield from flood.flood(folder / "flood")
     if "index" in only:
         yield from index.index(folder / "index")
     for size in sizes if "restore" in only else ():

@@ -23,7 +23,7 @@ HOSTILE = str(Path(__file__).parents[1] / "fixtures" / "hostile.py")
 SENDERS = 2
 # What the daemon may need for a while, and what it may keep.
 MOST_MB = 32.0
-KEPT_MB = 8.0
+KEPT_MB = 16.0
 MOST_LOG = 1_000_000
 MOST_SECONDS = 0.1
 

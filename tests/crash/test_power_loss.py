@@ -298,8 +298,9 @@ def test_what_was_acknowledged_survives_power_loss_after_syncs_that_failed(
     figure(f"power losses after {call} failed", found["losses"])
     figure(f"power losses after {call} failed: acknowledged and lost", found["lost"])
     assert found == {"losses": losses, "lost": 0, "files": 0, "starts": 0}
-    assert forgotten, "the kernel has forgotten something"
     assert recorded.errors
+    # The others sync names and files that are not yet there.
+    assert forgotten or call != "fdatasync", "the kernel has forgotten something"
 
 
 def test_the_judge_of_power_losses_notices_a_daemon_that_does_not_wait_for_the_disk(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ from workers import Worker, things
 
 from thermocline.daemon.client import ApiError
 
-POINTS = int(os.environ.get("THERMOCLINE_POINTS", "560"))
+POINTS = int(os.environ.get("THERMOCLINE_POINTS", "600"))
 ERRORS = int(os.environ.get("THERMOCLINE_ERRORS", "400"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "29"))
 WATCHFUL = ("store.face_check_seconds=0.1", "store.face_delay_seconds=0.05")
@@ -36,6 +37,9 @@ FEW_ERRORS = [
     *(("pwrite64", "ENOSPC", "20+"), ("fdatasync", "EIO", "2"), ("mkdir", "ENOSPC", "1+")),
 ]
 IDS = ["few", "all"]
+STATE_FILES = ("hot-memory-state.json", "warm-memory.json", "MEMORY.md", "metrics.json")
+# A state file that could not be written is tried again after five seconds.
+WELL_SECONDS = 120.0
 
 pytestmark = pytest.mark.skipif(not injecting.is_there(), reason=injecting.WHY_NOT)
 
@@ -60,6 +64,11 @@ class Promises:
         newcomer.store()
         newcomer.close()
         self._newcomer = newcomer
+
+    @property
+    def newcomer(self) -> str:
+        """The agent that is new when work is done next."""
+        return f"new{self._made + 1}"
 
     def close(self) -> None:
         """Leave the daemon."""
@@ -116,17 +125,18 @@ def promises(device: Device) -> Iterator[Promises]:
     made.close()
 
 
-def spread(counts: Counter[str], most: int) -> list[tuple[str, int]]:
-    """At most so many (calls, number), each call as often as the others if it is made so often."""
-    left = {call: [*range(1, number + 1)] for call, number in sorted(counts.items())}
-    share = most // max(1, len(left)) or 1
-    points: list[tuple[str, int]] = []
-    for call, numbers in sorted(left.items(), key=lambda one: len(one[1])):
-        share = max(1, (most - len(points)) // (len(left) or 1))
-        step = max(1.0, len(numbers) / share)
-        points += [(call, numbers[int(n * step)]) for n in range(min(share, len(numbers)))]
-        del left[call]
-    return points[:most]
+def spread(counts: Counter[str], most: int) -> Points:
+    """So many (calls, number), each call as often as the others if it is made so often.
+
+    If there are fewer, all of them again, since no two lives are the same.
+    """
+    points: Points = []
+    left = sorted(counts.items(), key=lambda one: one[1])
+    while left:
+        call, made = left.pop(0)
+        number = min(made, (most - len(points)) // (len(left) + 1))
+        points += [(call, 1 + n * made // number) for n in range(number)]
+    return [*itertools.islice(itertools.cycle(points), most)]
 
 
 def live(device: Device, promises: Promises, injected: Injected) -> bool:
@@ -217,16 +227,18 @@ def test_nothing_is_lost_by_a_kill_at_any_call_of_the_start(
         *(device.folder() / f"memory.db{end}" for end in ("", "-wal", ".building", ".rebuilt")),
         *(device.folder() / f"memory.db.building{end}" for end in ("-wal", "-journal")),
     ]
-    counting = Injected(tmp_path / "trace", ALL)
-    device.start(prefix=counting.prefix(*paths))
+    counting = Injected(tmp_path / "trace", ALL, paths=paths)
+    device.start(prefix=counting.prefix())
     device.kill()
-    points = given or spread(counting.counts(), 120)
+    made = counting.counts()
+    points = given or spread(made, min(120, made.total()))
     fired, faults = 0, []
     for call, number in points:
         shutil.rmtree(device.state)
         shutil.copytree(before, device.state)
-        injected = Injected(tmp_path / "trace", call, f"signal=KILL:when={number}")
-        device.start(prefix=injected.prefix(*paths), wait=False)
+        what = f"signal=KILL:when={number}"
+        injected = Injected(tmp_path / "trace", call, what, paths=paths)
+        device.start(prefix=injected.prefix(), wait=False)
         assert device.process is not None
         process = device.process
         wait_until(
@@ -268,11 +280,22 @@ class Trouble:
         self.hit: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
 
+    @property
+    def paths(self) -> list[Path]:
+        """What the disk has of the agent, and of the one that is new next."""
+        newcomer = self.device.folder(self.promises.newcomer)
+        names = ("memory.db", "memory.db-wal", "memory.db-shm", "index.db", "index.db-wal")
+        folders = (self.device.folder(), newcomer)
+        files = [folder / name for folder in folders for name in names]
+        state = [folder / name for folder in folders for name in STATE_FILES]
+        return [self.device.state / "agents", *folders, *files, *state]
+
     def meet(self, call: str, error: str, when: str) -> None:
         """Work while the calls fail, then see that all is as it was promised and works again."""
         device = self.device
         assert device.process is not None
-        with Injected(self._trace, call, f"error={error}:when={when}") as injected:
+        what = f"error={error}:when={when}"
+        with Injected(self._trace, call, what, paths=self.paths) as injected:
             injected.attach(device.process.pid)
             self.promises.work()
         self.hit.update(injected.hit)
@@ -280,9 +303,9 @@ class Trouble:
 
         def well() -> bool:
             with device.client() as client:
-                return client.health().status == "ok"
+                return not client.health().problems
 
-        wait_until(well, f"it is well again after {error} at {call} {when}")
+        wait_until(well, f"it is well again after {error} at {call} {when}", WELL_SECONDS)
         device.files_written()
         self.promises.judge()
 
@@ -300,7 +323,8 @@ def test_an_error_at_any_call_that_writes_is_told_and_over_when_the_disk_is_well
 ) -> None:
     trouble = Trouble(device.start(), promises, tmp_path / "trace")
     assert device.process is not None
-    with Injected(tmp_path / "trace", ALL).attach(device.process.pid) as counting:
+    counting = Injected(tmp_path / "trace", ALL, paths=trouble.paths)
+    with counting.attach(device.process.pid):
         trouble.promises.work()
         device.files_written()
     points = given or [

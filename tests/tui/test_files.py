@@ -88,7 +88,7 @@ async def test_a_search_shows_the_chunk_in_its_file(
     docs("search", boats=BOATS, tides="# Tides\n\nHigh at noon.\n")
     async with seated(daemon, "files", "search") as seat:
         await seat.press("slash")
-        await seat.type("red sails")
+        seat.app.focused.value = "red sails"
         await seat.sees("docs/boats.md:", "Red sails are seen.", "of 66")
         await seat.press("enter", "enter")
         await seat.until(lambda: seat.view.has_class("-open"), "the file is open")
@@ -98,7 +98,7 @@ async def test_a_search_shows_the_chunk_in_its_file(
         await seat.press("escape", "escape")
         await seat.sees("docs/tides.md")
         await seat.press("slash")
-        await seat.type("volcano")
+        seat.app.focused.value = "volcano"
         await seat.sees("no part of a file answers")
 
 
@@ -148,7 +148,7 @@ async def test_every_file_is_looked_at_on_request(
     docs("look", tides="# Tides\n", boats=BOATS)
     async with seated(daemon, "files", "look") as seat:
         await seat.press("r")
-        await seat.hears(" 0 added, 0 changed, 0 removed")
+        await seat.hears("looked at")
 
 
 async def test_a_new_file_appears_by_itself(daemon: Daemon, docs: Callable[..., Path]) -> None:
@@ -162,9 +162,10 @@ async def test_what_is_in_a_file_cannot_act_on_the_terminal_and_secrets_are_dots
     daemon: Daemon, docs: Callable[..., Path]
 ) -> None:
     evil = "# Evil\n\n\x1b[31mred\x1b]0;title\x07 [bold]loud[/bold] sk-abcdefghijklmnop1234567890\n"
-    docs("evil", evil=evil)
+    docs("evil", **{"[red]evil[": evil})
     async with seated(daemon, "files", "evil") as seat:
         await seat.sees("\\x1b[31mred\\x1b]0;title\\x07 [bold]loud[/bold] ••••••••")
+        await seat.sees("[red]evil[.md  chunk 1 of 1")
         assert "\x1b" not in seat.screen
         await seat.press("m")
         await seat.until(lambda: "Evil" not in seat.screen, "texts are hidden")

@@ -68,81 +68,60 @@ async def test_the_state_is_shown_in_sections_with_its_size(daemon: Daemon, clie
             await term.see(told)
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "place"),
-    [
+async def test_an_entry_of_each_section_is_edited_and_undone(
+    daemon: Daemon, client: Client
+) -> None:
+    wishes = {"name": "Ana", "wishes": ["coffee"]}
+    harbor = {"name": "Harbor 2", "status": "done", "team": "blue"}
+    live = {"text": "the gateway is live again", "timestamp": 1_700_000_000}
+    wanted: list[tuple[str, dict[str, str], Any]] = [
         ("agent_name", {"value": "Bosun"}, lambda s: s["identity"] == {"agent_name": "Bosun"}),
+        ("wishes", {"value": '["coffee"]'}, lambda s: s["owner_profile"] == wishes),
         (
-            "wishes",
-            {"value": '["coffee"]'},
-            lambda s: s["owner_profile"] == {"name": "Ana", "wishes": ["coffee"]},
+            *("Harbor", {"name": "Harbor 2", "status": "done"}),
+            lambda s: s["active_context"]["projects"] == [harbor],
         ),
         (
-            "Harbor",
-            {"name": "Harbor 2", "status": "done"},
-            lambda s: (
-                s["active_context"]["projects"]
-                == [{"name": "Harbor 2", "status": "done", "team": "blue"}]
-            ),
+            *("the gateway is live", {"text": "the gateway is live again"}),
+            lambda s: s["active_context"]["events"] == [live],
         ),
         (
-            "the gateway is live",
-            {"text": "the gateway is live again"},
-            lambda s: (
-                s["active_context"]["events"]
-                == [{"text": "the gateway is live again", "timestamp": 1_700_000_000}]
-            ),
-        ),
-        (
-            "write the runbook",
-            {"status": "done"},
+            *("write the runbook", {"status": "done"}),
             lambda s: [one["status"] for one in s["active_context"]["tasks"]] == ["done"],
         ),
         (
-            "ask before pushing",
-            {"importance": "0.5"},
+            *("ask before pushing", {"importance": "0.5"}),
             lambda s: [one["importance"] for one in s["critical_lessons"]] == [0.5],
         ),
-    ],
-)
-async def test_an_entry_is_edited_and_undone(
-    daemon: Daemon, client: Client, name: str, values: dict[str, str], place: Any
+    ]
+    before = state(client)
+    async with opened(daemon, client) as term:
+        for name, values, fits in wanted:
+            await choose(term, name)
+            await term.press("e")
+            await term.fill(**values)
+            await term.until(lambda: fits(state(client)), f"{name} is changed")  # noqa: B023
+            await term.undo()
+            await term.until(lambda: state(client) == before, f"{name} is as before")
+    assert len(client.list().results) == 1
+
+
+async def test_an_entry_of_each_section_is_removed_and_undone(
+    daemon: Daemon, client: Client
 ) -> None:
     before = state(client)
     async with opened(daemon, client) as term:
-        await choose(term, name)
-        await term.press("e")
-        await term.fill(**values)
-        await term.until(lambda: place(state(client)), "it is changed")
-        assert len(client.list().results) == 1
-        await term.press("u")
-        await term.until(lambda: state(client) == before, "it is as before")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "agent_name",
-        "wishes",
-        "Harbor",
-        "the gateway is live",
-        "write the runbook",
-        "ask before pushing",
-    ],
-)
-async def test_an_entry_is_removed_and_undone(daemon: Daemon, client: Client, name: str) -> None:
-    before = state(client)
-    async with opened(daemon, client) as term:
-        await choose(term, name)
-        await term.press("d")
-        await term.confirm("remove")
-        await term.see("removed 1 entry")
-        await term.until(
-            lambda: all(one is None or one.name != name for one in term.view._lines), "it is gone"
-        )
-        assert name not in str(state(client))
-        await term.press("u")
-        await term.until(lambda: state(client) == before, "it is as before")
+        for name in (
+            *("agent_name", "wishes", "Harbor", "the gateway is live"),
+            *("write the runbook", "ask before pushing"),
+        ):
+            await choose(term, name)
+            await term.press("d")
+            await term.confirm("remove")
+            await term.until(lambda: name not in str(state(client)), f"{name} is gone")  # noqa: B023
+            await term.settled()
+            await term.undo()
+            await term.until(lambda: state(client) == before, f"{name} is as before")
 
 
 async def test_an_entry_is_added_and_undone(daemon: Daemon, client: Client) -> None:
@@ -155,7 +134,7 @@ async def test_an_entry_is_added_and_undone(daemon: Daemon, client: Client) -> N
             "write the runbook",
             "rotate [bold]keys[/]",
         ]
-        await term.press("u")
+        await term.undo()
         await term.miss("rotate")
 
 

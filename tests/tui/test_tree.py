@@ -104,7 +104,7 @@ async def test_a_category_is_added_with_its_parents_and_undone(
         assert paths(client) == {"projects", "projects/boat", "projects/boat/sails"}
         await choose(term, "projects/boat/sails")
         await term.see("what [bold]drives[/] it")
-        await term.press("u")
+        await term.undo()
         await term.until(lambda: paths(client) == {"projects"}, "it is gone, with its parents")
 
 
@@ -130,7 +130,7 @@ async def test_a_category_is_renamed_with_its_memories_and_undone(
         await term.fill(to="fleet/ketch")
         await term.see("ketch")
         assert client.get(key).category == "fleet/ketch/gear"
-        await term.press("u")
+        await term.undo()
         await term.until(lambda: paths(client) == {"boat", "boat/gear"}, "it is called as before")
         assert client.get(key).category == "boat/gear"
 
@@ -142,7 +142,7 @@ async def test_a_category_is_described_and_undone(daemon: Daemon, client: Client
         await term.press("e")
         await term.fill(desc="the yawl")
         await term.see("the yawl")
-        await term.press("u")
+        await term.undo()
         await term.see("the ketch")
         assert client.tree().tree["boat"]["desc"] == "the ketch"
 
@@ -160,7 +160,7 @@ async def test_a_category_without_memories_is_removed_and_undone(
         await term.press("d")
         await term.confirm("remove")
         await term.until(lambda: paths(client) == {"house"}, "it is removed")
-        await term.press("u")
+        await term.undo()
         await term.until(lambda: "boat/gear" in paths(client), "it is there again")
         assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
 
@@ -175,7 +175,7 @@ async def test_what_is_empty_and_unused_is_pruned_and_undone(
         await term.confirm("prune")
         await term.see("pruned 2 categories")
         assert paths(client) == {"house"}
-        await term.press("u")
+        await term.undo()
         await term.until(lambda: "boat/gear" in paths(client), "they are there again")
         assert client.tree().tree["boat/gear"]["desc"] == "sails and ropes"
 

@@ -15,8 +15,12 @@ from thermocline.daemon.cli.main import main, sentence, split
 from thermocline.daemon.cli.verbs import VERBS, module_of
 
 COMMAND = [sys.executable, "-m", "thermocline.daemon.cli.main"]
-# An agent's client that runs `mcp` or `hook` goes on without a daemon.
-ASKING = [verb for verb in VERBS if verb not in ("daemon", "config", "mcp", "hook")]
+# These go on without a daemon, or need none.
+ALONE = {
+    "daemon", "config", "mcp", "hook", "connect", "doctor", "install", "uninstall", "completion",
+    "tui",
+}  # fmt: skip
+ASKING = [verb for verb in VERBS if verb not in ALONE]
 NEEDED = {
     "import": ["-"],
     "store": ["x"], "retrieve": ["x"], "get": ["abcd"], "update": ["abcd", "--text", "x"],

@@ -19,8 +19,9 @@ from thermocline.daemon.client import (
     Client,
     DaemonUnreachable,
     default_socket,
+    wire,
 )
-from thermocline.daemon.client.wire import quoted
+from thermocline.daemon.client.wire import Connection, quoted
 from thermocline.daemon.runtime import places
 
 if TYPE_CHECKING:
@@ -496,3 +497,30 @@ def test_a_program_that_was_started_without_the_runtime_folder_finds_the_users_d
     there.parent.mkdir(parents=True)
     there.touch()
     assert default_socket({"HOME": str(tmp_path)}) == str(there)
+
+
+def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel refuses at once what a full queue has no room for."""
+    path = str(tmp_path / "t.sock")
+    held: list[socket.socket] = []
+
+    def fill_the_queue() -> None:
+        while True:
+            held.append(socket.socket(socket.AF_UNIX))
+            held[-1].setblocking(False)
+            held[-1].connect(path)
+
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path)
+        daemon.listen(0)
+        with pytest.raises(BlockingIOError):
+            fill_the_queue()
+        with pytest.raises(BlockingIOError):
+            Connection(path, timeout=0.0).close()
+        # It takes one of them when it is waited for.
+        monkeypatch.setattr(wire.time, "sleep", lambda _: held.append(daemon.accept()[0]))
+        Connection(path, timeout=60.0).close()
+    for one in held:
+        one.close()

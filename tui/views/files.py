@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -17,11 +15,10 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from thermocline.daemon.client import Client, ClientError
-from thermocline.daemon.shapes.files import ChunkPlace, FilesStats, FileView, FoundChunk
+from thermocline.daemon.shapes.files import FilesStats, FileView, FoundChunk
 
 from ..dialogs.form import Field, FormScreen
 from ..text import number_of, plain
-from ..widgets.excerpt import Excerpt
 from ..widgets.paint import paint
 from ..widgets.rows import Rows
 from .file_lists import (
@@ -35,22 +32,11 @@ from .file_lists import (
     problem_rows,
     state_line,
 )
+from .file_pane import FilePane, OpenFile
 from .view import PATIENCE_SECONDS, View
 
 _AT_ONCE: Final = 500
-# Lines that are read before and after a chunk.
-_AROUND: Final = 60
-_MOST_LINES: Final = 400
 _PAUSE_SECONDS: Final = 0.15
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """The file that is shown, its chunks, and which of them."""
-
-    path: str
-    chunks: Sequence[ChunkPlace]
-    at: int
 
 
 class FilesView(View):
@@ -61,7 +47,7 @@ class FilesView(View):
     FilesView #state { height: 1; padding: 0 1; color: $secondary; }
     FilesView #body { layout: horizontal; height: 1fr; }
     FilesView #list { width: 1fr; }
-    FilesView Excerpt { width: 1fr; margin-left: 1; }
+    FilesView FilePane { width: 1fr; margin-left: 1; }
     FilesView #query, FilesView #query:focus {
         height: 1; border: none; padding: 0 1; background: $panel;
     }
@@ -69,11 +55,11 @@ class FilesView(View):
     FilesView.-searching #query { display: block; }
     Screen.-normal FilesView #body { layout: vertical; }
     Screen.-normal FilesView #list, Screen.-narrow FilesView #list { width: 1fr; }
-    Screen.-normal FilesView Excerpt, Screen.-narrow FilesView Excerpt {
+    Screen.-normal FilesView FilePane, Screen.-narrow FilesView FilePane {
         width: 1fr; height: 1fr; margin-left: 0;
     }
-    Screen.-narrow FilesView Excerpt, Screen.-normal.-low FilesView Excerpt { display: none; }
-    Screen.-narrow FilesView.-open Excerpt, Screen.-normal.-low FilesView.-open Excerpt {
+    Screen.-narrow FilesView FilePane, Screen.-normal.-low FilesView FilePane { display: none; }
+    Screen.-narrow FilesView.-open FilePane, Screen.-normal.-low FilesView.-open FilePane {
         display: block;
     }
     Screen.-narrow FilesView.-open #list, Screen.-normal.-low FilesView.-open #list {
@@ -84,7 +70,6 @@ class FilesView(View):
     WRITES: ClassVar[frozenset[str]] = frozenset({"add", "remove", "look"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
-        Binding("enter", "open", "Open", show=False),
         Binding("escape", "back", "Back"),
         Binding("n", "chunk(1)", "Next chunk"),
         Binding("N", "chunk(-1)", "Chunk before", show=False, key_display="N"),
@@ -98,15 +83,19 @@ class FilesView(View):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.mode: Mode = "files"
-        self.open: _Open | None = None
         self._stats: FilesStats | None = None
         self._files: list[FileView] = []
         self._found: list[FoundChunk] = []
         self._total = 0
         self._typed: Timer | None = None
+        self._moved: Timer | None = None
         self._agent: str | None = None
-        # What the excerpt shows: drawn again, it would scroll.
-        self._drawn: object = None
+
+    @property
+    def open(self) -> OpenFile | None:
+        """The file that is read, and which of its chunks."""
+        panes = self.query(FilePane)
+        return panes.first().file if panes else None
 
     def compose(self) -> ComposeResult:
         """State, list and file."""
@@ -115,7 +104,7 @@ class FilesView(View):
             with Vertical(id="list"):
                 yield Input(placeholder="search the watched files", id="query")
                 yield Rows(*COLUMNS["files"], empty="reading ...", id="rows")
-            yield Excerpt()
+            yield FilePane()
 
     def first_focus(self) -> Widget:
         """The list."""
@@ -136,7 +125,8 @@ class FilesView(View):
     async def update(self) -> None:
         """Read the state, the list, and the file that is open, as they are now."""
         if self._agent != self.app.agent:
-            self._agent, self.open = self.app.agent, None
+            self._agent = self.app.agent
+            self.query_one(FilePane).close("")
         self._stats = await self.call(Client.files_stats) or self._stats
         if self.mode == "found":
             await self._search()
@@ -146,8 +136,7 @@ class FilesView(View):
         if self.open is None:
             await self._preview()
         else:
-            chunks = self.open.chunks
-            await self._open_file(self.open.path, chunks[self.open.at].start_line if chunks else 1)
+            await self._open_file(self.open.path, self.open.line)
 
     async def _list(self) -> None:
         if self.mode in ("files", "problems"):
@@ -198,8 +187,7 @@ class FilesView(View):
         rows = self.query_one(Rows)
         key = rows.selected
         if self.mode == "paths" or not key:
-            self._say("")
-            self.open = None
+            self.query_one(FilePane).close("")
         elif self.mode == "found":
             hit = next((one for one in self._found if one.id == key), None)
             if hit is not None:
@@ -210,54 +198,12 @@ class FilesView(View):
 
     async def _open_file(self, path: str, line: int) -> None:
         reason = next((one.reason for one in self._files if one.path == path), "")
+        pane = self.query_one(FilePane)
         if reason:
-            self.open = None
-            self._say(Text(f"It is not indexed: {plain(reason)}"))
+            pane.close(Text(f"It is not indexed: {plain(reason)}"))
             return
-        listed = await self.call(Client.files_chunks, path)
-        if listed is None:
-            return
-        chunks = listed.results
-        starts = [one.start_line for one in chunks]
-        # Chunks overlap: the one that begins there is meant, else the first that has the line.
-        held = (at for at, one in enumerate(chunks) if one.end_line >= line)
-        at = starts.index(line) if line in starts else next(held, 0)
-        self.open = _Open(path, chunks, at)
-        await self._draw_file()
-
-    async def _draw_file(self) -> None:
-        if self.open is None:
-            return
-        excerpt, path, chunks = self.query_one(Excerpt), self.open.path, self.open.chunks
-        chunk = chunks[self.open.at] if chunks else None
-        first = max(1, chunk.start_line - _AROUND) if chunk is not None else 1
-        last = chunk.end_line + _AROUND if chunk is not None else _MOST_LINES
-        last = min(last, first + _MOST_LINES)
-        read = await self.call(lambda client: client.files_get(path, from_line=first, to_line=last))
-        if read is None:
-            return
-        words = [one for one in self.query_one("#query", Input).value.split() if len(one) > 2]
-        lines = [self.shown(one.expandtabs(4)) for one in read.text.splitlines()]
-        if self.mode == "found":
-            for line in lines:
-                line.highlight_words(words, "bold underline", case_sensitive=False)
-        drawn = (self.open, first, [line.markup for line in lines])
-        if drawn == self._drawn:
-            return
-        self._drawn = drawn
-        title = Text.assemble(self.shown(self._short(path)))
-        if chunk is not None:
-            excerpt.show(lines, first, (chunk.start_line, min(chunk.end_line, read.to_line)))
-            title.append(f"  chunk {self.open.at + 1} of {len(chunks)}")
-            title.append(f", lines {chunk.start_line}-{chunk.end_line} of {read.total_lines}")
-        else:
-            excerpt.show(lines, first, None)
-            title.append(f"  {number_of(read.total_lines, 'line', 'lines')}, no chunk")
-        excerpt.border_title = title.markup
-
-    def _say(self, text: str | Text) -> None:
-        self._drawn = None
-        self.query_one(Excerpt).say(text)
+        query = self.query_one("#query", Input).value if self.mode == "found" else ""
+        await pane.open(path, line, self.shown(self._short(path)), query)
 
     def _short(self, path: str) -> str:
         """A path below what is watched, from there on."""
@@ -273,7 +219,9 @@ class FilesView(View):
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show what is under the cursor, once the cursor stays there."""
         event.stop()
-        self._soon(self._preview_now)
+        if self._moved is not None:
+            self._moved.stop()
+        self._moved = self.set_timer(_PAUSE_SECONDS, self._preview_now)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Enter or a click: go into the file."""
@@ -283,7 +231,9 @@ class FilesView(View):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while it is typed."""
         event.stop()
-        self._soon(self.refresh_data)
+        if self._typed is not None:
+            self._typed.stop()
+        self._typed = self.set_timer(_PAUSE_SECONDS, self.refresh_data)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter goes to the results."""
@@ -297,7 +247,7 @@ class FilesView(View):
             return
         self.add_class("-open")
         await self._preview()
-        self.query_one(Excerpt).focus()
+        self.query_one(FilePane).focus()
 
     def action_back(self) -> None:
         """From the file to the list, from other lists to that of the files."""
@@ -322,10 +272,7 @@ class FilesView(View):
     @work
     async def action_chunk(self, step: int) -> None:
         """Go to the next chunk of the file, or to the one before."""
-        if self.open is not None and self.open.chunks:
-            at = (self.open.at + step) % len(self.open.chunks)
-            self.open = _Open(self.open.path, self.open.chunks, at)
-            await self._draw_file()
+        await self.query_one(FilePane).turn(step)
 
     @work
     async def action_add(self) -> None:
@@ -386,19 +333,17 @@ class FilesView(View):
         self.query_one(Rows).select(found[0])
         self.add_class("-open")
         await self._open_file(*found)
-        self.query_one(Excerpt).focus()
+        self.query_one(FilePane).focus()
 
     def copied(self) -> str:
         """The path, with the line of the chunk where a file is open."""
         if self.open is None:
             return self.query_one(Rows).selected
-        chunks = self.open.chunks
-        line = chunks[self.open.at].start_line if chunks else 1
-        return f"{self.open.path}:{line}"
+        return f"{self.open.path}:{self.open.line}"
 
     def _change_mode(self, mode: Mode) -> None:
         self.mode = mode
-        self.open = None
+        self.query_one(FilePane).close("")
         self.remove_class("-open")
         self.set_class(mode == "found", "-searching")
         if mode == "found":
@@ -408,13 +353,10 @@ class FilesView(View):
             self.query_one(Rows).focus()
         self.refresh_data()
 
-    def _soon(self, what: object) -> None:
-        if self._typed is not None:
-            self._typed.stop()
-        self._typed = self.set_timer(_PAUSE_SECONDS, what)  # type: ignore[arg-type]
-
     @work(exclusive=True, group="preview")
     async def _preview_now(self) -> None:
+        if not self.app.is_running:
+            return
         rows = self.query_one(Rows)
         here = self.open is not None and self.mode != "found" and self.open.path == rows.selected
         if not here:

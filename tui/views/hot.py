@@ -6,7 +6,6 @@ from functools import partial
 from itertools import groupby
 from typing import ClassVar, Final
 
-from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 from textual import work
@@ -15,12 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from thermocline.daemon.client import Client, ClientError
 
 from ..dialogs.form import FormScreen
 from ..text import part_of, size
+from ..widgets.choices import Choices
 from ..widgets.gauge import Gauge, bar
 from ..widgets.paint import paint
 from . import hot_entries
@@ -40,15 +39,7 @@ class HotView(View):
     HotView { layout: vertical; }
     HotView > Gauge { margin: 0 1; }
     HotView > Horizontal { height: 1fr; margin-top: 1; }
-    HotView OptionList {
-        width: 1fr; height: 1fr; border: none; padding: 0; background: $background;
-        scrollbar-size-vertical: 1;
-    }
-    HotView OptionList:focus { border: none; background-tint: $background 0%; }
-    HotView OptionList > .option-list--option-highlighted { background: $panel; }
-    HotView OptionList:focus > .option-list--option-highlighted {
-        background: $primary-muted; color: $foreground; text-style: bold;
-    }
+    HotView Choices { width: 1fr; height: 1fr; }
     HotView #sizes { width: 40; height: auto; padding: 0 1; margin-left: 1; }
     Screen.-narrow HotView #sizes, Screen.-normal HotView #sizes { display: none; }
     Screen.-low HotView > Horizontal { margin-top: 0; }
@@ -58,7 +49,7 @@ class HotView(View):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add"),
         Binding("e", "edit", "Edit"),
-        Binding("d,delete", "remove", "Remove", key_display="d"),
+        Binding("d", "remove", "Remove"),
         Binding("j", "cursor(1)", "Down", show=False),
         Binding("k", "cursor(-1)", "Up", show=False),
     ]
@@ -73,13 +64,13 @@ class HotView(View):
         """The size, the entries, and what each section takes of it."""
         yield Gauge("Hot state")
         with Horizontal():
-            yield OptionList()
+            yield Choices()
             yield Static(id="sizes")
 
     @property
-    def options(self) -> OptionList:
+    def options(self) -> Choices:
         """The list."""
-        return self.query_one(OptionList)
+        return self.query_one(Choices)
 
     @property
     def entry(self) -> Entry | None:
@@ -117,27 +108,28 @@ class HotView(View):
     def _draw(self, entries: list[Entry], most: int) -> None:
         before, at = self.entry, self.options.highlighted
         lines: list[Entry | None] = []
-        drawn: list[Option] = []
+        drawn: list[Text] = []
         sizes = Text().append("Where the room goes\n", "bold")
         for title, group in groupby(entries, lambda entry: entry.title):
             found = list(group)
             used = sum(entry.size for entry in found)
             head = Text().append(f" {title} ", self._paint("primary", bold=True))
-            head.append(f"{len(found)}, {size(used)}", "dim")
+            head.append(f"{len(found)}, {size(used)}")
             lines.append(None)
-            drawn.append(Option(head, disabled=True))
+            drawn.append(head)
             for entry in found:
                 lines.append(entry)
                 line = hot_entries.line_of(entry, self.shown, self._paint, self.app.now())
-                drawn.append(Option(Padding(line, (0, 1, 0, 3))))
+                drawn.append(line)
             full, empty = bar(used / most, _BAR)
             sizes.append(f"{title:<13}").append(full, self._paint("primary"))
             sizes.append(empty, "dim").append(f" {size(used):>8}\n")
         if not entries:
-            lines, drawn = [None], [Option(Text("nothing yet: a adds an entry"), disabled=True)]
+            lines, drawn = [None], [Text("  nothing yet: a adds an entry")]
         sizes.append("\nHot memories fill what the rest leaves; a pinned one comes first.", "dim")
         self._lines = lines
-        self.options.set_options(drawn)
+        titles = frozenset(n for n, line in enumerate(lines) if line is None)
+        self.options.fill(drawn, titles)
         self.query_one("#sizes", Static).update(sizes)
         self._select(before, at)
 

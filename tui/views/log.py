@@ -67,7 +67,7 @@ class LogView(View):
     LogView Input { border: none; height: 1; padding: 0 1; background: $boost; display: none; }
     LogView Input.-open { display: block; }
     LogView #state { height: 1; padding: 0 1; color: $secondary; text-wrap: nowrap; }
-    LogView DataTable { height: 1fr; padding: 0 1; scrollbar-size-horizontal: 0; }
+    LogView DataTable { height: 1fr; padding: 0 1; }
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -87,6 +87,7 @@ class LogView(View):
         self._waiting = 0
         self._shown: list[FeedEvent] = []
         self._wide = True
+        self._columns = self._what = 0
         self._end = 0
 
     def compose(self) -> ComposeResult:
@@ -97,6 +98,10 @@ class LogView(View):
 
     def on_mount(self) -> None:
         """The columns come with the first drawing."""
+        # It would show the place before the rows that were just added.
+        self._table.styles.scrollbar_size_vertical = (
+            self._table.styles.scrollbar_size_horizontal
+        ) = 0
         self._again_from_start()
 
     def first_focus(self) -> Widget:
@@ -146,8 +151,17 @@ class LogView(View):
     def _again_from_start(self) -> None:
         table = self._table
         table.clear(columns=True)
-        self._wide = self.size.width >= 60 or not self.size.width
-        table.add_columns(*("", "time", "type"), *(("agent", "what") if self._wide else ("what",)))
+        # A column that finds its own width by its rows may be too narrow when it is drawn.
+        self._columns = self.size.width
+        self._wide = self._columns >= 60
+        widths = {"": 1, "Time": 8, "Type": 20 if self._wide else 16}
+        if self._wide:
+            widths["Agent"] = 10
+        taken = sum(widths.values()) + 2 * (len(widths) + 1) + 2
+        widths["What"] = max(self._columns - taken, 8)
+        self._what = widths["What"]
+        for name, columns in widths.items():
+            table.add_column(name, width=columns)
         words = self.query_one(Input).value.lower().split()
         found = [event for event in self.app.happened if self._fits(event, words)]
         self._shown = found[-_ROWS:]
@@ -180,7 +194,7 @@ class LogView(View):
         if self._wide:
             cells.append(Text(plain(event.agent), "dim"))
         what = self.shown(line_of(event))
-        what.truncate(200, overflow="ellipsis")
+        what.truncate(self._what, overflow="ellipsis")
         return [*cells, what]
 
     def _tell(self) -> None:
@@ -222,7 +236,7 @@ class LogView(View):
 
     def on_resize(self, event: Resize) -> None:
         """In few columns there is no room for the agent."""
-        if event.size.width and (event.size.width >= 60) != self._wide:
+        if event.size.width != self._columns:
             self._again_from_start()
 
     # Actions

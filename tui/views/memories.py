@@ -70,7 +70,7 @@ class MemoriesView(View):
         Binding("e", "edit", "Edit"),
         Binding("p", "pin", "Pin"),
         Binding("r", "reinforce", "Reinforce"),
-        Binding("d,delete", "forget", "Forget", key_display="d"),
+        Binding("d", "forget", "Forget"),
         Binding("f", "filter", "Filter"),
         Binding("s", "sort", "Sort"),
         Binding("S", "turn", "Turn the order", show=False),
@@ -192,6 +192,8 @@ class MemoriesView(View):
 
     def on_paged_table_moved(self) -> None:
         """Show the memory under the cursor, and read pages that are not known yet."""
+        if not self.app.is_running:
+            return
         self._preview()
         table = self.table
         if not self.query_text and any(

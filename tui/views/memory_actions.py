@@ -51,7 +51,7 @@ class MemoryActions:
             view.shown(" ".join(memory.text[:200].split())),
             "",
             "It is erased here and on every device, with its earlier versions.",
-            "Undone within a minute, it is stored again: under another id, its uses at 0.",
+            "If undone within a minute, it is stored again, with a new id and no uses.",
         ]
         if merged is not None and merged.total:
             back = number_of(merged.total, "memory that was merged into it", "merged memories")
@@ -72,7 +72,7 @@ class MemoryActions:
     async def pin(self, memory: MemoryView) -> MemoryView | None:
         """Keep it hot whatever its score, or no longer."""
         pinned = not memory.pinned
-        told = "pinned: it stays hot" if pinned else "unpinned: its score decides again"
+        told = "pinned it, so that it stays hot" if pinned else "unpinned it"
         change = partial(changes.change, memory_id=memory.id, changes={"pinned": pinned})
         return await self._do(change, told)
 

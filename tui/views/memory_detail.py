@@ -13,7 +13,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from thermocline.daemon.client import Client, ClientError
 from thermocline.daemon.shapes.history import VersionList
@@ -21,6 +20,7 @@ from thermocline.daemon.shapes.memory import MemoryView
 from thermocline.daemon.shapes.recall import HitView
 
 from ..text import ago, moment, one_line
+from ..widgets.choices import Choices
 from ..widgets.paint import paint
 from . import memory_text
 from .memory_actions import MemoryActions
@@ -68,17 +68,7 @@ class MemoryDetail(ModalScreen[None]):
     MemoryDetail #text { height: auto; }
     MemoryDetail #why { height: auto; margin-top: 1; }
     MemoryDetail .title { color: $text-muted; text-style: bold; margin-top: 1; }
-    MemoryDetail OptionList {
-        height: auto; max-height: 14; border: none; padding: 0; background: $surface;
-        scrollbar-size-vertical: 1;
-    }
-    MemoryDetail OptionList:focus { border: none; background-tint: $surface 0%; }
-    MemoryDetail OptionList > .option-list--option-highlighted {
-        background: $surface; color: $foreground; text-style: none;
-    }
-    MemoryDetail OptionList:focus > .option-list--option-highlighted {
-        background: $primary-muted; color: $foreground; text-style: bold;
-    }
+    MemoryDetail Choices { height: auto; max-height: 14; }
     MemoryDetail #hint { dock: bottom; color: $text-muted; height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -86,7 +76,7 @@ class MemoryDetail(ModalScreen[None]):
         Binding("e", "edit", "Edit"),
         Binding("p", "pin", "Pin"),
         Binding("r", "reinforce", "Reinforce"),
-        Binding("d,delete", "forget", "Forget", key_display="d"),
+        Binding("d", "forget", "Forget"),
         Binding("u", "app.undo", "Undo"),
         Binding("y", "copy", "Copy", show=False),
     ]
@@ -115,11 +105,11 @@ class MemoryDetail(ModalScreen[None]):
             yield Static(
                 "Earlier versions: enter puts one back", id="versions-title", classes="title"
             )
-            yield OptionList(id="versions")
+            yield Choices(id="versions")
             yield Static(
                 "Merged into it: enter parts them again", id="merged-title", classes="title"
             )
-            yield OptionList(id="merged")
+            yield Choices(id="merged")
         yield Static(self._hint(), id="hint")
 
     def on_mount(self) -> None:
@@ -134,7 +124,7 @@ class MemoryDetail(ModalScreen[None]):
     async def read(self) -> None:
         """Read memory, versions and what was merged into it."""
         found = await self._view.call(_all_of, self.memory.id)
-        if not self.is_attached:
+        if not (self.is_attached and self.app.is_running):
             return
         if found is None:
             self.dismiss(None)
@@ -194,9 +184,9 @@ class MemoryDetail(ModalScreen[None]):
         self._fill("merged", [self._merged_line(one) for one in self._merged])
 
     def _fill(self, name: str, lines: list[Text]) -> None:
-        options = self.query_one(f"#{name}", OptionList)
+        options = self.query_one(f"#{name}", Choices)
         at = options.highlighted or 0
-        options.set_options([Option(line) for line in lines])
+        options.fill(lines)
         if lines:
             options.highlighted = min(at, len(lines) - 1)
         options.display = self.query_one(f"#{name}-title").display = bool(lines)

@@ -78,6 +78,8 @@ def head_of(memory: MemoryView, shown: Shown, paint: Paint, *, subject: bool) ->
     line = Text()
     if memory.superseded_by:
         line.append("outdated ", paint("warning"))
+    if memory.pinned and isinstance(memory, HitView):
+        line.append("◆ ", paint("accent"))
     if subject and memory.subject:
         line.append_text(shown(one_line(memory.subject[:_CELL]))).append(": ")
         line.stylize("bold", 0, len(line))
@@ -166,9 +168,10 @@ def facts(memory: MemoryView, shown: Shown, paint: Paint, now: float) -> Iterato
     """What is known of a memory beside its text, a line each; empty fields are left out."""
     word, color = grade(memory.importance)
     yield "importance", Text(f"{word} {short(memory.importance)}", paint(color))
-    tier = Text().append_text(tier_cell(memory, paint)).append(f"  score {short(memory.score)}")
-    tier.append("  pinned" if memory.pinned else "").append("  archived" if memory.archived else "")
+    tier = Text().append_text(tier_cell(memory, paint))
+    tier.append(", pinned" if memory.pinned else "").append(", archived" if memory.archived else "")
     yield "tier", tier
+    yield "score", Text(short(memory.score))
     category = shown(memory.category)
     if memory.original_category:
         category.append(" (was ").append_text(shown(memory.original_category)).append(")")

@@ -67,7 +67,6 @@ class OverviewView(View):
     """
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "look_into", "Look into it", show=False),
         Binding("r", "read_again", "Read again", show=False),
     ]
 
@@ -86,10 +85,10 @@ class OverviewView(View):
             yield _panel(Static(id="verdict"), id="health", title="Health")
             with Container(id="numbers"):
                 yield _panel(
-                    Gauge("hot", label_columns=5, color="accent", id="hot"),
-                    Gauge("warm", label_columns=5, color="warning", id="warm"),
+                    Gauge("hot", label_columns=5, detail_columns=13, color="accent", id="hot"),
+                    Gauge("warm", label_columns=5, detail_columns=13, color="warning", id="warm"),
                     Facts(5, id="cold"),
-                    Gauge("tree", label_columns=5, color="success", id="tree"),
+                    Gauge("tree", label_columns=5, detail_columns=13, color="success", id="tree"),
                     title="Memory",
                 )
                 yield _panel(Facts(_LABEL, id="replica"), title="Replica")
@@ -113,6 +112,13 @@ class OverviewView(View):
     def on_mount(self) -> None:
         """Ages and countdowns go on by themselves."""
         self.set_interval(1.0, self._draw)
+
+    def on_resize(self) -> None:
+        """A box keeps its title apart from its corners, a line does not."""
+        boxed = self.screen.has_class("-wide") and self.screen.has_class("-tall")
+        for panel in self.query(".panel"):
+            title = str(panel.border_title).strip()
+            panel.border_title = title if boxed else f" {title} "
 
     def first_focus(self) -> Widget:
         """The page, which can be scrolled."""
@@ -190,7 +196,7 @@ class OverviewView(View):
             part_of(agent.warm_bytes, agent.warm_max_bytes),
         )
         most = self._stats.tree.max_nodes if self._stats is not None else 0
-        nodes = f"{agent.tree_nodes} of {most} categories"
+        nodes = f"{agent.tree_nodes} of {most}"
         tree.set(agent.tree_nodes / most if most else None, nodes)
         self.query_one("#cold", Facts).set(
             [("cold", f"{agent.cold:,}, no cap; {agent.warm:,} are warm")]
@@ -209,16 +215,17 @@ class OverviewView(View):
             rows.append(("why", plain(sync.message)))
         if sync.hint:
             rows.append(("", f"→ {plain(sync.hint)}"))
-        lag = "none" if not agent.outbox else f"{number_of(agent.outbox, 'row', 'rows')} to send"
+        waiting = "nothing waits" if not agent.outbox else number_of(agent.outbox, "row", "rows")
+        lost = number_of(agent.conflicts, "conflict", "conflicts")
         if sync.replica != "none":
-            rows.append(("outbox", lag))
+            rows.append(("outbox", f"{waiting}, {lost}"))
             rows.append(("success", ago(sync.last_success, now)))
-        if agent.conflicts or sync.replica != "none":
-            rows.append(("lost", number_of(agent.conflicts, "conflict", "conflicts")))
+        elif agent.conflicts:
+            rows.append(("lost", lost))
         proof = self._sync.verification if self._sync is not None else None
         if proof is not None:
             how = "✓ would work" if proof.verified else "✗ WOULD NOT WORK"
-            rows.append(("restore", f"{how}, rehearsed {ago(proof.at, now)}"))
+            rows.append(("restore", f"{how}, {ago(proof.at, now)}"))
         elif sync.replica != "none":
             rows.append(("restore", "not rehearsed yet"))
         self.query_one("#replica", Facts).set(rows)

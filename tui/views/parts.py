@@ -84,7 +84,7 @@ class PartsView(View):
             for name in [part] if self.has_class("-beside") else self.PARTS:
                 style = "bold" if name == part else "dim not bold"
                 title.append(f"{self.PARTS[name]}{counts.get(name, '')}", style).append("  ")
-            self.query_one(f"#{part}").border_title = title.markup
+            self.query_one(f"#{part}").border_title = title
 
     def on_descendant_focus(self) -> None:
         """The keys are those of the part that has the focus."""

@@ -11,7 +11,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
-from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
@@ -21,9 +20,8 @@ from thermocline.daemon.shapes.config import ConfigKey
 from ..dialogs.setting import SettingScreen
 from ..text import plain
 from ..widgets.paint import paint
+from ..widgets.rows import Column, Rows
 from .view import View
-
-_VALUE_COLUMNS = 24
 
 
 class SettingsView(View):
@@ -61,14 +59,18 @@ class SettingsView(View):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._keys: dict[str, ConfigKey] = {}
-        self._shown: list[str] = []
         self._only_changed = False
 
     def compose(self) -> ComposeResult:
         """Filter, table, explanation."""
         yield Input(placeholder="filter: part of a key, its help or its value")
         with Container(id="halves"):
-            yield DataTable(cursor_type="row", zebra_stripes=False)
+            yield Rows(
+                Column("Setting"),
+                Column("Value", 12),
+                Column("From", 20, least=60, keep_end=True),
+                empty="no setting fits",
+            )
             with VerticalScroll(id="about", can_focus=False):
                 yield Static()
 
@@ -77,8 +79,8 @@ class SettingsView(View):
         return self._table
 
     @property
-    def _table(self) -> DataTable[Text]:
-        return self.query_one(DataTable)
+    def _table(self) -> Rows:
+        return self.query_one(Rows)
 
     async def update(self) -> None:
         """Read all settings."""
@@ -101,42 +103,23 @@ class SettingsView(View):
         return "" if key is None else f"{key.key}={json.dumps(key.value, ensure_ascii=False)}"
 
     def _draw(self, select: str | None = None) -> None:
-        table = self._table
-        before = select or (key.key if (key := self._selected()) is not None else None)
         words = self.query_one(Input).value.lower().split()
-        self._shown = [
-            key.key
-            for key in self._keys.values()
-            if (not self._only_changed or key.origin != "default")
-            and all(word in f"{key.key} {key.help} {_text(key.value)}".lower() for word in words)
-        ]
-        table.clear(columns=True)
-        wide = self.size.width >= 60
-        # Each column has a blank on both sides, and there is the scrollbar.
-        room = table.size.width - (14 + 6) if not wide else 60
-        table.add_column("setting", width=max(room, 8) if not wide else None)
-        table.add_column("value", width=12 if not wide else None)
-        if wide:
-            table.add_column("from")
-        for name in self._shown:
-            key = self._keys[name]
+        rows = []
+        for key in self._keys.values():
             changed = key.origin != "default"
-            style = paint(self.app, "accent", bold=True) if changed else ""
+            text = f"{key.key} {key.help} {_text(key.value)}".lower()
+            if (self._only_changed and not changed) or not all(word in text for word in words):
+                continue
             value = self.shown(_text(key.value))
-            value.truncate(_VALUE_COLUMNS if wide else 12, overflow="ellipsis")
-            value.stylize(style)
-            mark = "● " if changed else "  "
-            named = Text(mark + plain(name))
-            named.truncate(max(room, 8), overflow="ellipsis")
-            row = [named, value]
-            table.add_row(*row, *([Text(_origin(key.origin), "dim")] if wide else []))
-        if before in self._shown:
-            table.move_cursor(row=self._shown.index(before))
+            if changed:
+                value.stylize(paint(self.app, "accent", bold=True))
+            cells = (f"{'●' if changed else ' '} {plain(key.key)}", value, _origin(key.origin))
+            rows.append((key.key, cells))
+        self._table.fill(rows, select=select)
         self._explain()
 
     def _selected(self) -> ConfigKey | None:
-        row = self._table.cursor_row
-        return self._keys.get(self._shown[row]) if 0 <= row < len(self._shown) else None
+        return self._keys.get(self._table.selected)
 
     def _explain(self) -> None:
         key, about = self._selected(), self.query_one("#about Static", Static)
@@ -165,11 +148,6 @@ class SettingsView(View):
         event.stop()
         if not self.app.read_only:
             self.action_edit()
-
-    def on_resize(self, event: Resize) -> None:
-        """In few columns there is no room for the origin."""
-        if event.size.width and self._keys:
-            self._draw()
 
     # Actions
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import work
@@ -24,21 +23,13 @@ from ..widgets.paint import paint
 from ..widgets.rows import Column, Rows
 from ..widgets.spark import Spark
 from .parts import PartsView
+from .sync_words import counted, or_dash, value_of
 
 _LABEL: Final = 9
 _MOST_CONFLICTS: Final = 200
 # The replica is asked for its devices, which may take a second, only this often.
 _DEVICES_SECONDS: Final = 60.0
 _ALL_FACTS_HEIGHT: Final = 24
-_WORDS: Final = {
-    "memory": ("memory", "memories"),
-    "hot": ("hot entry", "hot entries"),
-    "category": ("category", "categories"),
-    "pair": ("pair", "pairs"),
-    "uses": ("count of uses", "counts of uses"),
-    "metrics": ("set of counters", "sets of counters"),
-    "note": ("note", "notes"),
-}
 
 
 class SyncView(PartsView):
@@ -60,7 +51,9 @@ class SyncView(PartsView):
     }
     # Rounds tell of no event.
     WATCHES: ClassVar[frozenset[str]] = frozenset({""})
-    WRITES: ClassVar[frozenset[str]] = frozenset({"sync", "take_back", "retire", "rejoin"})
+    WRITES: ClassVar[frozenset[str]] = frozenset(
+        {"sync", "rehearse", "take_back", "retire", "rejoin"}
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "sync", "Sync now"),
         Binding("r", "part('rounds')", "Rounds", show=False),
@@ -206,7 +199,7 @@ class SyncView(PartsView):
             yield "remedy", Text(f"→ {plain(status.hint)}")
         if status.replica == "none":
             return
-        yield "to send", ", ".join(_counted(status.outbox)) or "✓ nothing"
+        yield "to send", ", ".join(counted(status.outbox)) or "✓ nothing"
         done = f"sent {status.sent:,}, received {status.received:,} since the start"
         yield "success", f"{ago(status.last_success, now)}; {done}"
         for note in status.notes[:3]:
@@ -262,10 +255,10 @@ class SyncView(PartsView):
             result.append(f" ×{one.times}")
         lost = f"! {one.conflicts}" if one.conflicts else "-"
         took = f"{one.ms:,.0f} ms" if one.ms < 10_000 else f"{one.ms / 1000:,.0f} s"
-        return [ago(one.at, now), _or_dash(one.sent), _or_dash(one.received), lost, took, result]
+        return [ago(one.at, now), or_dash(one.sent), or_dash(one.received), lost, took, result]
 
     def _conflict(self, one: VersionView, now: float) -> list[Text | str]:
-        values = [_value(one.data.get(name)) for name in one.replaced]
+        values = [value_of(one.data.get(name)) for name in one.replaced]
         words = f"{one.id} = {', '.join(values)}" if one.kind != "memory" else ", ".join(values)
         return [ago(one.at, now), plain(", ".join(one.replaced)), self.shown(one_line(words))]
 
@@ -291,9 +284,9 @@ class SyncView(PartsView):
                 text.append_text(self.shown(one.id))
                 text.append(f", merged on {plain(names.get(one.device, one.device))}\n", "dim")
             text.append("lost      ", paint(self.app, "warning"))
-            text.append_text(self.shown(_value(one.data.get(name)))).append("\n")
+            text.append_text(self.shown(value_of(one.data.get(name)))).append("\n")
             text.append("in force  ", paint(self.app, "success"))
-            after = _value(one.after[name]) if name in one.after else "(removed)"
+            after = value_of(one.after[name]) if name in one.after else "(removed)"
             text.append_text(self.shown(after)).append("\n")
         text.rstrip()
         self.query_one("#detail Static", Static).update(text)
@@ -386,22 +379,7 @@ class SyncView(PartsView):
         """The lost value under the cursor, the device's id, or the round's error."""
         key = self.rows(self.part).selected
         if self.part == "conflicts" and (one := self._conflicts.get(key)) is not None:
-            return ", ".join(_value(one.data.get(name)) for name in one.replaced)
+            return ", ".join(value_of(one.data.get(name)) for name in one.replaced)
         if self.part == "rounds" and self.status is not None:
             return next((one.message for one in self.status.rounds if str(one.at) == key), "")
         return key
-
-
-def _counted(outbox: dict[str, int]) -> Iterator[str]:
-    for kind, number in sorted(outbox.items(), key=lambda pair: -pair[1]):
-        yield number_of(number, *_WORDS.get(kind, (f"{kind} row", f"{kind} rows")))
-
-
-def _or_dash(number: int) -> str:
-    return f"{number:,}" if number else "-"
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "(none)"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

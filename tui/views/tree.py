@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -24,77 +23,12 @@ from ..widgets.gauge import Gauge
 from ..widgets.paged import PAGE, Column, PagedTable
 from . import memory_columns
 from . import tree_changes as changes
+from .categories import ROOT, Category, categories_of
 from .memory_changes import Undo
 from .memory_detail import MemoryDetail
 from .view import View
 
-_ROOT: Final = "root"
 _LABEL: Final = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Category:
-    """One category as it is shown.
-
-    Attributes:
-        path: "root" for all.
-        desc: what belongs there.
-        guide: the lines before its name.
-        warm, cold: the memories filed in it or below it.
-        own: those filed in it.
-        children: how many categories stand directly below it.
-        last_access: seconds since the epoch; 0 for never.
-    """
-
-    path: str
-    desc: str
-    guide: str
-    warm: int
-    cold: int
-    own: int
-    children: int
-    last_access: float
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return "all memories" if self.path == _ROOT else self.path.rpartition("/")[2]
-
-    @property
-    def count(self) -> int:
-        """All memories in it and below it."""
-        return self.warm + self.cold
-
-
-def categories_of(tree: dict[str, Any]) -> list[Category]:
-    """The categories of EvoClaw's document, each before those below it."""
-    found: list[Category] = []
-
-    def totals(path: str) -> tuple[int, int]:
-        node = tree[path]
-        below = [totals(child) for child in node["children"] if child in tree]
-        warm = node["warm_count"] + sum(one for one, _ in below)
-        return warm, node["cold_count"] + sum(one for _, one in below)
-
-    def walk(path: str, before: str, branch: str) -> None:
-        node = tree[path]
-        own = node["warm_count"] + node["cold_count"]
-        root = path == _ROOT
-        warm, cold = (node["warm_count"], node["cold_count"]) if root else totals(path)
-        children = [child for child in node["children"] if child in tree]
-        found.append(
-            Category(
-                path, node["desc"], before + branch, warm, cold,
-                0 if root else own, len(children), float(node["last_access"]),
-            )
-        )  # fmt: skip
-        deeper = before + ("" if not branch else "   " if branch == "└─ " else "│  ")
-        for number, child in enumerate(children, 1):
-            walk(child, deeper, "└─ " if number == len(children) else "├─ ")
-
-    if _ROOT in tree:
-        walk(_ROOT, "", "")
-    return found
 
 
 class TreeView(View):
@@ -130,7 +64,7 @@ class TreeView(View):
         Binding("a", "add", "Add"),
         Binding("r", "rename", "Rename"),
         Binding("e", "describe", "Describe"),
-        Binding("d,delete", "remove", "Remove", key_display="d"),
+        Binding("d", "remove", "Remove"),
         Binding("x", "prune", "Prune"),
         Binding("l", "list", "List in Memories", show=False),
     ]
@@ -163,7 +97,7 @@ class TreeView(View):
     def _columns(self) -> list[Column[Category]]:
         def name(one: Category) -> Text:
             text = Text().append(one.guide, "dim")
-            return text.append_text(self.shown(one.name) if one.path != _ROOT else Text(one.name))
+            return text.append_text(self.shown(one.name) if one.path != ROOT else Text(one.name))
 
         def count(number: int) -> Text:
             return Text(f"{number:,}", "" if number else "dim")
@@ -253,9 +187,9 @@ class TreeView(View):
         if category.path != self._filed_of:
             self._filed_of = category.path
             table.to_top()
-        about = self.shown(category.path) if category.path != _ROOT else Text("all memories")
+        about = self.shown(category.path) if category.path != ROOT else Text("all memories")
         about.stylize("bold")
-        if category.path != _ROOT:
+        if category.path != ROOT:
             about.append("  ").append(self.shown(category.desc))
         self.query_one("#about", Static).update(about)
         if not self.query_one("#filed").display:
@@ -271,6 +205,8 @@ class TreeView(View):
 
     def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
         """Another category has other memories; further pages are read."""
+        if not self.app.is_running:
+            return
         if event.table is self.table:
             if self.category is not None and self.category.path != self._filed_of:
                 self.refresh_data()
@@ -301,7 +237,7 @@ class TreeView(View):
     @work
     async def action_add(self) -> None:
         """Add a category."""
-        above = "" if self.category is None or self.category.path == _ROOT else self.category.path
+        above = "" if self.category is None or self.category.path == ROOT else self.category.path
         fields = [
             Field("path", "Path", f"{above}/" if above else "", "such as projects/boat"),
             Field("desc", "What belongs there", "", "one line, which models read"),
@@ -387,7 +323,7 @@ class TreeView(View):
 
     def _chosen(self) -> Category | None:
         one = self.category
-        if one is not None and one.path == _ROOT:
+        if one is not None and one.path == ROOT:
             self.app.flash("choose a category below the root", "warning")
             return None
         return one

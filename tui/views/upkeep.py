@@ -102,7 +102,7 @@ class UpkeepView(PartsView):
                 yield Rows(
                     Column("Purpose"),
                     Column("Calls", 6, right=True),
-                    Column("Cached", 6, right=True),
+                    Column("Cached", 6, least=48, right=True),
                     Column("Failed", 6, right=True),
                     Column("Tokens", 15, least=72, right=True),
                     Column("Cost", 8, right=True),

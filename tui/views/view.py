@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from rich.text import Text
+from textual.css.query import NoMatches
 from textual.widget import Widget
 
 from thermocline.daemon.client import Client, ClientError
@@ -148,18 +150,27 @@ class View(Widget):
         return not (self.app.read_only and action in self.WRITES)
 
     async def _called(self, function: Callable[[Client], T], patience: float) -> T | None:
+        found, failure = None, None
         try:
-            return await self.app.calls.run(function, patience)
+            found = await self.app.calls.run(function, patience)
         except ClientError as error:
-            if self.is_attached:
-                self.app.failed(error)
-            return None
+            failure = error
+        if not self.app.is_running:
+            # The view was closed meanwhile: its widgets are gone, one after the other.
+            raise asyncio.CancelledError
+        if failure is not None:
+            self.app.failed(failure)
+        return found
 
     async def _update(self) -> None:
         try:
-            while self._again and self.is_attached:
+            while self._again and self.app.is_running:
                 self._again = False
                 await self.update()
                 self.updates += 1
+        except NoMatches:
+            # While the program ends, its parts go one by one.
+            if self.app.is_running:
+                raise
         finally:
             self._updating = False

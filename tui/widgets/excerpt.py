@@ -24,11 +24,13 @@ class Excerpt(VerticalScroll, can_focus=True):
     Excerpt > #chunk { padding-left: 0; border-left: thick $accent; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = {name: Static(id=name) for name in ("before", "chunk", "after")}
+
     def compose(self) -> ComposeResult:
         """Three texts."""
-        yield Static(id="before")
-        yield Static(id="chunk")
-        yield Static(id="after")
+        yield from self._parts.values()
 
     def show(self, lines: Sequence[Text], first: int, chunk: tuple[int, int] | None) -> None:
         """Show lines, of which the number of the first is `first`, and go to those of the chunk.
@@ -52,18 +54,16 @@ class Excerpt(VerticalScroll, can_focus=True):
             for number in numbers:
                 if 0 <= number - first < len(lines):
                     table.add_row(Text(str(number), "dim"), lines[number - first])
-            part = self.query_one(f"#{name}", Static)
+            part = self._parts[name]
             part.update(table)
             part.display = bool(numbers)
         self.call_after_refresh(self._go_to_chunk, chunk is not None)
 
     def say(self, text: str | Text) -> None:
         """Show a text in place of lines."""
-        for name in ("before", "chunk"):
-            self.query_one(f"#{name}", Static).display = False
-        after = self.query_one("#after", Static)
-        after.display = True
-        after.update(text)
+        for name, part in self._parts.items():
+            part.display = name == "after"
+        self._parts["after"].update(text)
         self.border_title = None
         self.scroll_home(animate=False)
 
@@ -72,5 +72,5 @@ class Excerpt(VerticalScroll, can_focus=True):
             self.scroll_home(animate=False)
             return
         # A line or two before it show where it stands.
-        top = self.query_one("#chunk").virtual_region.y
+        top = self._parts["chunk"].virtual_region.y
         self.scroll_to(y=max(0, top - 2), animate=False, force=True)

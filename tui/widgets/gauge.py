@@ -29,6 +29,7 @@ class Gauge(Widget):
     Args:
         label: what is measured.
         label_columns: columns of the label, so that gauges below each other line up.
+        detail_columns: columns of the detail, likewise.
         color: of the bar, up to the limit.
     """
 
@@ -43,10 +44,12 @@ class Gauge(Widget):
         label: str,
         *,
         label_columns: int = 0,
+        detail_columns: int = 0,
         color: str = "primary",
         id: str | None = None,  # noqa: A002
     ) -> None:
         super().__init__(id=id)
+        self._detail_columns = detail_columns
         self._color = color
         self._label = label.ljust(label_columns)
 
@@ -63,7 +66,7 @@ class Gauge(Widget):
         percent = f"{self.share:4.0%} ".replace("%", " %")
         room = self.size.width - line.cell_len - len(percent) - 1
         # The bar comes before the detail, which is cut where there is no room for both.
-        columns = min(max(room - len(self.detail), 8), room, 24)
+        columns = min(max(room - max(len(self.detail), self._detail_columns), 8), room, 24)
         if columns >= 4:
             full, empty = bar(self.share, columns)
             color = "error" if self.share > 1 else self._color

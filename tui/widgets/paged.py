@@ -80,8 +80,8 @@ class PagedTable(ScrollView, Generic[T], can_focus=True):
         Binding("end,G", "go(-1)", "Last", show=False),
         Binding("enter", "choose", "Open"),
     ]
-    total: reactive[int] = reactive(0, layout=False)
-    cursor: reactive[int] = reactive(0)
+    total: reactive[int] = reactive(0)
+    cursor: reactive[int] = reactive(0, repaint=False)
     sorted_by: reactive[tuple[str, bool]] = reactive(("", False))
 
     class Moved(Message):

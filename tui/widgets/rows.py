@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.widgets import DataTable
 
@@ -36,7 +37,7 @@ class Column:
     keep_end: bool = False
 
 
-class Rows(DataTable[Text]):
+class Rows(DataTable[Text], inherit_bindings=False):
     """Rows with a key each. Cells are `Text`; `str` cells are words of the view's own.
 
     Args:
@@ -52,6 +53,13 @@ class Rows(DataTable[Text]):
         background: $background; }
     Rows > .datatable--header { background: $background; color: $secondary; text-style: none; }
     """
+
+    # It never scrolls sideways: left and right are for the view.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        one
+        for one in DataTable.BINDINGS
+        if not (isinstance(one, Binding) and one.key in ("left", "right"))
+    ]
 
     def __init__(
         self,
