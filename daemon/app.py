@@ -55,7 +55,7 @@ from .runtime.problems import Problems
 from .runtime.quick_start import learn_structs
 from .runtime.service_manager import ServiceManager
 from .runtime.signals import ProcessSignals
-from .runtime.version import version
+from .runtime.version import VERSION
 from .store import atomic
 from .store.agent_store import AgentStore
 from .store.agents import Agents
@@ -226,7 +226,7 @@ async def _serve(base: _Base, signals: ProcessSignals, started: float) -> None:
         bus=base.bus,
         gate=Gate(lambda: live.settings.access, os.getuid()),
         identity=Identity(
-            version(), base.device.id, str(start.state_dir), str(start.socket), started
+            VERSION, base.device.id, str(start.state_dir), str(start.socket), started
         ),
         connections=lambda: len(edge.connections),
         ready=asyncio.Event(),

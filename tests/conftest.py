@@ -59,6 +59,8 @@ def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # In place of /etc/thermocline.
         patch.setenv("CONFIGURATION_DIRECTORY", str(folder / "etc"))
         patch.setenv("THERMOCLINE_MODEL_PORTS", "")
+        # In place of /run/user.
+        patch.setenv("XDG_RUNTIME_DIR", "")
         yield folder
 
 

@@ -1,4 +1,4 @@
-"""`thermocline hook`: what Claude Code, Codex and Gemini CLI run at the events of a session.
+"""`thermocline hook`: what Claude Code, Codex, Gemini CLI and Cursor run in a session.
 
 It tells the agent what the memory has for the turn, and the memory what is said. Nothing here may
 hold up an agent: there is no model, no child process, a short wait for the daemon, and no error.
@@ -13,7 +13,7 @@ import sys
 
 from ..client.wire import Connection, request_of
 from ..runtime.places import default_socket
-from .project import FILE, OFF, OWN, WORDS, Project, project_of, switch
+from ..runtime.project import FILE, OFF, OWN, WORDS, Project, project_of, switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,9 +102,12 @@ class SessionEvent:
     def __init__(self, given: Mapping[str, Any], agent: str | None) -> None:
         self._given = given
         self._name = self._text("hook_event_name")
-        self._project = project_of(self._text("cwd") or os.getcwd())
+        # Cursor tells the folders of its window, and has another word for the session.
+        roots = given.get("workspace_roots")
+        root = str(roots[0]) if isinstance(roots, list) and roots else ""
+        self._project = project_of(self._text("cwd") or root or os.getcwd())
         self._agent = agent or self._project.agent
-        session = self._text("session_id") or "session"
+        session = self._text("session_id") or self._text("conversation_id") or "session"
         # Where it was said can be seen from what is kept of it.
         self._conversation = f"{self._project.name}/{session}"[:200]
 
@@ -117,6 +120,8 @@ class SessionEvent:
         block = handler(self, _Daemon(socket, self._agent))
         if not block or len(block) > _MOST_CHARS:
             return None
+        if self._name == "sessionStart":
+            return {"additional_context": block}
         inner = {"hookEventName": self._name, "additionalContext": block}
         return {"hookSpecificOutput": inner}
 
@@ -171,9 +176,10 @@ class SessionEvent:
         return value if isinstance(value, str) else ""
 
 
-# By the names of Claude Code and Codex, and of Gemini CLI where they differ.
+# By the names of Claude Code and Codex, and of Gemini CLI and Cursor where they differ.
 _HANDLERS: Final[dict[str, Callable[[SessionEvent, _Daemon], str]]] = {
     "SessionStart": SessionEvent.started,
+    "sessionStart": SessionEvent.started,
     "UserPromptSubmit": SessionEvent.prompted,
     "BeforeAgent": SessionEvent.prompted,
     "Stop": SessionEvent.answered,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..client import ApiError, Client, ClientError, DaemonUnreachable
 from ..errors import ConfigInvalid, ThermoclineError, Unavailable
+from ..runtime.version import VERSION
 from .arguments import VALUED, Parser, WrongUsage, add_common, say, wants_json
 from .explained import explained
 from .terminal import show_json, visible
@@ -113,9 +114,7 @@ def _without_verb(words: list[str]) -> int:
     except SystemExit:  # after --help
         return DONE
     if args.version:
-        from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely wanted
-
-        print("thermocline", version("thermocline"))
+        print("thermocline", VERSION)
         return DONE
     parser.print_help(sys.stderr)
     return WRONG

@@ -16,8 +16,9 @@ import time
 from ..client.caller import Caller, place
 from ..client.errors import ApiError, ClientError, DaemonUnreachable
 from ..runtime.places import default_socket
+from ..runtime.project import FILE, OFF, project_of
+from ..runtime.version import VERSION
 from .explained import explained
-from .project import FILE, OFF, project_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MODERN: Final = ("2026-07-28",)
 LEGACY: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _META: Final = "io.modelcontextprotocol/"
-_INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": "1"}
+_INFO: Final = {"name": "thermocline", "title": "Thermocline", "version": VERSION}
 _LIFE_MS: Final = 3_600_000
 _PARSE_ERROR, _NO_REQUEST, _NO_METHOD, _WRONG_PARAMETERS = -32700, -32600, -32601, -32602
 _NO_VERSION, _NO_RESOURCE, _FAULT = -32022, -32002, -32603

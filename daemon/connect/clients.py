@@ -139,6 +139,12 @@ def _gemini(where: Where) -> Path:
     return (where.project or where.home) / ".gemini"
 
 
+def _cursor_hooks(where: Where, launch: Launch) -> list[Edit]:
+    path = (where.project or where.home) / ".cursor" / "hooks.json"
+    run = {"command": launch.line("hook"), "timeout": _SECONDS}
+    return [hooks(path, {"sessionStart": run}, {"version": 1})]
+
+
 def _json_server(path: Callable[[Where], Path], *keys: str, **more: Any) -> Any:
     def server(where: Where, launch: Launch) -> list[Edit]:
         return [member(path(where), (*keys, NAME), _stdio(launch, **more))]
@@ -237,6 +243,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         _json_server(
             lambda where: (where.project or where.home) / ".cursor" / "mcp.json", "mcpServers"
         ),
+        _cursor_hooks,
         instructions=lambda where: where.project / "AGENTS.md" if where.project else None,
         projects=True,
     ),

@@ -195,13 +195,17 @@ def listed(path: Path, keys: Sequence[str], value: str, mark: str) -> Edit:
     return Edit(path, enter, leave)
 
 
-def hooks(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> Edit:
+def hooks(
+    path: Path, wanted: Mapping[str, Mapping[str, Any]], head: Mapping[str, Any] | None = None
+) -> Edit:
     """Hooks of a JSON file: under `hooks`, a list of groups for each event.
 
-    Groups of others stay as they are and where they are.
+    Groups of others stay as they are and where they are. `head` is what a new file also needs.
     """
 
     def enter(text: str) -> str:
+        for name, value in (head or {}).items():
+            text = text if _at(text, (name,)) is not None else jsonc.put(text, (name,), value)
         for event, group in wanted.items():
             there = _groups(text, event)
             others = [one for one in there if not _is_ours(one)]
@@ -219,7 +223,7 @@ def hooks(path: Path, wanted: Mapping[str, Mapping[str, Any]]) -> Edit:
                 text = jsonc.put(text, ("hooks", event), others)
             elif not others:
                 text = jsonc.remove(text, ("hooks", event))
-        return text
+        return "" if jsonc.load(text) == head else text
 
     return Edit(path, enter, leave)
 
@@ -232,7 +236,9 @@ def _groups(text: str, event: str) -> list[Any]:
 def _is_ours(group: object) -> bool:
     """Whether a group of hooks runs our command, wherever that was installed."""
     inner = group.get("hooks") if isinstance(group, Mapping) else None
-    commands = [one.get("command") for one in inner or () if isinstance(one, Mapping)]
+    # Cursor has no groups.
+    inner = inner or [group]
+    commands = [one.get("command") for one in inner if isinstance(one, Mapping)]
     return any(isinstance(one, str) and NAME in one and " hook" in one for one in commands)
 
 

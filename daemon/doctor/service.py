@@ -14,7 +14,7 @@ from typing import Final
 
 from ..client import ApiError
 from ..runtime.places import socket_places
-from ..runtime.version import version
+from ..runtime.version import VERSION
 from .exam import UNIT, Exam, Symptom
 
 _SECONDS: Final = 3.0
@@ -158,8 +158,8 @@ def problems(exam: Exam) -> Iterator[Symptom]:
         return
     for problem in exam.status.problems:
         yield Symptom("failure" if problem.lasting else "warning", problem.message, problem.hint)
-    if exam.status.version != version():
-        text = f"the daemon is {exam.status.version}, this command {version()}"
+    if exam.status.version != VERSION:
+        text = f"the daemon is {exam.status.version}, this command {VERSION}"
         yield Symptom("warning", text, "restart it: `systemctl restart thermocline`")
     elif not exam.status.problems:
         yield Symptom("ok", "none")

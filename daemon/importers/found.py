@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
@@ -21,6 +21,7 @@ import msgspec
 from ..errors import ThermoclineError
 from ..memory.metadata import extract, merge
 from ..memory.records import ENTITIES, OBSERVED, USER_STATED, Json, Metadata
+from ..runtime.project import project_of
 from ..store import atomic
 from . import sqlite_copy
 
@@ -86,6 +87,7 @@ class GivenPath:
         self._open = ExitStack()
         self._copies: dict[Path, sqlite_copy.Copy] = {}
         self._head: bytes | None = None
+        self._stops: list[Path] = []
 
     def __enter__(self) -> Self:
         return self
@@ -113,10 +115,17 @@ class GivenPath:
         return [self._copies[path] for path in paths]
 
     def faults(self) -> Iterator[ReadFault]:
-        """The databases that were looked at and cannot be opened."""
+        """The databases that cannot be opened, and where a huge folder was given up."""
         yield from (
             ReadFault(str(path), one.fault) for path, one in self._copies.items() if one.fault
         )
+        for path in self._stops[:1]:
+            why = f"more than {_MOST_FILES:,} files: nothing from {path} on is read"
+            yield ReadFault(str(self.path), why)
+
+    def files(self, pattern: str, *inside: str) -> Iterator[Path]:
+        """`files_below` the folder, or one inside it; `faults` names where they stopped."""
+        return files_below(self.path.joinpath(*inside), pattern, self._stops.append)
 
     def with_tables(self, *tables: str) -> list[sqlite_copy.Copy]:
         """Those databases that have all of these tables."""
@@ -204,6 +213,11 @@ def category(*names: Json) -> str:
     """A path of a few names, whatever characters these have."""
     words = (re.sub(r"[^\w.-]+", "_", str(name or "").lower()).strip("_. ") for name in names)
     return "/".join(word[:_SEGMENT_CHARS] for word in words if word)
+
+
+def project_name(folder: Json) -> str:
+    """The name of the project of a session's working folder, as hooks name it too."""
+    return project_of(folder).name if isinstance(folder, str) and folder.startswith("/") else ""
 
 
 def tags_of(*given: Json) -> list[str]:
@@ -302,10 +316,13 @@ def open_file(path: Path, below: Path) -> Any:
     return os.fdopen(handle, "rb")
 
 
-def files_below(top: Path, pattern: str) -> Iterator[Path]:
+def files_below(
+    top: Path, pattern: str, stops: Callable[[Path], None] = lambda _: None
+) -> Iterator[Path]:
     """The files below a folder whose names match, in order; links are not followed.
 
-    Of the files of a huge folder, such as a whole home, the first half million are looked at.
+    Of the files of a huge folder, such as a whole home, the first half million are looked at;
+    `stops` is called with the first that is not.
     """
     wanted, number = re.compile(pattern), 0
     for folder, folders, names in os.walk(top, followlinks=False):
@@ -313,6 +330,7 @@ def files_below(top: Path, pattern: str) -> Iterator[Path]:
         for name in sorted(names):
             path = Path(folder, name)
             if (number := number + 1) > _MOST_FILES:
+                stops(path)
                 return
             if wanted.fullmatch(name):
                 yield path

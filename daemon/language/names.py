@@ -27,7 +27,7 @@ _NAME: Final = r"(?P<name>[A-Z][\w&.'’-]*\w(?: (?:(?:of|de|la|van|von) )?[A-Z]
 _THING: Final = r"(?P<name>[A-Za-z][\w.+#-]*[\w+#])"
 _ANY_THING: Final = re.compile(rf"(?<![\w.+#/-]){_THING}")
 _PROJECT: Final = re.compile(
-    r"\b[Pp]roject (?P<name>[A-Z][\w-]{2,})"
+    r"\b[Pp]ro(?:ject|jekt|jet|yecto|getto) (?P<name>[A-Z][\w-]{2,})"
     r"|\b(?:[Tt]he|our|[Mm]y|their) (?P<app>[A-Z][\w-]{2,}) (?:project|repo|repository|app)\b"
     r"|(?<![\w/.:-])(?P<repo>[a-z][\w-]{1,38}/[A-Za-z][\w.-]{1,60})(?= repo)"
 )
@@ -80,17 +80,18 @@ def mentions(text: str, speaker: str = "") -> tuple[Mention, ...]:
     if about:
         types[about] = "person"
     for kin in _kin().finditer(text):
-        owner = kin["owner"] or speaker
-        types.setdefault(kin["name"], "concept" if kin["relation"] in {"dog", "cat"} else "person")
+        owner, relation = kin["owner"] or speaker, kin["relation"].casefold()
+        name = next((one for one in named if one.startswith(f"{kin['name']} ")), kin["name"])
+        types.setdefault(name, "concept" if relation in {"dog", "cat"} else "person")
         if owner:
             types.setdefault(owner, "person")
-            related.setdefault(owner, {})[MentionedRelation(kin["relation"], kin["name"])] = None
-        about = kin["name"] if kin.start() == 0 else about
+            related.setdefault(owner, {})[MentionedRelation(relation, name)] = None
+        about = name if kin.start() == 0 else about
     types.update((name, "person") for name in named if name not in types)
-    for name, kind, relation in _found(text):
+    for name, kind, how in _found(text):
         types.setdefault(name, kind)
-        if relation and about and name != about:
-            related.setdefault(about, {})[MentionedRelation(relation, name)] = None
+        if how and about and name != about:
+            related.setdefault(about, {})[MentionedRelation(how, name)] = None
     return tuple(Mention(name, kind, tuple(related.get(name, ()))) for name, kind in types.items())
 
 
@@ -125,9 +126,17 @@ def _may_name(word: str) -> bool:
     if not word[0].isupper() or len(word) < 2:
         return False
     key = word.casefold()
-    if key in _no_names() or key in words("titles") or _CONTRACTED.fullmatch(key):
+    # In German nouns begin with capitals: "Meine Schwester Ada" is no name.
+    if key in _no_names() or key in words("titles") or key in words("kin") or key in _mine():
+        return False
+    if _CONTRACTED.fullmatch(key):
         return False
     return word[1:].islower() or "-" in word or "'" in word or word[1:2] in "'’"
+
+
+@cache
+def _mine() -> frozenset[str]:
+    return words("self") | words("ours")
 
 
 @cache
@@ -143,7 +152,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     before = found[at - 1].group().casefold() if at else ""
     around = [word.group().casefold() for word in found[max(0, at - 7) : at + length + 3]]
     if length == 1 and first in words("technologies") and first not in known:
-        return _speaks_of_person(text, start, end, before, around)
+        return _speaks_of_person(text, start, end, before)
     if is_given_name(first) or first in known or text[start:end].casefold() in known:
         return first not in words("also_words") or _within_sentence(text, start)
     if before in words("titles") or (_relates(before) and not _relates(first)):
@@ -163,12 +172,11 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
     )
 
 
-def _speaks_of_person(text: str, start: int, end: int, before: str, around: list[str]) -> bool:
+def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
     """Whether the words around a name say that it is a person's, whatever else it may name."""
     return (
         before in words("titles")
         or _relates(before)
-        or any(word in words("kin") for word in around)
         or _own().search(text, max(0, start - 20), start) is not None
         or _personal().match(text, end) is not None
     )
@@ -185,9 +193,10 @@ def _within_sentence(text: str, start: int) -> bool:
 
 
 def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
-    """Whom a statement is about: who stands at its beginning, else who made it of themselves."""
+    """Whom a statement is about: who stands at its beginning or gives a name, else who made it."""
     for name in named:
-        if text.startswith(name):
+        at = text.find(name)
+        if at == 0 or _own().search(text, max(0, at - 20), at):
             return name
     first, second, *_ = *re.findall(r"[^\W\d_]+", text[:200].casefold())[:2], "", ""
     # "My sister uses it" is not about who says so.
@@ -232,8 +241,9 @@ def _personal() -> re.Pattern[str]:
 @cache
 def _kin() -> re.Pattern[str]:
     return re.compile(
-        r"\b(?:[Mm]y|[Oo]ur|(?P<owner>[A-Z][\w-]*\w)['’]s?) (?P<relation>dog|cat"
-        rf"|{'|'.join(sorted(words('kin')))}) (?:is (?:called |named )?|called |named )?"
+        rf"\b(?:(?i:{'|'.join(sorted(_mine()))})|(?P<owner>[A-Z][\w-]*\w)['’]s?)"
+        rf" (?P<relation>(?i:dog|cat|{'|'.join(sorted(words('kin')))}))"
+        r" (?:(?:is|heißt|ist) |(?:is )?(?:called |named ))?"
         r"(?P<name>[A-Z][\w-]*\w)"
     )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SOCKET = "thermocline.sock"
 _SYSTEM = "/run/thermocline"
+_USERS = "/run/user"
 
 
 def default_state_dir(env: Mapping[str, str]) -> str:
@@ -44,7 +45,8 @@ def default_socket(env: Mapping[str, str]) -> str:
     if named := env.get("THERMOCLINE_SOCKET"):
         return named
     root = os.getuid() == 0
-    places = socket_places(env, root=root)
+    # Codex and Claude Desktop start their servers without the variable.
+    places = socket_places({"XDG_RUNTIME_DIR": f"{_USERS}/{os.getuid()}", **env}, root=root)
     # A program that is a service has its own run-time folder, which is not the daemon's.
     usual = socket_places({**env, "RUNTIME_DIRECTORY": ""}, root=root)[0]
     return next((path for path in places if os.path.exists(path)), usual)  # noqa: PTH110

@@ -114,6 +114,14 @@ def test_a_session_starts_with_what_is_always_worth_knowing(
     assert "Ana lives in Kiel" in block
 
 
+def test_cursor_gets_its_own_form_of_answer(call: Any, agent: Agent) -> None:
+    call.store("Ana lives in Kiel", importance=1.0)
+    given = {"hook_event_name": "sessionStart", "workspace_roots": [str(agent.folder)]}
+    told = json.loads(agent.hook(json.dumps(given).encode(), "--agent-id", agent.name).stdout)
+    assert told.keys() == {"additional_context"}
+    assert "Ana lives in Kiel" in told["additional_context"]
+
+
 def test_a_block_has_at_most_9000_characters(call: Any, agent: Agent) -> None:
     texts = [f"boat {n} of the harbour " + f"has sail {n} and mast {n} " * 100 for n in range(30)]
     call.ok("POST", "/api/memory/batch", {"memories": [{"text": text} for text in texts]})

@@ -14,6 +14,7 @@ import pytest
 from shells import Shell
 
 from thermocline.daemon.cli.import_ import SYSTEMS
+from thermocline.daemon.importers import found
 from thermocline.daemon.importers.formats import NAMES
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
@@ -46,10 +47,12 @@ INSERT INTO memories VALUES ('s1', 'semantic', 'Vineyard', 'Petra prunes the vin
   '2024-02-02 10:00:00');
 INSERT INTO memories VALUES ('s2', 'fact', 'Vineyard', 'Petra prunes vines when it is cold', 'wine',
   'inferred', 4, NULL, 'nonsense', 0, NULL, 's1', '2024-01-01 10:00:00', '2024-01-01 10:00:00');
-INSERT INTO memory_entities VALUES ('p', 'Petra', 'person', '', '', 2);
+INSERT INTO memory_entities VALUES ('p', 'Petra', 'person', '2023-05-01 10:00:00',
+  '2024-03-01 10:00:00', 4);
 INSERT INTO memory_entities VALUES ('v', 'Vineyard', 'place', '', '', 1);
 INSERT INTO memory_entity_mentions VALUES ('p', 's1');
 INSERT INTO memory_relations VALUES ('r', 'p', 'prunes', 'v', 's1', 1, '', '');
+INSERT INTO memory_relations VALUES ('q', 'v', 'belongs_to', 'p', NULL, 1, '', '');
 """
 PROFCLAW = """
 CREATE TABLE memory_chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER,
@@ -237,7 +240,7 @@ def test_a_memory_is_detected_previewed_imported_once_and_found(
     if name == "evoclaw":
         shell = Shell(shell.socket, "evo")
     preview = shell.json("import", str(path), "--dry-run")
-    assert {part["format"] for part in preview["read"]} == {name}
+    assert {part["format"] for part in preview["read"]} - {"rows"} == {name}
     assert preview["stored"].get("memory") == number, preview
     assert name == "evoclaw" or listed(shell) == []
     first = shell.json("import", str(path))
@@ -261,6 +264,49 @@ def test_turns_have_actor_conversation_and_place(shell: Shell, tmp_path: Path) -
     [note] = [one for one in listed(shell) if one["event"] != "turn"]
     assert note["category"] == "projects/harbour"
     assert note["data"]["imported"]["from"] == "claude-code"
+
+
+def test_a_turn_belongs_to_the_conversation_that_hooks_would_name(
+    shell: Shell, tmp_path: Path
+) -> None:
+    deep = tmp_path / "work" / "harbour" / "src" / "tides"
+    deep.mkdir(parents=True)
+    (tmp_path / "work" / "harbour" / ".git").mkdir()
+    path = copied("claude-code")(tmp_path)
+    for one in path.rglob("*.jsonl"):
+        lines = [json.loads(line) for line in one.read_text().splitlines()]
+        one.write_text("\n".join(json.dumps(line | {"cwd": str(deep)}) for line in lines))
+    shell.run("import", str(path))
+    [group] = {one["group"] for one in listed(shell) if one["event"] == "turn"}
+    assert group.startswith("harbour/")
+
+
+def test_what_scalyclaw_knew_of_people_is_in_the_graph(shell: Shell, tmp_path: Path) -> None:
+    taken = shell.json("import", str(database(tmp_path / "scaly.db", SCALYCLAW)))
+    assert any("1 relations are not read" in line for line in taken["left_out"])
+    petra = shell.json("graph", "petra")["graph"][0]
+    assert (petra["name"], petra["type"], petra["mentionCount"]) == ("Petra", "person", 4)
+    assert petra["firstSeen"] < 1.69e9 < petra["lastSeen"] < 1.71e9
+    [link] = petra["relations"]
+    assert (link["relation"], link["target"]) == ("prunes", "Vineyard")
+
+
+def test_prompts_that_transcripts_have_are_counted(shell: Shell, tmp_path: Path) -> None:
+    path = database(tmp_path / "claude-mem.db", sample("claude-mem.sql"))
+    left_out = shell.json("import", str(path))["left_out"]
+    assert any("user_prompts" in line and "prompts are not read" in line for line in left_out)
+
+
+def test_a_huge_folder_is_read_in_part_and_the_report_says_up_to_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "_MOST_FILES", 3)
+    for number in range(5):
+        written(tmp_path / f"{number}.md", f"- the shed has {number} windows\n")
+    look = found.GivenPath(tmp_path)
+    assert [one.name for one in look.files(r".+\.md")] == ["0.md", "1.md", "2.md"]
+    [fault] = look.faults()
+    assert "3.md" in fault.why
 
 
 def test_a_conversation_that_went_on_adds_what_is_new(shell: Shell, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ FILES = {
     "MEMORY.md": "# Memory\n\n- Ana drinks tea\n",
     "chat.txt": "User: We left Heroku because it was too slow.\nAgent: Noted.\n",
 }
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "imports"
 # Folders of the reader's machine that a test must not use.
 FOLDERS = ("/mnt/usb", "/tmp/restored")
 
@@ -32,6 +34,7 @@ def test_the_code_in_readme_runs(
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "mnt" / "usb").mkdir(parents=True)
     (Path.home() / "docs").mkdir()
+    shutil.copytree(SAMPLES / "claude-code", Path.home() / ".claude")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     daemon = make_daemon()

@@ -1,42 +1,66 @@
-"""Claude Code, Codex and OpenClaw use the memory by themselves, in whole turns."""
+"""Claude Code, Codex and OpenClaw, connected by one command, use the memory by themselves."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from client_programs import THERMOCLINE, Desk
+from client_programs import Desk
 from daemon_process import Daemon, wait_until
 from fake_models import FakeModel, UseTool
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(900)]
 TOLD = "I always drink green tea, never coffee. Please greet me."
 ASKED = "What should you bring me to drink?"
-HOOK = f"{THERMOCLINE} hook"
-MCP = {"command": str(THERMOCLINE), "args": ["mcp"]}
+CODE = "The gate code of the harbour is 4711"
+REMEMBER = UseTool("remember", {"text": CODE})
+RECALL = UseTool("recall", {"query": "gate code of the harbour"})
 
 
-def hooks(events: tuple[str, ...]) -> dict[str, Any]:
-    one = {"hooks": [{"type": "command", "command": HOOK, "timeout": 10}]}
-    return {"hooks": {event: [one] for event in events}}
+def connect(desk: Desk, client: str, *options: str) -> str:
+    """What a person types, in a home where the client has never run."""
+    return desk.run(
+        "thermocline", "--socket", str(desk.socket), "connect", client, *options, "--yes"
+    )
 
 
-def learned(daemon: Daemon, words: str) -> bool:
+def learned(daemon: Daemon, words: str) -> Callable[[], bool]:
     """Whether what was said in a session has become a memory."""
-    with daemon.client() as client:
-        return any(words in one.text for one in client.list(limit=50).results)
+
+    def found() -> bool:
+        with daemon.client() as client:
+            return any(words in one.text for one in client.list(limit=50).results)
+
+    return found
 
 
-def recalls(script: list[UseTool]) -> Any:
-    """A model that calls the tools one after the other, and then says what it got."""
-    waiting = list(script)
+def calls(*tools: UseTool) -> Any:
+    """A model that calls the tools one after the other, as soon as each is in its list."""
+    waiting = list(tools)
 
-    def reply(_: str, tools: list[str]) -> str | UseTool:
-        offered = any(name.endswith(waiting[0].name) for name in tools) if waiting else False
-        return waiting.pop(0) if offered else "Understood."
+    def reply(_: str, offered: list[str]) -> str | UseTool:
+        there = any(name.endswith(waiting[0].name) for name in offered) if waiting else False
+        return waiting.pop(0) if there else "Understood."
 
     return reply
+
+
+def first_and_second(say: Callable[[str], str], model: FakeModel, daemon: Daemon) -> None:
+    """The first session says something and keeps something; the second has both by itself."""
+    model.script = calls(REMEMBER)
+    say(TOLD)
+    wait_until(learned(daemon, "green tea"), "the preference is kept")
+    assert learned(daemon, CODE)()
+    model.script = calls(RECALL)
+    del model.requests[:]
+    say(ASKED)
+    first, last = (json.dumps(model.requests[at]) for at in (0, -1))
+    assert "<thermocline-context" in first
+    assert "green tea" in first
+    # The call's answer comes after what the context has of it.
+    assert last.count("4711") > first.count("4711")
 
 
 # Claude Code
@@ -47,79 +71,45 @@ def claude(desk: Desk, model: FakeModel, prompt: str, *more: str) -> str:
         "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_API_KEY": "dummy",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        # All tools are listed at once.
-        "ENABLE_TOOL_SEARCH": "false",
+        # As with Anthropic's own address: tools are hidden behind a search.
+        "ENABLE_TOOL_SEARCH": "true",
+        "IS_SANDBOX": "1",
     }
-    options = ("--output-format", "json", "--dangerously-skip-permissions")
-    return desk.run("claude", "-p", prompt, *options, *more, env=env | {"IS_SANDBOX": "1"})
+    options = ("--output-format", "json", "--dangerously-skip-permissions", *more)
+    return desk.run("claude", "-p", prompt, *options, env=env)
 
 
-@pytest.fixture
-def claude_desk(desk: Desk) -> Desk:
-    events = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "PostCompact", "SessionEnd")
-    desk.write(".claude/settings.json", hooks(events))
-    desk.write("mcp.json", {"mcpServers": {"thermocline": MCP}})
-    return desk
-
-
-def test_claude_code_recalls_in_a_second_session_what_the_first_was_told(
-    claude_desk: Desk, model: FakeModel, daemon: Daemon
+def test_claude_code_uses_the_memory_once_it_is_connected(
+    desk: Desk, model: FakeModel, daemon: Daemon
 ) -> None:
-    claude(claude_desk, model, TOLD)
-    wait_until(lambda: learned(daemon, "green tea"), "the preference is kept")
-    del model.requests[:]
-    claude(claude_desk, model, ASKED)
-    assert "<thermocline-context" in model.said
-    assert "green tea" in model.said
+    connect(desk, "claude-code")
+    first_and_second(lambda prompt: claude(desk, model, prompt), model, daemon)
+    ours = [one for one in model.requests[0]["tools"] if "thermocline" in one["name"]]
+    assert {one["name"].rpartition("__")[2] for one in ours} == {
+        *("recall", "remember", "context", "forget")
+    }
+    assert not any(one.get("defer_loading") for one in ours)
+    connect(desk, "claude-code", "--undo")
+    left = json.loads((desk.home / ".claude.json").read_text())
+    assert "thermocline" not in left.get("mcpServers", {})
+    assert not (desk.home / ".claude" / "settings.json").exists()
 
 
-def test_claude_code_calls_the_tools(claude_desk: Desk, model: FakeModel, daemon: Daemon) -> None:
-    model.script = recalls(
-        [
-            UseTool("remember", {"text": "The gate code of the harbour is 4711"}),
-            UseTool("recall", {"query": "gate code of the harbour"}),
-        ]
-    )
-    config = str(claude_desk.home / "mcp.json")
-    claude(claude_desk, model, "Keep this.", "--mcp-config", config, "--strict-mcp-config")
+def test_the_plug_in_alone_makes_claude_code_recall(
+    desk: Desk, model: FakeModel, daemon: Daemon
+) -> None:
+    folder = desk.run("thermocline", "connect", "claude-code", "--plugin").strip()
+    desk.run("claude", "plugin", "validate", folder, "--strict")
     with daemon.client() as client:
-        assert [one.text for one in client.recall("gate code").results] == [
-            "The gate code of the harbour is 4711"
-        ]
-    results = [
-        block
-        for message in model.requests[-1]["messages"]
-        if isinstance(message["content"], list)
-        for block in message["content"]
-        if block["type"] == "tool_result"
-    ]
-    assert "4711" in json.dumps(results[-1])
+        client.store("Ana always drinks green tea")
+        client.store(CODE)
+    model.script = calls(RECALL)
+    claude(desk, model, "What does Ana drink?", "--plugin-dir", folder)
+    assert "green tea" in json.dumps(model.requests[0])
+    assert "4711" in json.dumps(model.requests[-1])
 
 
 # Codex
-
-
-@pytest.fixture
-def codex_desk(desk: Desk, model: FakeModel) -> Desk:
-    events = ("SessionStart", "UserPromptSubmit", "Stop")
-    desk.write(".codex/hooks.json", hooks(events))
-    desk.write(
-        ".codex/config.toml",
-        f"""
-model = "fake"
-model_provider = "fake"
-[model_providers.fake]
-name = "fake"
-base_url = "{model.url}/v1"
-wire_api = "responses"
-env_key = "FAKE_KEY"
-[mcp_servers.thermocline]
-command = "{THERMOCLINE}"
-args = ["mcp"]
-env = {{ THERMOCLINE_SOCKET = "{desk.socket}" }}
-""",
-    )
-    return desk
 
 
 def codex(desk: Desk, prompt: str) -> str:
@@ -130,26 +120,28 @@ def codex(desk: Desk, prompt: str) -> str:
     return desk.run("codex", "exec", *options, prompt, env={"FAKE_KEY": "dummy"})
 
 
-def test_codex_recalls_in_a_second_session_what_the_first_was_told(
-    codex_desk: Desk, model: FakeModel, daemon: Daemon
+def test_codex_uses_the_memory_once_it_is_connected(
+    desk: Desk, model: FakeModel, daemon: Daemon
 ) -> None:
-    codex(codex_desk, TOLD)
-    wait_until(lambda: learned(daemon, "green tea"), "the preference is kept")
-    del model.requests[:]
-    codex(codex_desk, ASKED)
-    assert "<thermocline-context" in model.said
-    assert "green tea" in model.said
-
-
-def test_codex_calls_the_tools(codex_desk: Desk, model: FakeModel, daemon: Daemon) -> None:
-    with daemon.client() as client:
-        client.store("The gate code of the harbour is 4711")
-    model.script = recalls([UseTool("recall", {"query": "gate code of the harbour"})])
-    codex(codex_desk, "Open the gate.")
-    outputs = [
-        one for one in model.requests[-1]["input"] if one.get("type") == "function_call_output"
-    ]
-    assert "4711" in json.dumps(outputs)
+    config = desk.write(
+        ".codex/config.toml",
+        f"""
+model = "fake"
+model_provider = "fake"
+[model_providers.fake]
+name = "fake"
+base_url = "{model.url}/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+""",
+    )
+    before = config.read_text()
+    connect(desk, "codex")
+    first_and_second(lambda prompt: codex(desk, prompt), model, daemon)
+    connect(desk, "codex", "--undo")
+    assert "thermocline" not in config.read_text()
+    assert config.read_text().startswith(before.rstrip())
+    assert not (desk.home / ".codex" / "hooks.json").exists()
 
 
 # OpenClaw
@@ -160,9 +152,7 @@ def openclaw(desk: Desk, prompt: str, session: str) -> str:
     return desk.run("openclaw", "agent", *options, "-m", prompt)
 
 
-def test_openclaw_calls_the_tools_in_a_second_session(
-    desk: Desk, model: FakeModel, daemon: Daemon
-) -> None:
+def openclaw_config(model: FakeModel) -> dict[str, Any]:
     limits = {"reasoning": False, "input": ["text"], "contextWindow": 128_000, "maxTokens": 4_096}
     cost = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
     provider = {
@@ -171,24 +161,37 @@ def test_openclaw_calls_the_tools_in_a_second_session(
         "api": "openai-completions",
         "models": [{"id": "m", "name": "m", "cost": cost, **limits}],
     }
-    server = MCP | {"env": {"THERMOCLINE_SOCKET": str(desk.socket)}}
-    desk.write(
-        ".openclaw/openclaw.json",
-        {
-            "models": {"providers": {"f": provider}},
-            "agents": {"defaults": {"model": {"primary": "f/m"}, "skipBootstrap": True}},
-            "mcp": {"servers": {"thermocline": server}},
-            # Else the model has to search for a tool before it can call it.
-            "tools": {"toolSearch": False},
-        },
-    )
-    model.script = recalls([UseTool("remember", {"text": "The gate code of the harbour is 4711"})])
-    openclaw(desk, "Keep this.", "first")
-    assert learned(daemon, "4711")
-    model.script = recalls([UseTool("recall", {"query": "gate code of the harbour"})])
+    return {
+        "models": {"providers": {"f": provider}},
+        "agents": {"defaults": {"model": {"primary": "f/m"}, "skipBootstrap": True}},
+    }
+
+
+def test_openclaw_uses_the_memory_once_it_is_connected(
+    desk: Desk, model: FakeModel, daemon: Daemon
+) -> None:
+    config = desk.write(".openclaw/openclaw.json", openclaw_config(model))
+    before = json.loads(config.read_text())
+    connect(desk, "openclaw")
+    openclaw(desk, TOLD, "first")
+    wait_until(learned(daemon, "green tea"), "the preference is kept")
+    with daemon.client() as client:
+        client.store(CODE)
+    searched = UseTool("memory_search", {"query": "gate code of the harbour"})
+    kept = UseTool("tool_call", {"id": "thermocline__remember", "args": {"text": "Tide is at 6"}})
+    model.script = calls(searched, kept)
     del model.requests[:]
-    openclaw(desk, "Open the gate.", "second")
+    openclaw(desk, ASKED, "second")
+    turn = next(one for one in model.requests[0]["messages"] if "bring me" in json.dumps(one))
+    assert "<thermocline-context" in json.dumps(turn)
+    assert "green tea" in json.dumps(turn)
     results = [one for one in model.requests[-1]["messages"] if one["role"] == "tool"]
-    assert "4711" in json.dumps(results)
-    offered = json.dumps(model.requests[0].get("tools"))
+    assert "4711" in json.dumps(results[0])
+    assert learned(daemon, "Tide is at 6")()
+    offered = json.dumps(model.requests[0]["tools"])
+    assert "memory_get" in offered
     assert "resources_list" not in offered
+    connect(desk, "openclaw", "--undo")
+    left = json.loads(config.read_text())
+    assert {key: left[key] for key in before} == before
+    assert "thermocline" not in json.dumps(left)

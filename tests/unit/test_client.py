@@ -489,6 +489,16 @@ def test_the_socket_is_looked_for_where_each_kind_of_daemon_puts_it(
     assert default_socket(nowhere) == str(tmp_path / "system" / "thermocline.sock")
 
 
+def test_a_program_that_was_started_without_the_runtime_folder_finds_the_users_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_USERS", str(tmp_path))
+    there = tmp_path / str(os.getuid()) / "thermocline" / "thermocline.sock"
+    there.parent.mkdir(parents=True)
+    there.touch()
+    assert default_socket({"HOME": str(tmp_path)}) == str(there)
+
+
 def test_a_daemon_that_has_many_callers_waiting_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

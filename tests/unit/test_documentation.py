@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -23,8 +25,10 @@ from thermocline.daemon.cli.options import FIELDS, FILTERS
 from thermocline.daemon.cli.verbs import VERBS, module_of
 from thermocline.daemon.config import load
 from thermocline.daemon.operations import OPERATIONS
+from thermocline.daemon.runtime.version import VERSION
 
-README = (Path(thermocline.daemon.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(thermocline.daemon.__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 # Lines that a reader may paste, and commands in the text.
 BLOCKS = re.findall(r"^(?:    |\w+=\$\()?(thermocline [^\n|]+)", README, re.MULTILINE)
 INLINE = re.findall(r"`(thermocline [^`]+)`", README)
@@ -33,7 +37,7 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 # Options of other programs that README names.
 FOREIGN = {
     "--without-sqld", "--unix-socket", "--only", "--value", "--collection", "--among",
-    "--no-deps", "--require-hashes",
+    "--no-deps", "--require-hashes", "--plugin-dir",
 }  # fmt: skip
 
 
@@ -54,6 +58,14 @@ def paths_in(text: str) -> Iterator[str]:
     """The paths of the API in a text, without their queries."""
     for found in re.findall(r"(?<!daemon)/api/[\w/{}.-]+", text):
         yield found.rstrip("./")
+
+
+def test_every_file_names_the_same_release() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    plugins = ROOT / "daemon" / "connect" / "plugins"
+    files = ("claude-code/.claude-plugin/plugin.json", "openclaw/package.json")
+    told = {json.loads((plugins / file).read_text(encoding="utf-8"))["version"] for file in files}
+    assert told == {VERSION} == {project["version"]}
 
 
 @pytest.mark.parametrize("line", BLOCKS)

@@ -15,7 +15,6 @@ from ..found import (
     ReadFault,
     Reading,
     category,
-    files_below,
     head_of,
     tags_of,
     text_of,
@@ -54,7 +53,7 @@ def _notes(look: GivenPath, most: int | None = None) -> Iterator[Path]:
     if not look.is_folder:
         yield from [look.path] if look.path.suffix == ".md" else []
         return
-    for number, path in enumerate(files_below(look.path, _FILES)):
+    for number, path in enumerate(look.files(_FILES)):
         if most is not None and number >= most:
             return
         yield path

@@ -16,6 +16,7 @@ from ..found import (
     category,
     files_below,
     lines_of,
+    project_name,
     spoken_text,
     tags_of,
     text_of,
@@ -42,9 +43,9 @@ def detect(look: GivenPath) -> bool:
 
 def read(look: GivenPath) -> Reading:
     """Each turn of a transcript, and each statement of a memory file."""
-    top = look.path / "projects" if (look.path / "projects").is_dir() else look.path
-    below = top if look.is_folder else look.path.parent
-    for path in files_below(top, _FILES) if look.is_folder else [look.path]:
+    inside = ("projects",) if (look.path / "projects").is_dir() else ()
+    below = look.path.joinpath(*inside) if look.is_folder else look.path.parent
+    for path in look.files(_FILES, *inside) if look.is_folder else [look.path]:
         if path.suffix == ".jsonl":
             yield from _transcript(path, below)
         elif path.parent.name == "memory":
@@ -77,7 +78,7 @@ def _transcript(path: Path, below: Path) -> Reading:
         if not text.strip() or _MARKUP.match(text.lstrip()):
             continue
         session = str(fields.get("sessionId") or path.stem)
-        project = project or Path(str(fields.get("cwd") or path.parent.name)).name
+        project = project or project_name(fields.get("cwd")) or path.parent.name
         yield from origin.turn(
             str(path), f"{session}/{fields.get('uuid') or number}", text,
             role=str(message.get("role") or fields["type"]), group=f"{project}/{session}",

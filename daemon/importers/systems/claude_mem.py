@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..found import GivenPath, Origin, Reading, category, json_list, tags_of
+from ..found import GivenPath, Origin, ReadFault, Reading, category, json_list, tags_of
 from .tables import seconds, table_rows
 
 NAME: Final = "claude-mem"
@@ -19,7 +19,6 @@ def detect(look: GivenPath) -> bool:
 
 def read(look: GivenPath) -> Reading:
     """Each fact of an observation, else its narrative, and each summary of a session."""
-    # The prompts are in the transcripts of Claude Code, with the answers.
     for copy in look.with_tables("observations", "session_summaries"):
         origin = Origin(NAME, copy.path.stat().st_mtime)
         for row in table_rows(copy, "observations", "id"):
@@ -32,6 +31,9 @@ def read(look: GivenPath) -> Reading:
                 yield from _summary(origin, str(copy.path), row)
             else:
                 yield row
+        if prompts := sum(isinstance(row, dict) for row in table_rows(copy, "user_prompts")):
+            why = f"{prompts} prompts are not read: Claude Code's transcripts have them"
+            yield ReadFault(f"{copy.path}: user_prompts", f"{why}, with the answers")
 
 
 def _observation(origin: Origin, path: str, row: dict[str, Any]) -> Reading:

@@ -14,6 +14,7 @@ from ..found import (
     category,
     files_below,
     lines_of,
+    project_name,
     spoken_text,
     tags_of,
     text_of,
@@ -50,7 +51,7 @@ def read(look: GivenPath) -> Reading:
         path = look.path / "memories" / name
         if path.exists():
             yield from _memory(path, look.path)
-    for path in files_below(look.path, _SESSIONS):
+    for path in look.files(_SESSIONS):
         yield from _session(path, look.path)
 
 
@@ -66,7 +67,7 @@ def _session(path: Path, below: Path) -> Reading:
             continue
         if fields.get("type") == "session_meta":
             session = str(payload.get("id") or session)
-            project = Path(str(payload.get("cwd") or "")).name
+            project = project_name(payload.get("cwd"))
             continue
         if fields.get("type") != "response_item" or payload.get("type") != "message":
             continue

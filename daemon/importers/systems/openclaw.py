@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ..found import GivenPath, Origin, ReadFault, Reading, category, files_below, text_of, written
+from ..found import GivenPath, Origin, ReadFault, Reading, category, text_of, written
 from ..memory_md import statements
 from .tables import seconds
 
@@ -32,7 +32,7 @@ def read(look: GivenPath) -> Reading:
         path = look.path / name
         if path.is_file():
             yield from _page(path, look.path)
-    for path in files_below(look.path / "memory", r".+\.md"):
+    for path in look.files(r".+\.md", "memory"):
         yield from _page(path, look.path)
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from typing import Any, Final
+
+from thermocline.sync import Clocks, Row, stamp_at
 
 from ...errors import InvalidInput
 from ...memory.expiry import parse_expiry
-from ..found import GivenPath, Origin, ReadFault, Reading, category, tags_of
+from ...memory.names import name_key
+from ...store.row_lines import line_of
+from ..found import Document, GivenPath, Origin, ReadFault, Reading, category, tags_of
 from ..sqlite_copy import Copy
 from .tables import seconds, table_rows
 
@@ -21,14 +26,21 @@ def detect(look: GivenPath) -> bool:
 
 
 def read(look: GivenPath) -> Reading:
-    """Each memory with its entities; what was consolidated is merged into what replaced it."""
+    """Each memory with its entities; what was consolidated is merged into what replaced it.
+
+    Entities were named by memories, too, that are gone: rows have how often, and when.
+    """
     for copy in _copies(look):
         origin, place = Origin(NAME, copy.path.stat().st_mtime), f"{copy.path}: memories"
         try:
-            named = _entities(copy)
+            named, alone = _entities(copy)
+            counted = _counted(copy)
         except sqlite3.DatabaseError as error:
-            named = {}
+            named, alone, counted = {}, 0, b""
             yield ReadFault(str(copy.path), f"the entities cannot be read ({error})")
+        if alone:
+            why = f"{alone} relations are not read: no memory states them"
+            yield ReadFault(f"{copy.path}: memory_relations", why)
         for row in table_rows(copy, "memories", "created_at"):
             if isinstance(row, ReadFault):
                 yield row
@@ -49,6 +61,8 @@ def read(look: GivenPath) -> Reading:
                 created_at=created, updated_at=seconds(row.get("updated_at")),
                 last_accessed_at=seconds(row.get("last_accessed_at")),
             )  # fmt: skip
+        if counted:
+            yield Document(copy.path, counted, copy.path.stat().st_mtime, "rows")
 
 
 def _copies(look: GivenPath) -> list[Copy]:
@@ -71,10 +85,11 @@ def _expires(ttl: Any, created: float | None) -> float | str | None:
         return "cannot be read; it is kept without"
 
 
-def _entities(copy: Copy) -> dict[str, list[dict[str, Any]]]:
-    """What each memory names, with the relations that came from it."""
+def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
+    """What each memory names, with the relations that came from it; how many came from none."""
     entities = {str(row["id"]): row for row in copy.rows("memory_entities")}
     found: dict[str, dict[str, dict[str, Any]]] = {}
+    alone = 0
 
     def named(memory: str, entity: str) -> dict[str, Any]:
         row = entities[entity]
@@ -92,4 +107,24 @@ def _entities(copy: Copy) -> dict[str, list[dict[str, Any]]]:
                 "target": entities[other].get("name"),
             }
             named(str(row["memory_id"]), one).setdefault("relations", []).append(link)
-    return {memory: [*named.values()] for memory, named in found.items()}
+        else:
+            alone += 1
+    return {memory: [*named.values()] for memory, named in found.items()}, alone
+
+
+def _counted(copy: Copy) -> bytes:
+    """Lines of rows for the entities with more mentions than there are memories that name them."""
+    mentions = Counter(str(row.get("entity_id")) for row in copy.rows("memory_entity_mentions"))
+    lines = b""
+    for row in copy.rows("memory_entities"):
+        count, name = row.get("mention_count"), str(row.get("name") or "").strip()[:120]
+        last = seconds(row.get("last_seen"))
+        more = count - mentions[str(row["id"])] if isinstance(count, int) else 0
+        if more <= 0 or last is None or not name_key(name):
+            continue
+        said = {"name": name, "mentions": more, "last_seen": last}
+        said["first_seen"] = seconds(row.get("first_seen")) or last
+        clocks = Clocks(at=(stamp_at(last), NAME))
+        data = dict(sorted(said.items()))
+        lines += line_of(Row(kind="entity", id=name_key(name), data=data, clocks=clocks))
+    return lines

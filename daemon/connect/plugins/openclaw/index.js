@@ -17,14 +17,9 @@ const LONGEST_TURN = 16000;
 function places() {
   const home = process.env.HOME ?? "/root";
   const state = process.env.XDG_STATE_HOME ?? path.join(home, ".local", "state");
-  const found = process.env.XDG_RUNTIME_DIR
-    ? [path.join(process.env.XDG_RUNTIME_DIR, "thermocline", "thermocline.sock")]
-    : [];
-  return [
-    ...found,
-    path.join(state, "thermocline", "thermocline.sock"),
-    "/run/thermocline/thermocline.sock",
-  ];
+  const runtime = process.env.XDG_RUNTIME_DIR ?? `/run/user/${process.getuid()}`;
+  const folders = [runtime, state].map((one) => path.join(one, "thermocline"));
+  return [...folders, "/run/thermocline"].map((one) => path.join(one, "thermocline.sock"));
 }
 
 class Daemon {
@@ -33,7 +28,8 @@ class Daemon {
   }
 
   get socket() {
-    return this.config.socket ?? places().find((one) => fs.existsSync(one)) ?? places()[0];
+    const named = this.config.socket ?? process.env.THERMOCLINE_SOCKET;
+    return named ?? places().find((one) => fs.existsSync(one)) ?? places()[0];
   }
 
   agent(context) {
@@ -175,9 +171,12 @@ export default definePluginEntry({
       },
     });
 
+    // Each agent has a memory of its own: a tool is made for the one that gets it. It stays in the
+    // list of tools, where OpenClaw would otherwise hide it behind a search for tools.
     api.registerTool(
-      {
+      (context) => ({
         name: "memory_search",
+        catalogMode: "direct-only",
         label: "Search the memory",
         description:
           "Search the long-term memory and the indexed notes. Ask as a person would. Answers" +
@@ -192,13 +191,14 @@ export default definePluginEntry({
           required: ["query"],
         },
         execute: async (_id, { query, maxResults, minScore }) =>
-          answered(await daemon.search(query, { maxResults, minScore })),
-      },
+          answered(await daemon.search(query, { maxResults, minScore }, context)),
+      }),
       { name: "memory_search" },
     );
     api.registerTool(
-      {
+      (context) => ({
         name: "memory_get",
+        catalogMode: "direct-only",
         label: "Read from the memory",
         description: "Read a memory or the lines of a note, by the path that memory_search gave.",
         parameters: {
@@ -212,12 +212,13 @@ export default definePluginEntry({
         },
         execute: async (_id, { path: place, from, lines }) => {
           try {
-            return answered({ path: place, text: await daemon.read(place, { from, lines }) });
+            const text = await daemon.read(place, { from, lines }, context);
+            return answered({ path: place, text });
           } catch (error) {
             return answered({ path: place, text: "", error: error.message });
           }
         },
-      },
+      }),
       { name: "memory_get" },
     );
 

@@ -87,7 +87,9 @@ def switch(folder: str, word: str) -> Project:
 def _word(path: str) -> str | None:
     """The word in a file; None where there is no such file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        # A pipe of that name must hold up nobody.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, encoding="utf-8", errors="replace") as file:
             word = file.read(64).strip().lower()
     except OSError:
         return None
