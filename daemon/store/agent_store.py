@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import sqlite3
 import tempfile
 import time
@@ -15,7 +16,7 @@ from typing import Final, TypeVar
 from ..config.settings import Rules
 from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, ThermoclineError
 from . import chunk_database, full_text, history, noted
-from .database import FILE_NAME, connect_standby, quick_check, remove_old_copies
+from .database import FILE_NAME, connect_standby, quick_check, reads_whole, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .place import Place, Surroundings
 from .refusal import Refusal
@@ -30,6 +31,10 @@ _FADING_SECONDS: Final = 3600.0
 # What a value of a wrong type causes in code that trusts the schema.
 _ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 _PRUNING_SECONDS: Final = 86_400.0
+# An error that comes back so soon is of the file, whatever a check of it says.
+_TRUSTED_SECONDS: Final = 60.0
+_REOPEN: Final = {"action": "reopen"}
+_REBUILD: Final = {"action": "rebuild"}
 # A disk with less counts as full.
 _ROOM: Final = 1_048_576
 
@@ -57,6 +62,7 @@ class AgentStore:
         self._closed = False
         self._renewing = asyncio.Lock()
         self._renewals = 0
+        self._reopened = -math.inf
         self._refusal = Refusal(
             place.agent, around.problems, lambda: readers_of(place, around, connect_standby)
         )
@@ -267,7 +273,8 @@ class AgentStore:
         try:
             return await use(engine)
         except StoreDamaged as error:
-            await self._repair(engine, error, renewals)
+            if await self._repair(engine, error, renewals):
+                return await self._mended(use)
         except _ODD as error:
             # A value that cannot be there: either a fault of ours, or of the disk.
             await self._repair(engine, await self._damage_behind(error))
@@ -318,30 +325,47 @@ class AgentStore:
 
     async def _repair(
         self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
-    ) -> None:
+    ) -> bool:
         """Close, set aside, rebuild, reopen; once, however many met the damage.
+
+        A database that SQLite calls malformed, but that reads whole once it is closed, is opened
+        as it is. If it happens again within a minute, it is rebuilt all the same.
 
         Args:
             broken: where it was met.
             error: the damage.
             renewals: how often the chunks had been made anew before, where it may have been theirs.
+
+        Returns:
+            Whether it was only opened again, so that the damage may show once more.
         """
         async with self._repairing:
             if self._engine is not broken or broken is None:
-                return
+                return False
             if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
                 # Not of the memory: the files have all that was in it.
                 await self.renew_chunks(broken)
-                return
+                return False
             async with self._renewing:
                 if renewals not in (None, self._renewals):
                     # The chunks were damaged, and are sound since a moment ago.
-                    return
-            _log.error("rebuilding a damaged database", extra={"action": "rebuild"})
+                    return False
             self._engine, self._damage = None, error
             await broken.stop()
+            doubted = isinstance(error.__cause__, sqlite3.Error) and self._is_trusted()
+            if doubted and await asyncio.to_thread(reads_whole, self.place.database):
+                _log.error("reopening a sound database", extra=_REOPEN, exc_info=error)
+                self._reopened, self._damage = time.monotonic(), None
+                self._engine = await self._start()
+                return True
+            _log.error("rebuilding a damaged database", extra=_REBUILD, exc_info=error)
             self._engine = await self._start(error)
             self._damage = None
+            return False
+
+    def _is_trusted(self) -> bool:
+        """Whether no error of SQLite's was doubted a moment ago."""
+        return time.monotonic() - self._reopened > _TRUSTED_SECONDS
 
     async def _recover_removed(self) -> None:
         """Write the database anew from the open handle, when only its name was removed."""

@@ -6,7 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -203,6 +203,21 @@ def quick_check(path: Path) -> None:
         raise translate(error, path) from error
     if first != "ok":
         raise StoreDamaged(f"cannot trust {path}: {first}")
+
+
+def reads_whole(path: Path) -> bool:
+    """Whether SQLite finds no fault in a database and its full-text indexes. Blocking."""
+    try:
+        quick_check(path)
+        with closing(_connect(f"file:{_uri(path)}?mode=rw", cache_kb=512)) as db:
+            found = db.execute(
+                "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5(%'"
+            )
+            for (table,) in found.fetchall():
+                db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 0)")
+    except (StoreDamaged, ThermoclineError, sqlite3.Error):
+        return False
+    return True
 
 
 def translate(error: sqlite3.Error, path: Path) -> ThermoclineError:

@@ -36,6 +36,7 @@ class Writing(Protocol):
 
 def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
     """Put texts into an index: for each the number of its row, then its columns in their order."""
+    _note(tx)
     columns = _COLUMNS[table]
     entries = iter(entries)
     while some := [*islice(entries, _AT_ONCE)]:
@@ -54,6 +55,7 @@ def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
 
 def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
     """Take a row out of an index, by the texts that it was put in with."""
+    _note(tx)
     columns = _COLUMNS[table]
     tx.db.execute(
         f"INSERT INTO {table}({table}, rowid, {', '.join(columns)})"
@@ -68,11 +70,18 @@ def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
 
 def clear(tx: Transaction, table: str) -> None:
     """Empty an index."""
+    _note(tx)
     tx.db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     tx.db.execute(f"DELETE FROM {table}_terms")
     tx.db.execute(
         f"UPDATE {_counts(table)} SET texts = 0, terms = 0, merged = 0 WHERE name = ?", (table,)
     )
+
+
+def _note(tx: Writing) -> None:
+    """Count a change of an index, which the writer does not undo alone."""
+    if isinstance(tx, Transaction):
+        tx.index_writes += 1
 
 
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -126,6 +135,7 @@ def has_grown(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
 
 def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
     """Go one short step towards indexes of one part each, without old words."""
+    _note(tx)
     for table in indexes:
         before = tx.db.total_changes
         tx.db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (-_PAGES,))

@@ -50,6 +50,7 @@ class Transaction:
         settle_warm, settle_tree, settle_hot: which caps the group may have broken.
         keep_category: the category that the tree's caps must leave alone.
         unindexed: row, text, subject and tags of the new memories that full text cannot find yet.
+        index_writes: how many changes of full-text indexes were made.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Transaction:
         self.settle_hot = False
         self.keep_category: str | None = None
         self.unindexed: list[tuple[int, str, str, str]] = []
+        self.index_writes = 0
 
     @contextmanager
     def undone_on_failure(self) -> Iterator[None]:

@@ -44,6 +44,14 @@ class Committed(msgspec.Struct, frozen=True):
     outgoing: frozenset[str]
 
 
+class _Spoiled(Exception):
+    """A group has to be undone as a whole.
+
+    After ROLLBACK TO, FTS5 of SQLite 3.40 may take an index that was changed since the savepoint
+    for malformed.
+    """
+
+
 class _Job:
     """An operation on its way, and who waits for it."""
 
@@ -151,9 +159,13 @@ class Writer:
         going = True
         while going:
             group, going = self._take()
-            if group:
-                committed = self._commit(group)
-                self._loop.call_soon_threadsafe(self._answer, group, committed)
+            try:
+                self._commit_and_answer(group)
+            except _Spoiled:
+                # One after the other: those that fail are undone with a whole transaction.
+                for job in group:
+                    job.result = job.error = None
+                    self._commit_and_answer([job])
         try:
             if self._last is not None:
                 self._last(self._db)
@@ -178,6 +190,11 @@ class Writer:
                 return group, True
         return group, False
 
+    def _commit_and_answer(self, group: list[_Job]) -> None:
+        if group:
+            committed = self._commit(group)
+            self._loop.call_soon_threadsafe(self._answer, group, committed)
+
     def _commit(self, group: list[_Job]) -> Committed | None:
         durable = any(job.durable for job in group)
         try:
@@ -193,6 +210,9 @@ class Writer:
                 return None
             self._settle(transaction)
             self._db.execute("COMMIT")
+        except _Spoiled:
+            self._db.execute("ROLLBACK")
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
             self._fail(group, error)
             return None
@@ -203,8 +223,13 @@ class Writer:
         )
 
     def _run_job(self, job: _Job, transaction: Transaction, *, alone: bool) -> None:
-        """Run one operation so that its failure undoes only itself."""
+        """Run one operation so that its failure undoes only itself.
+
+        Raises:
+            _Spoiled: it failed after it had changed a full-text index.
+        """
         transaction.writer = job.by
+        written = transaction.index_writes
         if alone:
             job.result = job.operation(transaction)
             return
@@ -217,6 +242,8 @@ class Writer:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to this caller alone
             job.error = error
+        if job.error is not None and transaction.index_writes != written:
+            raise _Spoiled
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
         """Undo the group; nobody in it is told that it was stored."""
@@ -226,7 +253,8 @@ class Writer:
             except sqlite3.Error as second:
                 error = second
         if isinstance(error, sqlite3.Error):
-            error = translate(error, self._path)
+            cause, error = error, translate(error, self._path)
+            error.__cause__ = cause
         for job in group:
             job.error = job.error or error
 

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from thermocline.daemon.config.settings import Rules
-from thermocline.daemon.errors import ThermoclineError
+from thermocline.daemon.errors import NotFound, ThermoclineError
 from thermocline.daemon.importers.intake import ImportReport, Intake
 from thermocline.daemon.importers.salvage import salvage
 from thermocline.daemon.importers.state_files import take
@@ -604,3 +604,54 @@ def test_an_agent_whose_folder_is_removed_under_way_is_forgotten(
         client.store("another beginning")
         assert client.list().total == 1
         assert (daemon.folder("ada") / "memory.db").exists()
+
+
+async def test_a_database_that_only_seems_malformed_is_opened_again_and_not_rebuilt(
+    open_store: OpenStore, make_place: Callable[..., Place]
+) -> None:
+    place = make_place()
+    store = await open_store(place)
+    tries: list[int] = []
+
+    def delete(tx: Transaction) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            # An index has no text like it, which FTS5 takes for damage.
+            wrong = (
+                "INSERT INTO pair_fts(pair_fts, rowid, key, value) VALUES ('delete', 9, 'a', 'b')"
+            )
+            tx.db.execute(wrong)
+        key_values.put(tx, "key", "value")
+
+    await store.write(delete)
+    assert len(tries) == 2
+    assert not [*place.folder.glob("*.corrupt-*")]
+    assert (await store.read(lambda db: key_values.get(db, "key"))).value == "value"
+
+
+async def test_operations_that_fail_after_they_changed_an_index_do_not_spoil_it(
+    open_store: OpenStore, make_memory: MakeMemory, make_place: Callable[..., Place]
+) -> None:
+    place = make_place()
+    store = await open_store(place, rules=ROOMY)
+
+    async def change(number: int) -> None:
+        def fail(tx: Transaction) -> None:
+            memories.delete(tx, memories.find(tx.db, make_memory(number).id))
+            raise NotFound("it is not there")
+
+        with pytest.raises(NotFound):
+            await store.write(fail)
+
+    await store.write(lambda tx: [memories.insert(tx, make_memory(at)) for at in range(40)])
+    for _ in range(5):
+        stored = (
+            store.write(lambda tx, at=at: key_values.put(tx, f"key{at}", f"value {at}"))
+            for at in range(20)
+        )
+        await asyncio.gather(*map(change, range(40)), *stored)
+    indexed = await store.read(
+        lambda db: db.execute("SELECT count(*) FROM memory_fts_terms").fetchone()
+    )
+    assert indexed == (40,)
+    assert not [*place.folder.glob("*.corrupt-*")]
