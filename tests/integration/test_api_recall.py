@@ -39,6 +39,7 @@ def test_the_answer_tells_what_was_searched_and_how(house: Any) -> None:
         "key_values": 0,
         "entries": 0,
         "experiences": 0,
+        "entities": 0,
         "chunks": 0,
     }
     assert answer["mode"] == "keyword"

@@ -145,7 +145,7 @@ def test_a_wrong_entry_is_named_with_what_is_expected(
         ({"hot": {"maxBytes": 1}}, "hot.maxBytes: unknown key; did you mean hot.max_bytes?"),
         ({"scorign": {}}, "scorign: unknown key; did you mean scoring?"),
         ({"max_nodes": 1}, "max_nodes: unknown key; did you mean tree.max_nodes?"),
-        ({"log": {"zzz": 1}}, "log.zzz: unknown key; log has level"),
+        ({"log": {"zzz": 1}}, "log.zzz: unknown key; log has format, level"),
     ],
 )
 def test_an_unknown_key_is_answered_with_the_nearest(
