@@ -18,6 +18,7 @@ from ..errors import DiskFull, ReadOnly, ShuttingDown, StoreDamaged, Thermocline
 from . import chunk_database, full_text, history, noted
 from .database import FILE_NAME, connect_standby, quick_check, reads_whole, remove_old_copies
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
+from .kinds import rebuild_indexes
 from .place import Place, Surroundings
 from .refusal import Refusal
 from .settling import is_due, settle_anew
@@ -186,7 +187,12 @@ class AgentStore:
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
             await self.write(settle_anew)
             self._kept = rules
-        while await self.read(full_text.is_loose):
+        if await self.read(full_text.is_deep):
+            await self.write(rebuild_indexes)
+        # Under load there are new parts and deleted texts after every step.
+        for _ in range(await self.read(full_text.steps)):
+            if not await self.read(full_text.is_loose):
+                break
             await self.write(full_text.merge)
         if time.monotonic() - self._pruned > _PRUNING_SECONDS:
             self._pruned = time.monotonic()

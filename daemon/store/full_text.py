@@ -22,6 +22,8 @@ _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
 # How many pages of an index one step of merging writes at most.
 _PAGES: Final = 64
+# How many levels an index may have; SQLite reads up to 2,000, and writes all with every change.
+_MOST_LEVELS: Final = 500
 # So many more texts are worth it, if they are a quarter of all.
 _GROWN: Final = 500
 
@@ -131,6 +133,32 @@ def has_grown(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
     """Whether an index has a quarter more texts than when it was merged."""
     sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
     return db.execute(sql, (_GROWN,)).fetchone() is not None
+
+
+def steps(db: sqlite3.Connection) -> int:
+    """How many steps of merging the indexes need at most, if nothing is written meanwhile."""
+    pages = (db.execute(f"SELECT count(*) FROM {table}_data").fetchone()[0] for table in FULL_TEXT)
+    return sum(int(count) // _PAGES + 1 for count in pages) + 1
+
+
+def is_deep(db: sqlite3.Connection) -> bool:
+    """Whether an index should be built again because it has many levels.
+
+    Before release 3.41, each merge of all its parts gives an index of FTS5's another level, which
+    nothing takes away; with more than 2,000 of them SQLite takes it for malformed.
+    """
+    return any(_levels(db, table) > _MOST_LEVELS for table in FULL_TEXT)
+
+
+def _levels(db: sqlite3.Connection, table: str) -> int:
+    """The number of levels, by the structure record: a cookie of 4 bytes, and then a varint."""
+    found = db.execute(f"SELECT block FROM {table}_data WHERE id = 10").fetchone()
+    levels = 0
+    for byte in found[0][4:8] if found is not None else ():
+        levels = levels << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return levels
 
 
 def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:

@@ -48,3 +48,19 @@ def parts(db: sqlite3.Connection) -> int:
 def found(db: sqlite3.Connection) -> int:
     query = "SELECT count(*) FROM memory_fts WHERE memory_fts MATCH 'memory'"
     return int(db.execute(query).fetchone()[0])
+
+
+async def test_an_index_that_was_merged_five_hundred_times_is_built_again(
+    open_store: OpenStore, make_memory: MakeMemory
+) -> None:
+    store = await open_store()
+    await store.write(lambda tx: stored(tx, make_memory, 0, 20))
+    for number in range(1000, 1510):
+        await store.write(lambda tx, number=number: stored(tx, make_memory, number, number + 1))
+        await store.write(full_text.merge)
+    was_deep = await store.read(full_text.is_deep)
+    # Releases of SQLite from 3.41 on add no levels without end.
+    assert was_deep or sqlite3.sqlite_version_info >= (3, 41)
+    await store.tend()
+    assert not await store.read(full_text.is_deep)
+    assert await store.read(found) == 530
