@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
+import signal
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -85,7 +87,7 @@ class WebServer(Server):
         say: receives the address.
     """
 
-    def __init__(self, command: str, port: int, say: Callable[[str], object]) -> None:
+    def __init__(self, command: str, port: int, say: Callable[[str], None]) -> None:
         super().__init__(command, host=HOST, port=port, title="Thermocline")
         self.door = Door(port)
         self._say = say
@@ -93,9 +95,23 @@ class WebServer(Server):
     def initialize_logging(self) -> None:
         """Requests are not logged: the first one's address has the token."""
 
-    async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002
-        """Say where it is."""
-        self._say(self.door.address)
+    async def on_startup(self, app: web.Application) -> None:
+        """Say nothing: callers cannot connect yet."""
+
+    def serve(self, debug: bool = False) -> None:  # noqa: ARG002
+        """Serve until a signal; the address is said once callers can connect."""
+        self.initialize_logging()
+        loop = asyncio.new_event_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.request_exit)
+        web.run_app(
+            self._make_app(),
+            host=HOST,
+            port=self.port,
+            handle_signals=False,
+            loop=loop,
+            print=lambda _: self._say(self.door.address),
+        )
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
