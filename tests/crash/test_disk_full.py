@@ -176,15 +176,15 @@ def test_replication_that_meets_a_full_disk_says_so_and_goes_on_when_there_is_ro
 ):
     with World(sqld_binary, 1) as world:
         [there] = world.devices
-        for first in range(0, 4000, 400):
-            texts = [f"fact {n} {'x' * 200}" for n in range(first, first + 400)]
-            there.memory.batch([{"text": text} for text in texts])
-        there.sync()
         starved = Starved(tmp_path / "device", small_disk, url=world.server.url)
         with ending(starved):
             starved.start()
             ids = furnish(starved.memory)
             small_disk.fill()
+            for first in range(0, 4000, 400):
+                texts = [f"fact {n} {'x' * 200}" for n in range(first, first + 400)]
+                there.memory.batch([{"text": text} for text in texts])
+            there.sync()
             with pytest.raises(ApiError) as caught:
                 starved.sync()
             assert caught.value.code == "disk_full"
