@@ -6,7 +6,9 @@ way: importing what the other verbs need takes several times as long as these tw
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +44,10 @@ def main() -> int:
         serve(given.get("--tools", _PRESETS[0]), socket=socket, agent=agent, start=_FLAG in given)
     except KeyboardInterrupt:
         return 130
-    return 0
+    with suppress(OSError):
+        sys.stdout.flush()
+    # A thread that still waits for the daemon may hold a stream, and Python would abort over it.
+    os._exit(0)
 
 
 def options(words: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
