@@ -21,9 +21,12 @@ FRAMES = int(os.environ.get("THERMOCLINE_FRAMES", "1000000"))
 SEED = int(os.environ.get("THERMOCLINE_SEED", "30"))
 HOSTILE = str(Path(__file__).parents[1] / "fixtures" / "hostile.py")
 SENDERS = 2
-# What the daemon may need for a while, and what it may keep.
+# What the daemon may need for a while, and what it may keep: modules loaded on first use, and pages
+# of the heap on which something still lives. Another attack uses these again, so that it may add no
+# more than a little.
 MOST_MB = 32.0
-KEPT_MB = 16.0
+KEPT_MB = 20.0
+ADDED_MB = 4.0
 MOST_LOG = 1_000_000
 MOST_SECONDS = 0.1
 
@@ -167,17 +170,18 @@ def test_a_million_hostile_frames_leave_the_daemon_and_its_users_as_they_were(
     daemons: tuple[Daemon, Daemon], figure: Any
 ) -> None:
     daemon, quiet = (one.start() for one in daemons)
-    outcome = attack(daemon, quiet, FRAMES, idle=1000, slow=50)
-    figure("hostile frames", f"{outcome.sent.total():,}")
-    figure("hostile frames: answers", dict(outcome.answers.most_common()))
-    figure("hostile frames: p99 of others, beyond a quiet daemon's", f"{outcome.p99 * 1e3:.1f} ms")
-    figure("hostile frames: p99 of a quiet daemon", f"{outcome.quiet * 1e3:.1f} ms")
-    figure(
-        "hostile frames: memory at the most, and kept", f"{outcome.peak:.1f}, {outcome.kept:.1f} MB"
-    )
-    figure("hostile frames: log", f"{outcome.log:,} bytes")
-    assert outcome.sent.total() >= FRAMES
-    assert outcome.faults() == set()
+    first, second = (attack(daemon, quiet, FRAMES // 2, idle=1000, slow=50) for _ in range(2))
+    figure("hostile frames", f"{(first.sent + second.sent).total():,}")
+    figure("hostile frames: answers", dict((first.answers + second.answers).most_common()))
+    for name, outcome in (("first", first), ("second", second)):
+        others = f"{outcome.p99 * 1e3:.1f} ms, quiet {outcome.quiet * 1e3:.1f} ms"
+        figure(f"hostile frames, {name} half: p99 of others beyond a quiet daemon's", others)
+        memory = f"{outcome.peak:.1f}, {outcome.kept:.1f} MB"
+        figure(f"hostile frames, {name} half: memory at the most, and kept", memory)
+    figure("hostile frames: log", f"{first.log + second.log:,} bytes")
+    assert (first.sent + second.sent).total() >= FRAMES
+    assert first.faults() == second.faults() == set()
+    assert second.kept < ADDED_MB
     assert "Traceback" not in daemon.log.read_text()
     assert daemon.stop() == 0
 
