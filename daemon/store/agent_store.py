@@ -360,11 +360,11 @@ class AgentStore:
             await broken.stop()
             doubted = isinstance(error.__cause__, sqlite3.Error) and self._is_trusted()
             if doubted and await asyncio.to_thread(reads_whole, self.place.database):
-                _log.error("reopening a sound database", extra=_REOPEN, exc_info=error)
+                _log.error("reopening a sound database: %s", error, extra=_REOPEN)
                 self._reopened, self._damage = time.monotonic(), None
                 self._engine = await self._start()
                 return True
-            _log.error("rebuilding a damaged database", extra=_REBUILD, exc_info=error)
+            _log.error("rebuilding a damaged database: %s", error, extra=_REBUILD)
             self._engine = await self._start(error)
             self._damage = None
             return False
