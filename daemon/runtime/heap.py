@@ -6,7 +6,12 @@ import ctypes
 from typing import Final
 
 # From glibc's malloc.h.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
+# glibc's own values at the start, in bytes. Unless they are set, it raises both to as much as
+# 64 MB once a large block was freed, and keeps that much of what callers need for a moment.
+_THRESHOLD: Final = 131_072
 
 
 def share_heap() -> bool:
@@ -19,7 +24,11 @@ def share_heap() -> bool:
         Whether it was set; only glibc supports it.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(_M_ARENA_MAX, 1))
+    if mallopt is None:
+        return False
+    for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+        mallopt(option, _THRESHOLD)
+    return bool(mallopt(_M_ARENA_MAX, 1))
 
 
 async def give_back() -> None:
