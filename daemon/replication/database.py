@@ -1,12 +1,13 @@
-"""A database that agents share: its connection, and one poll for all of them."""
+"""The databases that agents share: one connection each, and one poll for all their agents."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from thermocline.sync import FileRemote, Polls, Remote, SyncError, TryLater
 
@@ -14,6 +15,8 @@ from ..errors import ReplicaAway, ReplicaRefused, ThermoclineError
 from .account import Account
 
 _CLOSE_SECONDS: Final = 2.0
+
+Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 
 
 class Database:
@@ -32,6 +35,43 @@ class Database:
         except TimeoutError:
             # A hanging disk only ends with the process.
             return
+
+
+class Databases:
+    """The open databases, by their accounts.
+
+    Attributes:
+        in_use: those that are open.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self.in_use: dict[Account, Database] = {}
+
+    async def get(self, account: Account) -> Database:
+        """The database of an account, opened if necessary.
+
+        Raises:
+            ThermoclineError: it cannot be opened.
+        """
+        if account not in self.in_use:
+            try:
+                remote = await self._connect(account)
+            except SyncError as error:
+                raise as_ours(error, account) from error
+            self.in_use.setdefault(account, Database(account, remote))
+        return self.in_use[account]
+
+    async def release(self, account: Account) -> None:
+        """Close the database of an account, if it is open."""
+        database = self.in_use.pop(account, None)
+        if database is not None:
+            await database.close()
+
+    async def close(self) -> None:
+        """Close all."""
+        await asyncio.gather(*(database.close() for database in self.in_use.values()))
+        self.in_use.clear()
 
 
 async def connect(account: Account, threads: Executor | None = None) -> Remote:

@@ -27,8 +27,7 @@ from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
 from .account import Account
-from .database import as_ours
-from .replicas import Connect
+from .database import Connect, as_ours
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5

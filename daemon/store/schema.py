@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from . import entities
+from . import entity_tables
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -327,7 +327,7 @@ MIGRATIONS: Final = (
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entities.TABLES),
+            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
         ),
     ),
 )

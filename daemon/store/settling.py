@@ -90,7 +90,7 @@ def archive_faded(tx: Transaction) -> int:
     return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
 
 
-def settle_anew(tx: Transaction) -> None:
+def settle_all(tx: Transaction) -> None:
     """Bring everything within the limits in force, which may have changed."""
     archive_faded(tx)
     hot_rows.save(tx, hot_rows.load(tx.db))
