@@ -17,7 +17,7 @@ from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
-from ..shapes.conversion import convert
+from ..shapes.common import convert
 from . import json_body
 from .bus import Bus
 from .connections import ArrivedLate, PeerConnection

@@ -11,7 +11,7 @@ from aiohttp import web
 from ..errors import InvalidInput
 from ..memory.checks import shown
 from ..operations.operation import operation
-from ..shapes.events import EventsQuery
+from ..shapes.status import EventsQuery
 from .bus import Published
 from .calls import Call
 from .streaming import ending

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
+import shutil
 import socket as sockets
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -23,7 +26,6 @@ from ..runtime.signals import ProcessSignals
 from . import server
 from .calls import Services
 from .connections import Server
-from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 30.0
@@ -97,7 +99,7 @@ async def serve(
         ready = {"action": "ready", "memory_bytes": resident_bytes()}
         _log.info("ready on %s", start.socket, extra=ready)
         if start.welcome:
-            print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
+            print(_welcome_text(start.socket, default_socket(os.environ)), flush=True)
         await signals.stopping.wait()
     finally:
         manager.stopping()
@@ -167,3 +169,34 @@ async def _within(until: float, what: str, step: Awaitable[object]) -> None:
             await step
     except TimeoutError:
         _log.warning("left without waiting for %s", what, extra={"action": "left_behind"})
+
+
+def _welcome_text(socket: Path, usual: str) -> str:
+    """Three commands to try, as they work in another terminal in this folder.
+
+    Args:
+        socket: where the daemon listens.
+        usual: where a command looks for it by itself.
+    """
+    command = _command(Path(sys.argv[0]).absolute())
+    if str(socket) != usual:
+        command += f" --socket {shlex.quote(str(socket))}"
+    return f"""
+Thermocline is running. In another terminal, try:
+
+  {command} store "Maya's flight lands on Friday at 18:40" --category travel
+  {command} retrieve "when does Maya arrive?"
+  {command} status
+
+Ctrl-C stops it. What it has acknowledged is on the disk.
+"""
+
+
+def _command(program: Path) -> str:
+    """How a person in this folder calls the program that runs."""
+    if program.suffix == ".py":
+        return f"{sys.executable} -m thermocline.daemon.cli.main"
+    if shutil.which(program.name) == str(program):
+        return program.name
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)

@@ -45,23 +45,23 @@ class Client(MemoryCalls, ConversationCalls):
         body = {"critical": critical, **database}
         return self.ask(shapes.sync.Synced, "POST", "/api/sync", body=body)
 
-    def devices(self) -> shapes.devices.DeviceList:
+    def devices(self) -> shapes.sync.DeviceList:
         """The devices that share the agent's replica."""
-        return self.ask(shapes.devices.DeviceList, "GET", "/api/devices")
+        return self.ask(shapes.sync.DeviceList, "GET", "/api/devices")
 
-    def retire_device(self, device_id: str) -> shapes.devices.DeviceRetired:
+    def retire_device(self, device_id: str) -> shapes.sync.DeviceRetired:
         """Stop waiting for a device, by its id, the beginning of it, or its name."""
         path = place("/api/devices", device_id) + "/retire"
-        return self.ask(shapes.devices.DeviceRetired, "POST", path)
+        return self.ask(shapes.sync.DeviceRetired, "POST", path)
 
-    def rejoin(self) -> shapes.devices.DeviceRejoined:
+    def rejoin(self) -> shapes.sync.DeviceRejoined:
         """Use the daemon's own device again after it was retired."""
-        return self.ask(shapes.devices.DeviceRejoined, "POST", "/api/devices/rejoin")
+        return self.ask(shapes.sync.DeviceRejoined, "POST", "/api/devices/rejoin")
 
-    def verify(self) -> shapes.restore.Verification:
+    def verify(self) -> shapes.sync.Verification:
         """Check that a restore from the replica would bring everything back."""
         body = {"verify": True}
-        return self.ask(shapes.restore.Verification, "POST", "/api/restore", body=body)
+        return self.ask(shapes.sync.Verification, "POST", "/api/restore", body=body)
 
     # Watched files
 

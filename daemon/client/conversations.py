@@ -68,14 +68,14 @@ class ConversationCalls(Caller):
         path = place("/api/graph", name)
         return self.ask(shapes.graph.EntityView, "PUT", path, body=changes)
 
-    def metadata(self, text: str) -> shapes.metadata.MetadataFound:
+    def metadata(self, text: str) -> shapes.memory.MetadataFound:
         """The URLs, commands and paths in a text, which is not stored."""
         body = {"text": text}
-        return self.ask(shapes.metadata.MetadataFound, "POST", "/api/metadata", body=body)
+        return self.ask(shapes.memory.MetadataFound, "POST", "/api/metadata", body=body)
 
-    def validate(self, **note: Json) -> shapes.validate.Validated:
+    def validate(self, **note: Json) -> shapes.upkeep.Validated:
         """What a note lacks: today's, or that of `ValidateBody`."""
-        return self.ask(shapes.validate.Validated, "POST", "/api/validate", body=note)
+        return self.ask(shapes.upkeep.Validated, "POST", "/api/validate", body=note)
 
     # Files of the agent's own
 

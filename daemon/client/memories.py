@@ -69,20 +69,20 @@ class MemoryCalls(Caller):
         path = place("/api/memory", memory_id) + "/reinforce"
         return self.ask(shapes.memory.Reinforced, "DELETE", path)
 
-    def merge(self, memory_id: str, into: str) -> shapes.merging.Merged:
+    def merge(self, memory_id: str, into: str) -> shapes.memory.Merged:
         """Merge a memory into another, which receives its uses, tags and references."""
         path = place("/api/memory", memory_id) + "/merge"
-        return self.ask(shapes.merging.Merged, "POST", path, body={"into": into})
+        return self.ask(shapes.memory.Merged, "POST", path, body={"into": into})
 
-    def unmerge(self, memory_id: str) -> shapes.merging.Unmerged:
+    def unmerge(self, memory_id: str) -> shapes.memory.Unmerged:
         """Undo the merge of a memory into another."""
         path = place("/api/memory", memory_id) + "/unmerge"
-        return self.ask(shapes.merging.Unmerged, "POST", path)
+        return self.ask(shapes.memory.Unmerged, "POST", path)
 
-    def tidy(self, *, dry_run: bool = False) -> shapes.merging.Tidied:
+    def tidy(self, *, dry_run: bool = False) -> shapes.memory.Tidied:
         """Merge duplicates, mark contradicted memories, archive faded ones; it takes seconds."""
         body = {"dry_run": dry_run}
-        return self.ask(shapes.merging.Tidied, "POST", "/api/memory/tidy", body=body)
+        return self.ask(shapes.memory.Tidied, "POST", "/api/memory/tidy", body=body)
 
     def recall(self, query: str, **options: Json) -> shapes.recall.Recalled:
         """Search: the memories that answer `query`, best first; options are of `RecallBody`."""
@@ -106,10 +106,10 @@ class MemoryCalls(Caller):
         """The memories that mention a URL containing `url` in any case, by score."""
         return self.list(url=url, limit=limit, order="score").results
 
-    def urls(self, limit: int = 50, offset: int = 0) -> shapes.metadata.UrlPage:
+    def urls(self, limit: int = 50, offset: int = 0) -> shapes.memory.UrlPage:
         """The URLs that memories mention, with those memories, best first."""
         wanted = {"limit": limit, "offset": offset}
-        return self.ask(shapes.metadata.UrlPage, "GET", "/api/metadata/urls", wanted)
+        return self.ask(shapes.memory.UrlPage, "GET", "/api/metadata/urls", wanted)
 
     def history(self, row_id: str | None = None, **query: Json) -> shapes.history.VersionList:
         """Earlier versions of a row, or the latest of all; options are of `HistoryQuery`."""

@@ -12,9 +12,9 @@ from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, In
 from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
 from ..store.selecting import Filters, page
-from .databases import account_of
 from .operation import operation
 from .scope import Scope
+from .sync import account_of
 from .views import memory_fields, memory_view
 
 _ARCHIVED: Final = Filters(archived=True)

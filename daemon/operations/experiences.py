@@ -35,9 +35,9 @@ from ..shapes.experiences import (
 from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
+from .conversations import reported
 from .operation import operation
 from .scope import Scope
-from .talk import reported
 from .views import either, secret_warning
 
 _NAME_CHARS: Final = 200

@@ -27,9 +27,9 @@ from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY
 from ..thinking.keeping import memory_from
-from .databases import account_of
 from .operation import operation
 from .scope import Scope
+from .sync import account_of
 
 # What one commit takes: it holds up the callers of the same memory for a quarter of a second.
 _AT_ONCE: Final = 1000

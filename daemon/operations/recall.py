@@ -41,8 +41,8 @@ from ..thinking.tree_search import Reasoning, described
 from . import sessions
 from .experiences import found_view
 from .files import found_chunks
-from .filters import filters_of
 from .graph import found_entity
+from .memories import filters_of
 from .operation import Stream, operation
 from .scope import Scope
 from .views import hit_view

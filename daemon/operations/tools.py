@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 
 from ..errors import NotFound
-from ..shapes.common import Json
-from ..shapes.conversion import convert
+from ..shapes.common import Json, convert
 from ..shapes.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
 from . import own_tools, profclaw, scalyclaw
 from .operation import Run, operation

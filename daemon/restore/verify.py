@@ -22,7 +22,7 @@ from ..errors import DiskFull, NotFound, Unavailable
 from ..replication.account import Account
 from ..replication.replicas import Replicas
 from ..runtime.problems import Problems
-from ..shapes.restore import Verification
+from ..shapes.sync import Verification
 from ..store import noted
 from ..store.agents import Agents
 from ..store.database import translate_os

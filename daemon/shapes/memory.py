@@ -1,10 +1,13 @@
-"""Storing, reading, changing and forgetting memories. Times are seconds since the epoch."""
+"""Memories: storing, reading, changing, merging and forgetting them, and what they refer to.
+
+Times are seconds since the epoch.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import GivenType, Metadata, Tier, Type
 from .common import (
@@ -208,3 +211,93 @@ class Forgotten(Struct):
     forgotten: bool
     results: list[MemoryView] = []
     elsewhere: list[str] | UnsetType = UNSET
+
+
+class TidyBody(Struct, forbid_unknown_fields=True):
+    """With `dry_run` nothing is changed."""
+
+    dry_run: bool = False
+
+
+class TidyPair(Struct):
+    """Two memories by their ids, how they relate, and why."""
+
+    older: str
+    newer: str
+    relation: Literal["duplicate", "contradiction"]
+    reasons: tuple[str, ...]
+    older_text: str
+    newer_text: str
+
+
+class Tidied(Struct):
+    """What was or would be done; at most 500 pairs are listed."""
+
+    merged: int
+    superseded: int
+    archived: int
+    examined: int
+    pairs: list[TidyPair]
+
+
+class MergeBody(Struct, forbid_unknown_fields=True):
+    """The memory to merge into, by its id or the beginning of it."""
+
+    into: MemoryId
+
+
+class Merged(Struct):
+    """Both memories as they are now."""
+
+    kept: MemoryView
+    retired: MemoryView
+
+
+class Unmerged(Struct):
+    """The restored memory, and the memory that it was merged into, if that still exists."""
+
+    restored: MemoryView
+    kept: MemoryView | None
+
+
+class TextBody(Struct, forbid_unknown_fields=True):
+    """The text to search; only the limit of a body applies."""
+
+    text: Annotated[str, Meta(min_length=1)]
+
+
+class MetadataCounts(Struct):
+    """How many of each were found."""
+
+    urls_count: int
+    commands_count: int
+    paths_count: int
+
+
+class MetadataFound(Struct):
+    """What was found, in the order of the text."""
+
+    metadata: Metadata
+    summary: MetadataCounts
+
+
+class UrlQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs to list."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class UrlView(Struct):
+    """A URL, the number of memories that mention it, and the first ten of them by score."""
+
+    url: str
+    count: int
+    memories: list[MemoryView]
+
+
+class UrlPage(Struct):
+    """A page of URLs, those of the memories with the highest scores first."""
+
+    results: list[UrlView]
+    total: int

@@ -1,4 +1,4 @@
-"""The daemon at a glance. Times are seconds since the epoch."""
+"""The daemon at a glance, and its events. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -190,3 +190,9 @@ class Metrics(Struct, kw_only=True):
     timestamp: str
     agent_id: str
     daemon: dict[str, float]
+
+
+class EventsQuery(Struct, forbid_unknown_fields=True):
+    """The types to receive: full names, or a prefix such as `memory`. None: all."""
+
+    types: tuple[str, ...] = ()

@@ -1,11 +1,47 @@
-"""An agent's replication. Times are seconds since the epoch."""
+"""An agent's replication, its devices, and the verification of its replica.
+
+Times are seconds since the epoch.
+"""
 
 from __future__ import annotations
 
-from msgspec import Struct, structs
+from typing import Annotated
+
+from msgspec import Meta, Struct, structs
 
 from .cold import DatabaseBody
-from .restore import Verification
+
+
+class RestoreBody(Struct, forbid_unknown_fields=True):
+    """What to do: `verify`, the only thing that a running daemon can."""
+
+    verify: Annotated[bool, Meta(extra_json_schema={"const": True})]
+
+
+class Verification(Struct, frozen=True, kw_only=True):
+    """A memory was restored into a temporary folder and compared with the live one.
+
+    Rows on their way between the two are left out.
+
+    Attributes:
+        verified: nothing is missing, different or extra, and all came as it was sent.
+        rows: how many were compared.
+        missing: rows that the replica does not have.
+        different: rows that the replica has in another version.
+        extra: rows that only the replica has.
+        seconds: how long it took.
+        at: when it was over, in seconds since the epoch.
+        faults: what is wrong, a line each.
+    """
+
+    verified: bool
+    rows: int
+    missing: int
+    different: int
+    extra: int
+    seconds: float
+    at: float
+    faults: tuple[str, ...] = ()
 
 
 class ReplicationStatus(Struct, frozen=True, kw_only=True):
@@ -122,3 +158,43 @@ class Synced(Struct):
     conflicts: int
     took_ms: float
     synced: bool = True
+
+
+class DeviceView(Struct):
+    """A device. Times are seconds since the epoch.
+
+    `last_at` is its last contact with the replica. `behind` counts the rows of others that it
+    had not received by then; None: it is retired, and waited for no longer. `this`: it is the
+    device that answers.
+    """
+
+    id: str
+    name: str
+    first_at: int
+    last_at: int
+    retired_at: int | None
+    this: bool
+    behind: int | None
+
+
+class DeviceList(Struct):
+    """Every device that ever replicated, the latest contact first."""
+
+    results: list[DeviceView]
+
+
+class DeviceRetired(Struct):
+    """The device is retired; everything that it has sent stays."""
+
+    id: str
+    name: str
+    retired: bool = True
+
+
+class DeviceRejoined(Struct):
+    """This device is in use again; `rejoined` is false if it was not retired."""
+
+    id: str
+    rejoined: bool
+    sent: int
+    received: int

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import Metadata
+from ..memory.records import Metadata, Omission
 from .common import Endpoint, Way
 
 Step = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot"]
@@ -219,3 +219,22 @@ class UpkeepStatus(Struct, frozen=True):
             next=None if first is None else first.name,
             next_at=None if first is None else first.next,
         )
+
+
+class ValidateBody(Struct, forbid_unknown_fields=True):
+    """A `text`, and the name of the file that it is from; without both, today's note is read."""
+
+    text: str | None = None
+    file: Annotated[str, Meta(max_length=4_096)] | None = None
+
+
+class Validated(Struct, kw_only=True):
+    """EvoClaw's answer: `ok` with a message, or `warning` with a suggestion for each warning."""
+
+    status: Literal["ok", "warning"]
+    message: str | UnsetType = UNSET
+    warnings_count: int | UnsetType = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    file: str | None
+    suggestions: list[str] | UnsetType = UNSET
+    omissions: list[Omission] | UnsetType = UNSET
