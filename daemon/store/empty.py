@@ -1,4 +1,4 @@
-"""The memory of an agent that does not exist yet, for those who only read it, or try things."""
+"""The memory of an agent that does not exist yet, for readers and dry runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class EmptyStore(AgentStore):
-    """Holds nothing, keeps nothing, and leaves no trace on the disk."""
+    """An empty memory that stores nothing and leaves no trace on the disk."""
 
     exists = False
 
@@ -34,7 +34,7 @@ class EmptyStore(AgentStore):
         return await asyncio.get_running_loop().run_in_executor(self._around.threads, _read, read)
 
     async def write(self, operation: Callable[[Transaction], T]) -> T:
-        """Run `operation` on an empty database, and keep nothing of what it does."""
+        """Run `operation` on an empty database, which is then discarded."""
 
         def written(db: sqlite3.Connection) -> T:
             around = self._around
@@ -49,10 +49,10 @@ class EmptyStore(AgentStore):
         )
 
     def note_answer(self, used: Sequence[str], chars: int) -> None:
-        """There is nothing to count."""
+        """Nothing is counted."""
 
     def note_hot(self, chars: int) -> None:
-        """There is nothing to count."""
+        """Nothing is counted."""
 
 
 def _read(read: Callable[[sqlite3.Connection], T]) -> T:

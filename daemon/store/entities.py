@@ -29,7 +29,7 @@ _MOST_MEMORIES: Final = 5
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """What relates an entity to another.
+    """A relation of an entity to another.
 
     Attributes:
         strength: one for each memory that states it, each halved every 90 days.
@@ -45,16 +45,16 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """Something that memories name.
+    """A person, project, place or thing that memories name.
 
     Attributes:
-        key: what it is compared by.
-        name: as it was last written.
-        type: what it was last called; `concept` where nothing says.
+        key: the normalized name, by which it is compared.
+        name: as last written.
+        type: the last given type; `concept` by default.
         aliases: its other names.
         mentions: the number of memories that name it.
         first_seen, last_seen: when the oldest and the newest of them were made.
-        relations: those from it to others, the strongest first.
+        relations: its relations to other entities, strongest first.
         memories: ids of the newest memories that name it.
     """
 
@@ -70,14 +70,14 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """All that is known of it in one line."""
+        """A summary in one line."""
         called = f", also {', '.join(self.aliases)}" if self.aliases else ""
         related = "; ".join(f"{one.relation} {one.target}" for one in self.relations)
         return f"{self.name} ({self.type}{called})" + (f": {related}" if related else "")
 
 
 class Stated(msgspec.Struct):
-    """What the row of an entity says of it beside its memories."""
+    """The row of an entity: what a person or an import states, beside its memories."""
 
     name: str = ""
     type: str = ""
@@ -88,16 +88,16 @@ class Stated(msgspec.Struct):
 
 
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
-    """An entity and those that are related to it, itself first, then the nearer ones first.
+    """An entity and its related entities, itself first, then by distance.
 
     Args:
         db: a reader.
         name: of the entity, or an alias.
-        depth: how many relations away they may be, whichever way a relation goes.
+        depth: the maximum distance, in relations of either direction.
         now: seconds since the epoch.
 
     Returns:
-        Nothing, if no memory names it; of a crowd the first 200.
+        At most 200 entities; empty if no memory names the entity.
     """
     found: dict[str, Entity] = {}
     frontier = [canonical(db, name_key(name))]
@@ -118,7 +118,7 @@ def known(
 ) -> list[Entity]:
     """The entities that a text names, then those that some memories name most often.
 
-    Without a text, those that most memories name.
+    Without a text, the most often named of all.
     """
     words = words_of(text)
     if not words:
@@ -152,7 +152,7 @@ def known(
 
 
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
-    """The entities that most memories name."""
+    """The entities named by most memories."""
     found = db.execute(
         "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
         " ORDER BY mentions DESC, updated_at DESC, id LIMIT ?",
@@ -163,7 +163,7 @@ def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entit
 
 
 def named_like(db: sqlite3.Connection, name: str, now: float, limit: int = 5) -> list[str]:
-    """Names that contain `name`, the most often mentioned first."""
+    """Names that contain `name`, most often mentioned first."""
     rows = db.execute(
         "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
         " ORDER BY mentions DESC, id LIMIT ?",
@@ -173,7 +173,7 @@ def named_like(db: sqlite3.Connection, name: str, now: float, limit: int = 5) ->
 
 
 def canonical(db: sqlite3.Connection, key: str) -> str:
-    """The key of the entity that a name is an alias of; else the name's own."""
+    """The key of the entity that a name is an alias of, or the name's own key."""
     target = _aliased(db, key)
     if target is None:
         return key
@@ -189,7 +189,7 @@ def _aliased(db: sqlite3.Connection, key: str) -> str | None:
 
 
 def stated(db: sqlite3.Connection, key: str) -> Stated | None:
-    """What the row of an entity says of it."""
+    """The content of the row of an entity."""
     found = db.execute(
         "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", (key,)
     ).fetchone()
@@ -197,7 +197,7 @@ def stated(db: sqlite3.Connection, key: str) -> Stated | None:
 
 
 def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
-    """The entity with this key; None if nothing names it, or only once and long ago."""
+    """The entity with this key; None if it is not named, or was named only once and long ago."""
     said = stated(db, key) or Stated()
     aliases = [alias for alias in said.aliases if canonical(db, name_key(alias)) == key]
     keys = msgspec.json.encode([key, *map(name_key, aliases)]).decode()
@@ -236,7 +236,7 @@ _IN: Final = "entity IN (SELECT value FROM json_each(?1))"
 
 
 def _merged_away(db: sqlite3.Connection, keys: str) -> int:
-    """How many mentions are of memories that count for another, which is counted already."""
+    """The number of mentions by merged memories that are already counted for their target."""
     found = db.execute(
         "SELECT DISTINCT id, merged_into FROM mentions JOIN memories ON id = memory"
         f" WHERE {_IN} AND merged_into IS NOT NULL LIMIT ?2",
@@ -254,7 +254,7 @@ def _merged_away(db: sqlite3.Connection, keys: str) -> int:
 
 
 def root_of(db: sqlite3.Connection, memory: str) -> str:
-    """The memory that stands for another after all merges."""
+    """The memory at the end of a memory's merges, or itself."""
     passed = {memory}
     while True:
         found = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()

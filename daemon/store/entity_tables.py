@@ -1,6 +1,6 @@
 """The tables of what memories name, and the triggers that fill them from `data.entities`.
 
-Triggers keep the tables in step with the memories, whichever way a memory is written or deleted.
+Triggers keep the tables consistent with the memories, whatever writes or deletes a memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _text(value: str, key: str) -> str:
 
 
 def _is_text(alias: str, key: str) -> str:
-    """Whether an element of a list is an object with a fitting text under `key`."""
+    """Whether an element of a list is an object with a valid text under `key`."""
     kind = f"CASE {alias}.type WHEN 'object' THEN json_type({alias}.value, '$.{key}') END"
     return (
         f"CASE {kind} WHEN 'text' THEN length({_text(f'{alias}.value', key)}) ELSE 0 END"
@@ -78,7 +78,7 @@ TABLES: Final = (
     """,
     "CREATE INDEX relations_by_memory ON relations(memory)",
     "CREATE INDEX relations_by_target ON relations(target)",
-    # The other names that rows give to entities.
+    # The aliases that rows give to entities.
     """
     CREATE TABLE entity_names (
         alias TEXT NOT NULL,
@@ -86,7 +86,7 @@ TABLES: Final = (
         PRIMARY KEY (alias, entity)
     ) STRICT, WITHOUT ROWID
     """,
-    # What recall and lists have to know of entities; the number is their row in the full text.
+    # The data of entities that recall and lists need; the number is their row in the full text.
     """
     CREATE TABLE entities (
         row INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-"""Whether an agent may have more."""
+"""The quotas of an agent."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..errors import QuotaReached
 
 
 def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
-    """Pass, if the agent has less than its quotas allow.
+    """Check that the agent is below its quotas.
 
     Raises:
-        QuotaReached: it has as many memories, or as large a database, as it may have.
+        QuotaReached: it has the maximum number of memories or size of the database.
     """
     if quotas.memories:
         (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
         if memories >= quotas.memories:
             raise _reached(agent, f"{memories} memories", "quotas.memories")
     if quotas.megabytes:
-        # Without the pages that are free: what is forgotten makes room at once.
+        # Without free pages: deleting makes room at once.
         pages, free, size = (
             db.execute(f"PRAGMA main.{name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
