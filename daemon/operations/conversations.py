@@ -81,7 +81,7 @@ async def _read_now(
         read = await listener.read_now(scope.agent, store, heard, options)
         left = await store.read(lambda db: conversations.find(db, heard.id))
     finally:
-        # Turns that were not read now are read later.
+        # Turns not read now are read later.
         if left is not None:
             listener.heard(scope.agent, left)
     return read, left
@@ -108,7 +108,7 @@ async def turns(scope: Scope, body: Talk) -> TurnsStored:
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """What is said, in its order, and the messages that could not be read."""
+    """The reported turns, in order, and the messages that could not be read."""
 
     conversation: str
     said: list[Said]
@@ -116,9 +116,9 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
-    """What a request reports; it may be nothing where the conversation has `ended`.
+    """The turns of a request; possibly none if the conversation has `ended`.
 
-    Secrets are replaced, and what a host recalled is left out.
+    Secrets are replaced, and text that a host recalled is left out.
 
     Raises:
         InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
@@ -142,7 +142,7 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
 
 
 def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> list[Memory]:
-    """Store what people and agents said, as turns behind those that are stored already."""
+    """Store the turns of people and agents, after those already stored."""
     stored: list[Memory] = []
     spoken = (turn for turn in said if turn.role not in _UNSAID)
     for position, turn in enumerate(spoken, conversations.next_place(tx.db, conversation)):
@@ -188,7 +188,7 @@ def _transcript(text: str) -> list[TurnBody]:
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
 ) -> tuple[list[Said], list[SkippedMessage]]:
-    """What the messages of a provider's interface say, and those that are none."""
+    """The turns of a provider's messages, and the messages that are not valid."""
     said: list[Said] = []
     skipped: list[SkippedMessage] = []
     for at, message in enumerate(messages):
@@ -206,7 +206,7 @@ def _messages(
 
 
 def _turn_of(message: Any) -> TurnBody | None:
-    """A message as a turn; None where it says nothing, such as a mere call of a tool."""
+    """A message as a turn; None if it says nothing, such as a tool call."""
     if not isinstance(message, dict):
         raise InvalidInput("a message must be an object")
     content = message.get("content", message.get("text"))
@@ -230,7 +230,7 @@ def _turn_of(message: Any) -> TurnBody | None:
 
 
 def _text_of(part: Any) -> str:
-    """What is said in a part: no image, no call of a tool, and no result of one."""
+    """The spoken text of a part; images, tool calls and tool results have none."""
     if isinstance(part, Mapping):
         part = part.get("text") if part.get("type", "text") in _SPOKEN else ""
     return part if isinstance(part, str) else ""
@@ -260,7 +260,7 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
 
 
 def _labelled(text: str) -> tuple[str, str]:
-    """The speaker of "Ada: I like tea", or "", and what is said."""
+    """The speaker of "Ada: I like tea", or "", and the rest."""
     head = text[:_NAME_CHARS].partition("\n")[0]
     first = utterances(head)[:1] if ":" in head or "：" in head else ()
     if not first or first[0].role != "person" or not head.endswith(first[0].text):

@@ -43,7 +43,7 @@ from .views import either, secret_warning
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
 _VALUE_CHARS: Final = 1_000
-# How many times as many are compared by their tags as are asked for.
+# The factor by which more candidates are compared by tags than are returned.
 _COMPARED: Final = 4
 _MOST_COMPARED: Final = 100
 
@@ -245,7 +245,7 @@ def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
 
 
 def _said(text: str, field: str, most: int) -> str:
-    """A text on one line, without its outer blanks."""
+    """A text on one line, stripped."""
     text = " ".join(checks.check_short(text, field, most).split())
     if not text:
         raise InvalidInput(f"give '{field}' some words", field=field)

@@ -20,7 +20,7 @@ Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 
 
 class Database:
-    """The remote of an account, open for the agents that use it."""
+    """The remote of an account, shared by the agents that use it."""
 
     def __init__(self, account: Account, remote: Remote) -> None:
         self.account = account
@@ -28,12 +28,12 @@ class Database:
         self.polls = Polls(remote)
 
     async def close(self) -> None:
-        """Close the connection, or leave it after two seconds."""
+        """Close the connection, or abandon it after two seconds."""
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.remote.close()
         except TimeoutError:
-            # A hanging disk only ends with the process.
+            # A hanging disk is only released when the process ends.
             return
 
 
@@ -77,11 +77,10 @@ class Databases:
 async def connect(account: Account, threads: Executor | None = None) -> Remote:
     """The remote of an account, which need not be reachable yet.
 
-    Files are read and written on `threads`. The client of the cloud is loaded only where one is
-    used.
+    Files are read and written on `threads`. The cloud client is only loaded if it is used.
 
     Raises:
-        SyncError: the address is not usable, or would carry the token in clear.
+        SyncError: the address is not usable, or would send the token unencrypted.
     """
     if account.kind == "file":
         return FileRemote(Path(account.url.removeprefix("file:")), threads=threads)
@@ -92,7 +91,7 @@ async def connect(account: Account, threads: Executor | None = None) -> Remote:
 
 
 def as_ours(error: SyncError, account: Account | None = None) -> ThermoclineError:
-    """The error of our tree for an error of the replica, with a hint from its account."""
+    """The daemon's error for an error of the replica, with a hint from its account."""
     kind = ReplicaAway if isinstance(error, TryLater) else ReplicaRefused
     hint = None if account is None else account.way_out(error.code)
     return kind(error.code, f"the replica: {error.message}", hint=hint or error.hint or None)

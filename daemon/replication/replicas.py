@@ -40,32 +40,32 @@ from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-# Between two looks at the configuration and at loops that have ended; what agents do is told.
+# The interval of checks of the configuration and for ended loops.
 _LOOK_SECONDS: Final = 5.0
-# The same while agents are searched for, or closed ones have something to send.
+# The same while searching for agents, or while closed ones have unsent rows.
 _BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
 
 Question: TypeAlias = Callable[[Replica], Awaitable[T]]
-# From an agent's id, folder and workspace; None: it is not replicated. Runs on a thread.
+# From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
 class Replicas:
-    """Replicates each open agent, and closed ones that have something to send.
+    """Replicates each open agent, and closed ones with unsent rows.
 
-    Agents that other devices have stored in the same database are opened here by themselves.
+    Agents that other devices have stored in the same database are opened automatically.
 
     Args:
         agents: the memories.
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
-        rename: gives this device another id, once it is clear that its folder was copied.
+        rename: gives this device another id, after its folder was copied.
         settings: the configuration in force.
-        problems: where failures that a person must fix are reported.
-        done: hears how long each round of an agent took, in milliseconds.
+        problems: where failures that need an action are reported.
+        done: called with the duration of each round of an agent, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -85,7 +85,7 @@ class Replicas:
         self._agents = agents
         self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
         self._local = local
-        # As the others see it.
+        # This device as other devices see it.
         self.device = device
         self._rename = rename
         self._settings = settings
@@ -132,7 +132,7 @@ class Replicas:
                 if loop.ended:
                     await self._end(loop)
                 elif agent not in self._agents.open_stores():
-                    # Of a memory that was closed, what is left is sent at once.
+                    # A closed memory's unsent rows are sent at once.
                     if not loop.owing:
                         await self._end(loop)
                     elif loop.replicator.state.phase == "idle":
@@ -150,7 +150,7 @@ class Replicas:
         return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
 
     async def look_after(self, agent: str) -> None:
-        """Replicate the agent by the account in force; report an account that is not usable."""
+        """Replicate the agent by the account in force; report an unusable account."""
         try:
             loop = await self._start(agent)
         except ThermoclineError as error:
@@ -181,15 +181,15 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """Where the configuration in force puts the agent's replica; None: nowhere.
+        """The agent's replica by the configuration in force; None if there is none.
 
         Raises:
-            ConfigInvalid: a named file cannot be read, or holds no credentials.
+            ConfigInvalid: a named file cannot be read, or has no credentials.
         """
         return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
-        """Ask the agent's replica something, now.
+        """Send a request to the agent's replica, now.
 
         Raises:
             NotFound: the agent is not replicated.
@@ -206,7 +206,7 @@ class Replicas:
             raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
-        """The state of an agent's replication, as far as it is known without its memory."""
+        """The state of an agent's replication, as far as known without opening its memory."""
         loop, known = self._loops.get(agent), self._accounts.known(agent)
         error = known.error if known is not None else None
         if loop is not None:
@@ -224,7 +224,7 @@ class Replicas:
         )
 
     def rounds(self, agent: str) -> Sequence[Round]:
-        """The last rounds of an agent since the daemon started, the latest first."""
+        """The last rounds of an agent since the daemon started, latest first."""
         return [*reversed(self._rounds.get(agent, ()))]
 
     def _note(self, agent: str, one: Round) -> None:
@@ -252,7 +252,7 @@ class Replicas:
         )
 
     async def close(self, most_seconds: float = math.inf) -> None:
-        """Send what is left, as far as the time allows, and end."""
+        """Send unsent rows within the time limit, and end."""
         seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
         await self._discovery.end()
         stores = self._agents.open_stores()
@@ -271,7 +271,7 @@ class Replicas:
 
     async def _last(self, agent: str, store: AgentStore | None) -> None:
         try:
-            # An agent that was opened a moment ago has no loop yet.
+            # An agent opened a moment ago has no loop yet.
             loop = await self._start(agent)
             if loop is None:
                 return
@@ -282,7 +282,7 @@ class Replicas:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
     async def _take_other_id(self) -> None:
-        """Another device has this one's id, since its folder was copied."""
+        """Take another device id: another device uses this one, since the folder was copied."""
         async with self._starting:
             copied = [loop for loop in self._loops.values() if loop.replicator.copied]
             if not copied:
@@ -343,11 +343,11 @@ class Replicas:
             return loop
 
     async def _end(self, loop: Loop) -> None:
-        """End it, even if the caller is cancelled meanwhile."""
+        """End it, even if the caller is cancelled."""
         await asyncio.shield(self._end_now(loop))
 
     async def _end_now(self, loop: Loop) -> None:
-        """End it, unless another was begun in its place."""
+        """End it, unless it was replaced by another."""
         agent = loop.agent
         if self._loops.get(agent) is not loop:
             return
