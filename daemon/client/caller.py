@@ -135,13 +135,13 @@ class Caller:
         request = request_of("GET", path, self._query(query), headers)
         yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
 
-    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+    def download(self, path: str) -> Iterator[bytes]:
         """The bytes of an answer of any length, in pieces, over a separate connection.
 
         Raises:
             AnswerLost: it broke off or fell silent.
         """
-        request = request_of("GET", path, self._query(query), {})
+        request = request_of("GET", path, self._query(None), {})
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 
     def _call(

@@ -158,7 +158,7 @@ class _Reader:
         return {
             **self._timed(place, given),
             "category": fields.text("category").strip() or DEFAULT_LESSON_CATEGORY,
-            "importance": fields.fraction("importance", UNSTATED_IMPORTANCE),
+            "importance": fields.importance(UNSTATED_IMPORTANCE),
         }
 
     def _task(self, place: str, given: Item) -> Item:

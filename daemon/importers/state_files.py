@@ -40,30 +40,25 @@ FILES: Final[dict[str, Format]] = {
 _HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
 
 
-def read_file(
-    path: Path, intake: Intake, given: Format | None = None, *, below: Path | None = None
-) -> bool:
-    """Read a file into a memory, and note in the report what was left out. Blocking.
+def read_file(path: Path, intake: Intake, *, below: Path | None) -> None:
+    """Read a file, if it exists, into a memory, and report what was left out. Blocking.
 
-    What it is is `given`, or told from its name or its content. From the folder `below` on no link
-    is followed. False: it is not there, or could not be read.
+    Its format is detected. Below the folder `below` no link is followed.
     """
     try:
         content, stood = atomic.read(path, LARGEST, below=below)
     except FileNotFoundError:
-        return False
+        return
     except (Conflict, TooLarge) as error:
         intake.report.note(str(path), error.message.removeprefix(f"cannot read {path}: "))
-        return False
+        return
     except OSError as error:
         intake.report.note(str(path), f"cannot be read ({error.strerror or error})")
-        return False
+        return
     try:
-        take(content, path.name, intake, given, written_at=stood.st_mtime, shown=str(path))
+        take(content, path.name, intake, written_at=stood.st_mtime, shown=str(path))
     except ThermoclineError as error:
         intake.report.note(str(path), error.message)
-        return False
-    return True
 
 
 def take(

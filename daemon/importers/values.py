@@ -54,12 +54,12 @@ class Fields:
         self.expected(name, "text without NUL and lone surrogates" if unfit else "text", value)
         return ""
 
-    def fraction(self, name: str, default: float) -> float:
-        """A number, brought into 0 to 1."""
-        value = self.fields.get(name)
+    def importance(self, default: float) -> float:
+        """The importance, brought into 0 to 1."""
+        value = self.fields.get("importance")
         found = number(value)
         if value is not None and (found is None or not 0.0 <= found <= 1.0):
-            self.expected(name, "a number from 0 to 1", value)
+            self.expected("importance", "a number from 0 to 1", value)
         return default if found is None else min(1.0, max(0.0, found))
 
     def count(self, name: str, largest: int = LARGEST_INT) -> int | None:

@@ -162,7 +162,7 @@ class _Record(Fields):
             outcome=self.text("outcome") or self._content.text("outcome"),
             category=category,
             tags=self._tags(),
-            importance=self.fraction("importance", DEFAULT_IMPORTANCE),
+            importance=self.importance(DEFAULT_IMPORTANCE),
             position=self.count("position"),
             pinned=self.fields.get("pinned") is True,
             metadata=self._metadata(text),

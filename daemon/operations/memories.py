@@ -100,7 +100,7 @@ async def add_batch(scope: Scope, body: Batch) -> Stored:
     def checked() -> list[Memory]:
         return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
 
-    # References are looked for in up to a megabyte of text: other callers go on meanwhile.
+    # References are searched in up to a megabyte of text: other callers are served meanwhile.
     return Stored(await _insert(scope, await asyncio.to_thread(checked)))
 
 

@@ -48,7 +48,7 @@ _COUNTERS: Final = {
     "total_retrieved": "memories_retrieved",
 }
 _TOP: Final = 5
-# A week and the one before it, with a day to count from, and more if days were left out.
+# Two weeks, the day before them, and a reserve for days that were not recorded.
 _TREND_DAYS: Final = 21
 
 
@@ -81,7 +81,7 @@ async def open_metrics(scope: Scope) -> str:
 
 
 def _of_models(status: ModelStatus) -> dict[str, float]:
-    """The models' calls since the start, for all purposes, and their cost today."""
+    """The calls of models since the start, for all purposes, and their cost today."""
     purposes = status.purposes.values()
     return {
         "llm_calls": sum(one.calls for one in purposes),
@@ -192,7 +192,7 @@ async def live(scope: Scope) -> LiveMetrics:
 
 
 async def sample(minutes: Minutes, agents: Agents) -> None:
-    """Note what is measured rather than counted: outboxes of open agents, and memory."""
+    """Record measured values: the outboxes of open agents, and the memory of the process."""
     minutes.note_memory(resident_bytes())
     for agent, store in list(agents.open_stores().items()):
         await _note_outbox(minutes, agent, store)
@@ -200,7 +200,7 @@ async def sample(minutes: Minutes, agents: Agents) -> None:
 
 
 async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
-    # A store that is being closed tells nothing.
+    # A store that is being closed is skipped.
     with contextlib.suppress(ThermoclineError):
         queued = await store.read(outbox.queued)
         minutes.note(agent, "outbox", sum(queued.values()))

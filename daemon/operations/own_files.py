@@ -1,4 +1,4 @@
-"""What an agent keeps in files of its own: knowledge, reflections, episodes, skills."""
+"""The agent's own files: knowledge, reflections, episodes, skills."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .views import secret_warning
 
 _SAID_CHARS: Final = 4_000
 _USER_CHARS: Final = 200
-# What the agent has written down was worth it once.
+# The success score of what the agent has written down.
 _FOLDING: Final = Measure(aggression=0.4)
 
 
@@ -166,7 +166,7 @@ def _view(entry: OwnEntry) -> SkillView:
 
 
 def _said(text: str, field: str) -> str:
-    """One line of a text, without its outer blanks."""
+    """A text on one line, stripped."""
     text = " ".join(checks.check_short(text, field, _SAID_CHARS).split())
     if not text:
         raise InvalidInput(f"give '{field}' some words", field=field)

@@ -244,7 +244,7 @@ def _check_endpoint(scope: Scope, body: RecallBody) -> None:
 
 
 async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasoning | None:
-    """Where a model expects the answer; None in modes without one.
+    """Where a model expects the answer; None in modes without a model.
 
     In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
     """

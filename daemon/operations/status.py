@@ -32,7 +32,7 @@ async def status(scope: Scope) -> Status:
     agents: dict[str, AgentStatus] = {}
     for name, store in daemon.agents.open_stores().items():
         if scope.may_read(name):
-            # An agent that was closed meanwhile, or cannot be read, must not hide the others.
+            # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
             with contextlib.suppress(ThermoclineError):
                 standing = daemon.replicas.status(name)
                 index = state_view(daemon.indexes.of(store).state)
@@ -60,18 +60,18 @@ async def health(scope: Scope) -> Health:
 
 
 def problems_of(scope: Scope) -> list[Problem]:
-    """Those of the daemon, and of the agents that the caller may read."""
+    """The problems of the daemon, and of the agents that the caller may read."""
     return scope.daemon.problems.standing(scope.may_read)
 
 
 def resident_bytes() -> int:
-    """The memory that the process holds in RAM."""
+    """The resident memory of the process in bytes."""
     return int(os.pread(_statm(), 256, 0).split()[1]) * mmap.PAGESIZE
 
 
 @functools.cache
 def _statm() -> int:
-    """A descriptor kept open: status is wanted most when no file can be opened any more."""
+    """A descriptor kept open: status is most needed when no file can be opened any more."""
     return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 

@@ -33,7 +33,7 @@ from .operation import operation
 from .scope import Scope
 
 _SHORTEST_PREFIX: Final = 4
-# In EvoClaw's words, whose programs look for them.
+# EvoClaw's words, which its programs search for.
 _BOTH: Final = "db-url and auth-token required"
 
 
@@ -136,9 +136,9 @@ async def _devices(scope: Scope, seq: int) -> list[DeviceView]:
 
 
 def _found(devices: list[DeviceView], key: str) -> DeviceView:
-    """The device with this id, or the only one with this name or whose id begins so.
+    """The device with this id, or the only one with this name or whose id begins with `key`.
 
-    A beginning has 4 characters or more. Of devices with the same name one in use is meant.
+    A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
     """
     found = [device for device in devices if device.id == key]
     if not found:

@@ -65,7 +65,7 @@ def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any
 
 
 def secret_warning(kinds: Sequence[str]) -> str | UnsetType:
-    """What is said of something that a person stores by hand, which stays as it is."""
+    """The warning for a secret that a person stores by hand, which is kept unchanged."""
     if not kinds:
         return UNSET
     return f"it holds a secret ({', '.join(kinds)}): forget --secrets finds it"

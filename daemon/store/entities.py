@@ -162,12 +162,12 @@ def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entit
     return [one for one in entities if one is not None]
 
 
-def named_like(db: sqlite3.Connection, name: str, now: float, limit: int = 5) -> list[str]:
-    """Names that contain `name`, most often mentioned first."""
+def named_like(db: sqlite3.Connection, name: str, now: float) -> list[str]:
+    """At most five names that contain `name`, most often mentioned first."""
     rows = db.execute(
         "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
-        " ORDER BY mentions DESC, id LIMIT ?",
-        (name_key(name), now - FADES_AFTER, limit),
+        " ORDER BY mentions DESC, id LIMIT 5",
+        (name_key(name), now - FADES_AFTER),
     )
     return [found for (found,) in rows]
 

@@ -129,7 +129,7 @@ def is_loose(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
     return found is not None or has_grown(db, counts)
 
 
-def has_grown(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
+def has_grown(db: sqlite3.Connection, counts: str) -> bool:
     """Whether an index has a quarter more texts than when it was merged."""
     sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
     return db.execute(sql, (_GROWN,)).fetchone() is not None

@@ -127,10 +127,7 @@ def erase(tx: Transaction, kind: Kind, key: str) -> None:
     tx.db.execute("UPDATE outbox SET base = NULL WHERE kind = ? AND id = ?", (kind.name, key))
 
 
-def live_rows(
-    db: sqlite3.Connection, kind: Kind, columns: str = "id, data"
-) -> list[tuple[Any, ...]]:
-    """The live rows of a kind without a separate table, as SQL columns, by id."""
-    return db.execute(
-        f"SELECT {columns} FROM rows WHERE kind = ? AND live ORDER BY id", (kind.name,)
-    ).fetchall()
+def live_rows(db: sqlite3.Connection, kind: Kind) -> list[tuple[Any, ...]]:
+    """The id and data of the live rows of a kind without a separate table, by id."""
+    sql = "SELECT id, data FROM rows WHERE kind = ? AND live ORDER BY id"
+    return db.execute(sql, (kind.name,)).fetchall()
