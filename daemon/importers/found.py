@@ -35,7 +35,7 @@ _TURN_IMPORTANCE: Final = 0.5
 
 
 class ReadFault(msgspec.Struct, frozen=True):
-    """Something that could not be used: where it stands, and why not."""
+    """An item that could not be used: its place, and the reason."""
 
     place: str
     why: str
@@ -46,7 +46,7 @@ class Found(msgspec.Struct, frozen=True):
     """One entry: the file or table it was in, and its fields as `warm_file` reads them.
 
     Attributes:
-        agent: whose it is; "" where the place does not tell.
+        agent: whose it is; "" if the place does not say.
     """
 
     place: str
@@ -59,7 +59,7 @@ class Document(msgspec.Struct, frozen=True):
     """A whole file that the daemon parses: a state file, a page, or rows in lines.
 
     Attributes:
-        agent: whose it is; "" where the place does not tell.
+        agent: whose it is; "" if the place does not say.
     """
 
     path: Path
@@ -73,11 +73,11 @@ Reading: TypeAlias = Iterator[Found | Document | ReadFault]
 
 
 class GivenPath:
-    """What can be told of a path; a context that removes the copies of databases at its end.
+    """A path to be imported; a context that removes the copies of databases at its end.
 
     Attributes:
         path: the resolved path.
-        stat: how it stands.
+        stat: its status.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +115,7 @@ class GivenPath:
         return [self._copies[path] for path in paths]
 
     def faults(self) -> Iterator[ReadFault]:
-        """The databases that cannot be opened, and where a huge folder was given up."""
+        """Why databases cannot be opened, and where the search of a huge folder stopped."""
         yield from (
             ReadFault(str(path), one.fault) for path, one in self._copies.items() if one.fault
         )
@@ -132,7 +132,7 @@ class GivenPath:
         return [one for one in self.databases() if one.tables.keys() >= {*tables}]
 
     def document(self) -> Json:
-        """The JSON that the file holds as a whole; None if it holds none, or is too large."""
+        """The JSON of the whole file; None if it is not JSON, or too large."""
         if self.is_folder or self.stat.st_size > LARGEST_FILE:
             return None
         try:
@@ -141,7 +141,7 @@ class GivenPath:
             return None
 
     def first_lines(self) -> list[dict[str, Json]]:
-        """The JSON objects in the first lines of a file of such lines."""
+        """The JSON objects in the first lines of a file of JSON lines."""
         lines = self.head.splitlines()
         whole = lines if len(self.head) == self.stat.st_size else lines[:-1]
         return [one for line in whole[:20] for one in objects_in(line)]
@@ -152,7 +152,7 @@ class Origin:
 
     Args:
         system: the name of the format.
-        written_at: when the source was changed last: the time of what has none.
+        written_at: when the source was last changed: the default of missing times.
     """
 
     def __init__(self, system: str, written_at: float) -> None:

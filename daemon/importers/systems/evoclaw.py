@@ -44,7 +44,7 @@ def read(look: GivenPath) -> Reading:
 
 
 def _agents(look: GivenPath) -> list[str]:
-    """Those whose state files may be in a folder; "" for the files in the folder itself."""
+    """The agents whose state files may be in a folder; "" for files in the folder itself."""
     return ["", _DEFAULT, *(name for name, _ in takeover.others(look.path, _DEFAULT))]
 
 
