@@ -1,6 +1,6 @@
 """Requests and answers, each described once: for the edge and for clients.
 
-The modules load when they are first used, so that a command loads only those that it needs.
+The modules load on first use, so that a command loads only those that it needs.
 """
 
 from __future__ import annotations

@@ -31,10 +31,10 @@ Text = Annotated[str, limited_by("limits.max_text_bytes")]
 class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
 
-    `importance` is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
+    `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
-    `conversation` as `episodic`. `expires` may also be a span such as `7d`. `event` is not blank.
-    What is `pinned` stays hot and in the hot state.
+    `conversation` as `episodic`. `expires` may also be a duration such as `7d`. `event` must not be
+    blank. A `pinned` memory stays hot and in the hot state.
     """
 
     text: Text | UnsetType = UNSET
@@ -61,7 +61,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
 class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """The changes of a memory; fields left out stay. `merged_into` points to its successor.
 
-    The fields are those of a new memory, and have its limits; one at least is given.
+    The fields are those of a new memory, with the same limits; at least one is required.
     """
 
     merged_into: str | UnsetType | None = UNSET
@@ -91,7 +91,7 @@ class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     """The memories to list: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
-    into one memory. `reverse` turns the order round.
+    into one memory. `reverse` reverses the order.
     """
 
     limit: Limit = 50
@@ -109,10 +109,9 @@ class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
 class MemoryView(Struct, kw_only=True):
     """A memory as an answer shows it. Times are seconds since the epoch.
 
-    `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
-    of this moment; `archived` tells whether it has left the warm memories.
-    `superseded_by` names a newer memory that contradicts it. `warning` says, where it was just
-    stored or changed, that it holds a secret.
+    `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
+    `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
+    that contradicts it. `warning` reports a secret in a memory just stored or changed.
     """
 
     id: str
@@ -148,7 +147,7 @@ class MemoryView(Struct, kw_only=True):
 
 
 class MemoryPage(Struct):
-    """A page of memories, and the number of all that pass the filters."""
+    """A page of memories, and the number of all that match."""
 
     results: list[MemoryView]
     total: int
@@ -167,7 +166,7 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten; `unmerged` names others that were merged into it, now restored."""
+    """The memory is deleted; `unmerged` are memories once merged into it, now restored."""
 
     id: str
     deleted: bool = True
@@ -186,12 +185,11 @@ class Reinforced(Struct):
 class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """The memories to forget; with several fields, those that match all.
 
-    `category` is one category and all below it. `query` are words that the text, the subject or
-    the outcome contains, all of them and in any case. `secrets` are memories that hold a key, a
-    token or a password; alone, it also forgets such pairs, replaces such values of the hot state,
-    the tree and the episodes by a mark, and forgets earlier versions of rows that hold one. Merged
-    and expired memories are included.
-    `dry_run` only counts them and shows the newest.
+    `category` is one category and all below it. `query` are words that the text, the subject or the
+    outcome contains, all of them and in any case. `secrets` are memories with a key, a token or a
+    password; as the only field, it also deletes such pairs, replaces such values of the hot state,
+    the tree and the episodes by a mark, and deletes earlier versions of rows with one. Merged and
+    expired memories are included. `dry_run` only counts them and shows the newest.
     """
 
     category: CategoryPath | None = None
@@ -203,7 +201,7 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
 class Forgotten(Struct):
     """The number of matching memories; `results` are the newest, as they were before.
 
-    With `secrets` alone `elsewhere` names what else holds one: "pair KEY", "hot SECTION/KEY",
+    With only `secrets`, `elsewhere` names other places of a secret: "pair KEY", "hot SECTION/KEY",
     "category PATH", "history KIND/ID", "file PATH".
     """
 
@@ -220,7 +218,7 @@ class TidyBody(Struct, forbid_unknown_fields=True):
 
 
 class TidyPair(Struct):
-    """Two memories by their ids, how they relate, and why."""
+    """Two memories by their ids, their relation, and the reasons."""
 
     older: str
     newer: str
@@ -241,7 +239,7 @@ class Tidied(Struct):
 
 
 class MergeBody(Struct, forbid_unknown_fields=True):
-    """The memory to merge into, by its id or the beginning of it."""
+    """The memory to merge into, by its id or a prefix of it."""
 
     into: MemoryId
 
@@ -267,7 +265,7 @@ class TextBody(Struct, forbid_unknown_fields=True):
 
 
 class MetadataCounts(Struct):
-    """How many of each were found."""
+    """The number of each."""
 
     urls_count: int
     commands_count: int
