@@ -82,7 +82,7 @@ class TursoRemote:
     async def _ask(self, statements: Sequence[SqlStatement]) -> list[ResultSet]:
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
-            # A single statement is a transaction; and sqld reports clearly that an answer is too long.
+            # A transaction without more; and sqld says clearly if its answer is too long.
             return [await self._client.execute(*pairs[0])]
         return await self._client.batch(list(pairs))
 

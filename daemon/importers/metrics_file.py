@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from ..memory.checks import shown
+from ..memory.hot.state import number
 from ..memory.records import Json
 from ..memory.scoring import DAY
 from ..store.documents import STORED_METRICS
-from .values import Parsed, number, unexpected, unknown_keys
+from .values import Parsed, unexpected, unknown_keys
 
 _LAST_CONSOLIDATION: Final = "last_consolidation"
 # Computed whenever the file is written, so never read.

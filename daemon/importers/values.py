@@ -5,7 +5,6 @@ Nothing here raises, whatever JSON it is given, and no fault quotes the content 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
@@ -13,6 +12,7 @@ import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import TIME_END, check_time, shown
+from ..memory.hot.state import number
 from ..memory.records import Json
 
 T = TypeVar("T")
@@ -79,17 +79,6 @@ class Fields:
             if not says_nothing(value):
                 self.expected(name, "a time", value)
         return None
-
-
-def number(value: Json) -> float | None:
-    """A finite number, not a boolean."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 def count(value: Json, largest: int = LARGEST_INT) -> int | None:

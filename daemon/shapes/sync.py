@@ -83,7 +83,7 @@ class ReplicationStatus(Struct, frozen=True, kw_only=True):
     away: tuple[str, ...] = ()
 
     def after(self, before: ReplicationStatus) -> ReplicationStatus:
-        """This status plus the counts of an earlier loop, and its last success on the same replica."""
+        """This plus the counts of an earlier loop, and its last success on the same replica."""
         last = before.last_success if before.url == self.url else None
         counts = ("sent", "received", "refused", "conflicts")
         return structs.replace(

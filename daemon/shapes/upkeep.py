@@ -82,7 +82,7 @@ class Consolidated(Struct, frozen=True, kw_only=True):
 
 
 class IngestBody(Struct, forbid_unknown_fields=True):
-    """The number of days whose notes are read, including today; with `dry_run` nothing is stored."""
+    """The number of days whose notes are read, today included; `dry_run` stores nothing."""
 
     days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
     dry_run: bool = False
