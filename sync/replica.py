@@ -45,7 +45,7 @@ _WRITE: Final = """
     ON CONFLICT (agent_id, kind, id) DO UPDATE SET seq = excluded.seq, version = excluded.version,
         device = excluded.device, data = excluded.data, clocks = excluded.clocks
 """
-# ?2: [[kind, id, version], …]. What is not listed stands as it was pushed.
+# ?2: [[kind, id, version], …]. Rows not listed are as they were pushed.
 _STANDING: Final = """
     SELECT j.key, r.kind, r.id, r.version, r.data, r.clocks FROM json_each(?2) AS j
     LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1

@@ -139,7 +139,7 @@ async def get_by_body(scope: Scope, body: LinesQuery) -> FileLines:
 
 
 async def sync(scope: Scope) -> FilesSynced:
-    """Look at every watched file now, and bring the index in step."""
+    """Look at every watched file now, and update the index."""
     started = time.perf_counter()
     async with scope.store(exists=True) as store:
         done = await scope.daemon.indexes.of(store).sync()
@@ -178,7 +178,7 @@ async def chunks(scope: Scope, query: ChunksQuery) -> ChunkList:
 
 
 async def stats(scope: Scope) -> FilesStats:
-    """Show how much is indexed, what is watched, and whether the index is in step."""
+    """Show how much is indexed, what is watched, and whether the index is current."""
     async with scope.store() as store:
         totals = await store.read(chunk_tables.totals)
         if store.exists:

@@ -77,7 +77,7 @@ def _importance(row: dict[str, Any]) -> float:
 
 
 def _expires(ttl: Any, created: float | None) -> float | str | None:
-    """The end of a duration since the creation, or a time; a text says why there is none."""
+    """The end of a duration since the creation, or a time; a text is the reason for having none."""
     if not isinstance(ttl, str) or not ttl.strip():
         return None
     try:
