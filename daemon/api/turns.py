@@ -59,6 +59,5 @@ class Turns:
 
 
 def _first(of: dict[K, V]) -> tuple[K, V]:
-    """Take the first entry out."""
     key = next(iter(of))
     return key, of.pop(key)

@@ -291,7 +291,6 @@ class Intake:
         return changed(ours, ours.key, target, at, kind.sets)
 
     def _apply(self, some: Sequence[Row | None]) -> None:
-        """Apply rows of one kind."""
         offered = [row for row in some if row is not None]
         if not offered:
             return

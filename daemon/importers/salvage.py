@@ -54,7 +54,6 @@ def salvage(path: Path, intake: Intake) -> None:
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[Row]:
-    """The readable rows of the table `rows`, kind by kind."""
     if not _is_known(db, "rows"):
         return
     kinds = {kind for (kind,) in _table(db, "SELECT DISTINCT kind FROM rows", str)} | KINDS.keys()

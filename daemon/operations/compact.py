@@ -59,7 +59,6 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
 
 
 async def _window(scope: Scope, body: CompactBody) -> int:
-    """The model's window in tokens."""
     if body.window is not None:
         return body.window
     known = None if body.model is None else await scope.daemon.model.window(body.model)

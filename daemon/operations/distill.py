@@ -121,7 +121,6 @@ def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
 
 
 async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[StoredFact]:
-    """Store the distilled facts, in one commit."""
 
     def filed(db: sqlite3.Connection) -> list[Memory]:
         return [

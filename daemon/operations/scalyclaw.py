@@ -147,7 +147,6 @@ async def graph(scope: Scope, asked: ScalyGraph) -> ScalyGraphFound:
 
 
 def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """The ids that are merged into each memory."""
     found: dict[str, set[str]] = {}
     rows = db.execute("SELECT merged_into, id FROM memories WHERE merged_into IS NOT NULL")
     for into, key in rows:

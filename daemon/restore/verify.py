@@ -103,7 +103,6 @@ class Verifier:
         return found
 
     def _folder(self, database: Path) -> Path:
-        """A new folder, where there is room for a copy."""
         needed, free = _ROOM * database.stat().st_size, shutil.disk_usage(self._state_dir).free
         if free < needed:
             raise DiskFull(

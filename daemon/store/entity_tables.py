@@ -12,7 +12,6 @@ _LONGEST: Final = 200
 
 
 def _text(value: str, key: str) -> str:
-    """The text under a key of the JSON object `value`, without the blanks around it."""
     return f"trim(json_extract({value}, '$.{key}'))"
 
 

@@ -174,7 +174,6 @@ def _entry(name: str, key: str, position: int, created_at: float, data: str) -> 
 
 
 def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
-    """Replace the entries of a kind; unchanged ones are not rewritten."""
     known = {
         key: (row, position, data)
         for row, key, position, data in tx.db.execute(f"SELECT row, id, position, data FROM {name}")

@@ -49,7 +49,6 @@ def _agents(look: GivenPath) -> list[str]:
 
 
 def _files(look: GivenPath, agent: str) -> list[Path]:
-    """The state files of an agent, in the order in which they are imported."""
     memory = look.path / "memory"
     own = {"": [look.path], _DEFAULT: [memory, memory / _DEFAULT]}
     places = own.get(agent, [memory / agent])
