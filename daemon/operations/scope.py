@@ -23,8 +23,7 @@ from ..restore.verify import Verifier
 from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
-from ..store.agents import Agents
-from ..store.quota import require_room
+from ..store.agents import Agents, require_room
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
 from .access import Gate, Peer

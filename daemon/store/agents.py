@@ -1,4 +1,4 @@
-"""All agents of the daemon: opened on first use, closed when idle."""
+"""All agents of the daemon: opened on first use, closed when idle, limited by quotas."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from ..config.settings import StoreSettings
-from ..errors import NotFound, ShuttingDown, ThermoclineError, Unavailable
+from thermocline.sync import HybridClock
+
+from ..config.settings import Quotas, StoreSettings
+from ..errors import NotFound, QuotaReached, ShuttingDown, ThermoclineError, Unavailable
 from ..memory.checks import check_agent, is_agent
-from . import atomic
+from . import atomic, chunk_database
 from .agent_store import AgentStore
-from .database import translate_os
-from .empty import EmptyStore
+from .database import migrate, translate_os
 from .opening import has_database
 from .place import Place, Surroundings
+from .schema import MIGRATIONS
+from .transaction import Transaction
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
 # How long a new caller waits for the users of a memory whose folder was removed.
@@ -280,3 +285,77 @@ def _size(folder: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += path.stat().st_size if path.is_file() else 0
     return total
+
+
+class EmptyStore(AgentStore):
+    """An empty memory that stores nothing and leaves no trace on the disk."""
+
+    exists = False
+
+    async def read(
+        self,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,  # noqa: ARG002 - there is nothing that takes long
+    ) -> T:
+        """Run `read` on an empty database."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._around.threads, _on_empty, read
+        )
+
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run `operation` on an empty database, which is then discarded."""
+
+        def written(db: sqlite3.Connection) -> T:
+            around = self._around
+            with_clock = HybridClock(around.now)
+            tx = Transaction(
+                db, now=self.now, device=around.device.id, rules=self.rules, clock=with_clock
+            )
+            return operation(tx)
+
+        return await self.read(written)
+
+    def note_answer(self, used: Sequence[str], chars: int) -> None:
+        """Nothing is counted."""
+
+    def note_hot(self, chars: int) -> None:
+        """Nothing is counted."""
+
+
+def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(db, Path(":memory:"), MIGRATIONS)
+        chunk_database.attach_none(db)
+        return read(db)
+    finally:
+        db.close()
+
+
+def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
+    """Check that the agent is below its quotas.
+
+    Raises:
+        QuotaReached: it has the maximum number of memories or size of the database.
+    """
+    if quotas.memories:
+        (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
+        if memories >= quotas.memories:
+            raise _reached(agent, f"{memories} memories", "quotas.memories")
+    if quotas.megabytes:
+        # Without free pages: deleting makes room at once.
+        pages, free, size = (
+            db.execute(f"PRAGMA main.{name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        megabytes = (pages - free) * size / (1 << 20)
+        if megabytes >= quotas.megabytes:
+            raise _reached(agent, f"{megabytes:.1f} MB", "quotas.megabytes")
+
+
+def _reached(agent: str, has: str, key: str) -> QuotaReached:
+    return QuotaReached(
+        f"cannot store more for '{agent}': it has {has}, and may have no more",
+        hint=f"forget some, or raise {key}",
+    )
