@@ -36,7 +36,7 @@ from .importers.takeover import TakeOver
 from .language import secrets
 from .llm.client import ModelClient, build_model
 from .operations.access import Gate
-from .operations.live import sample
+from .operations.metrics import sample
 from .operations.scope import Identity
 from .replication.account import Account, account_of
 from .replication.database import connect

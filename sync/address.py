@@ -11,10 +11,10 @@ _SCHEMES = {"libsql": "https", "https": "https", "http": "http"}
 
 
 def address(url: str) -> SplitResult:
-    """Where to send to: `libsql://` becomes `https://`, and a path is kept.
+    """The parsed URL of a remote: `libsql://` becomes `https://`, and a path is kept.
 
     Raises:
-        Refused: it is not a URL of a remote ("bad_request"), or would show everything to others
+        Refused: it is not a URL of a remote ("bad_request"), or would send everything unencrypted
             ("tls"). The message contains no secret.
     """
     try:

@@ -24,11 +24,11 @@ def stamp_at(seconds: float) -> int:
 class HybridClock:
     """Issues strictly increasing stamps. Safe to use from several threads.
 
-    A stamp is `milliseconds << 16 | counter`. A wall clock that is set back, by any amount, only
-    stops the milliseconds from advancing; the counter goes on.
+    A stamp is `milliseconds << 16 | counter`. If the wall clock is set back, by any amount, the
+    milliseconds stop advancing, and the counter continues.
 
     `now` is the wall clock, in seconds since the epoch; `last` the highest stamp issued or seen
-    before, from which a restart goes on, and `issued` the highest issued.
+    before, from which a restart continues, and `issued` the highest issued.
     """
 
     def __init__(self, now: Callable[[], float], last: int = 0, issued: int = 0) -> None:
@@ -43,7 +43,7 @@ class HybridClock:
         return self._last
 
     def tick(self, above: int = 0) -> int:
-        """A stamp above all others that this clock has issued or accepted.
+        """A stamp above all stamps that this clock has issued or accepted.
 
         Args:
             above: the youngest stamp of the changed row, even if `observe` did not accept it. It
@@ -51,7 +51,7 @@ class HybridClock:
         """
         with self._lock:
             wall = stamp_at(self._now())
-            # A wall clock beyond the year 2200 is wrong, and would leave no stamp to go on with.
+            # A wall clock beyond the year 2200 is wrong, and would leave no further stamps.
             wall = wall if wall < TOO_HIGH - 1 else 0
             self._last = min(max(wall, self._last + 1), TOO_HIGH - 1)
             stamp = min(max(self._last, above + 1), TOO_HIGH - 1)

@@ -66,7 +66,7 @@ class Tally(msgspec.Struct):
 
 
 class Exchange:
-    """The order in which things have to happen. Not to be run twice at once.
+    """One agent's rounds of replication. Not to be run twice at once.
 
     `urgent` are the kinds of rows that `urgent_only` sends; `now` is in seconds since the epoch.
     """
@@ -91,10 +91,10 @@ class Exchange:
     async def run(
         self, *, urgent_only: bool = False, sign: bool = False, poll: Poll | None = None
     ) -> Tally:
-        """Receive everything, then send everything, or the urgent kinds alone.
+        """Receive everything, then send everything, or only the urgent kinds.
 
-        With `sign` the remote notes that this device was there, whether or not there is more.
-        `poll` tells where the order ended a moment ago; without it the remote is asked.
+        With `sign` the remote records this device's contact, even if there is nothing to send.
+        `poll` is the recent end of the order; without it the remote is asked.
         """
         try:
             return await self._run(urgent_only, sign, poll)
@@ -103,9 +103,9 @@ class Exchange:
             return await self._run(urgent_only, sign, None)
 
     async def receive(self) -> Tally:
-        """Receive everything and write nothing on the remote. A new device joins with this.
+        """Receive everything and write nothing on the remote, as for joining a new device.
 
-        A token that allows reading is enough. Repeated, it goes on where it was interrupted.
+        A token that allows reading is enough. Repeated, it continues where it was interrupted.
         """
         tally = Tally()
         poll = await self._replica.poll()
@@ -119,7 +119,7 @@ class Exchange:
         link = await self._local.link()
         poll = poll or await self._replica.poll()
         waiting = bool(await self._local.pending(kinds, 1, 1))
-        # Where there is nothing to receive a push signs for itself.
+        # If there is nothing to receive, a push signs too.
         moved = sign or poll != Poll(link.seq, link.epoch)
         if not waiting and not moved:
             return tally
@@ -136,13 +136,13 @@ class Exchange:
     async def _follow(
         self, poll: Poll, link: Link, waiting: bool, tally: Tally
     ) -> tuple[Poll, Link]:
-        """Make sure that the link is to this remote as it is now, and sign."""
+        """Make sure that the link is to this remote in its present state, and sign."""
         if poll.epoch != link.epoch or poll.seq < link.seq:
             # The poll may be older than the link.
             poll = await self._replica.poll()
         if not poll.epoch:
             if not (waiting or link.epoch):
-                # Neither side has anything: the agent gets no place on the remote for that.
+                # Neither side has any rows: the agent is not created on the remote.
                 await self._replica.prepare(self._now())
                 tally.signed = True
                 return poll, Link()
@@ -174,15 +174,15 @@ class Exchange:
     async def _exchange(
         self, poll: Poll, link: Link, kinds: frozenset[str] | None, tally: Tally
     ) -> bool:
-        """Receive, send, and receive what others sent meanwhile, until nothing is left.
+        """Receive, send, and receive again, until nothing is left.
 
         Returns:
-            False: the remote has become another one meanwhile.
+            False: the remote was replaced by another meanwhile.
         """
         small = 0
         while True:
             link = await self._pull(link, poll.seq, tally)
-            # With the same id on two devices nothing can be told apart: it takes another first.
+            # Two devices with the same id cannot be told apart: this one takes another first.
             if tally.copied or small > _MOST_SMALL_PUSHES:
                 return True
             pending = await self._local.pending(kinds, MOST_ROWS, self._room)
@@ -196,7 +196,7 @@ class Exchange:
                 link = await self._local.link()
 
     async def _pull(self, link: Link, until: int, tally: Tally) -> Link:
-        """Apply everything behind the link, in order, with some pages asked for ahead."""
+        """Apply everything after the link, in order, with some pages requested ahead."""
         asked: deque[tuple[int, asyncio.Task[Page]]] = deque()
         begin = link.seq
         try:
@@ -238,7 +238,7 @@ class Exchange:
             tally.note(one.kind, one.id, one.reason)
 
     async def _sendable(self, batch: Sequence[Pending], tally: Tally) -> list[Pending]:
-        """The beginning of a batch that one push can carry, without what cannot be sent."""
+        """The beginning of a batch that one push can carry, without rows that cannot be sent."""
         fit: list[Pending] = []
         room = self._room
         for one in batch:
@@ -260,23 +260,23 @@ class Exchange:
             if len(batch) == 1:
                 await self._set_aside(batch[0], error.message, tally)
                 return Poll(link.seq, link.epoch)
-            # Whatever is in between takes no more at once, and will not the next time.
+            # Something in between refuses this size, and would again the next time.
             self._room = self._most_room = max(_LEAST_BYTES, sum(map(size_of, batch)) // 2)
             return await self._push(batch[: len(batch) // 2], link, tally)
         except TryLater as error:
             if error.code == "timeout":
-                # Over a line that is too slow for so much the next try sends less.
+                # On a line that is too slow for this size the next try sends less.
                 self._room = max(_LEAST_BYTES, self._room // 2)
             raise
         self._room = min(self._most_room, 2 * self._room)
         if not pushed.signed:
             return await self._replica.renew(pushed.poll.epoch)
         if pushed.poll == Poll(link.seq + len(batch), link.epoch):
-            # Nobody else has sent anything meanwhile: these rows need not come back.
+            # No other device has sent anything meanwhile: these rows need not be received again.
             link = Link(link.epoch, pushed.poll.seq)
             await self._settle(batch, () if pushed.complete else batch, link, tally)
         elif pushed.complete:
-            # They come back among what others have sent, and are then no longer pending.
+            # They come back with the rows of other devices, and are then no longer pending.
             tally.sent += len(batch)
         return pushed.poll
 

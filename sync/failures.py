@@ -1,14 +1,14 @@
 """Every error of a remote, by what its caller can do about it.
 
     SyncError
-    ├── TryLater          passes by itself: the same batch may work later
-    │   └── QuotaSpent    passes when the quota is renewed or raised: after a long pause
-    ├── Refused           stays until a person removes the cause
+    ├── TryLater          temporary: the same batch may work later
+    │   └── QuotaSpent    until the quota is renewed or raised: after a long pause
+    ├── Refused           permanent, until a person removes the cause
     ├── RowTooLarge       too much at once: ask for less, or send less
-    └── SchemaMissing     the tables are not there yet: make them, then go on
+    └── SchemaMissing     the tables are missing: create them, then continue
 
-`classify` and `from_answer` sort whatever a client, a server or a file says into this tree. They
-know exceptions by name, so that no client has to be loaded to tell its errors apart.
+`classify` and `from_answer` map the errors of clients, servers and files to this tree. They know
+exceptions by name, so that no client has to be loaded to recognize its errors.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _LONG_SECRET: Final = 8
 
 
 class SyncError(Exception):
-    """A remote could not do what it was asked.
+    """A remote could not carry out a request.
 
     Attributes:
         code: a stable word for programs.
-        message: what could not be done and why; holds no secret.
+        message: what could not be done and why; contains no secret.
         hint: how to fix it.
     """
 
@@ -41,7 +41,7 @@ class SyncError(Exception):
 
 
 class TryLater(SyncError):
-    """It passes by itself. The batch may have been applied all the same.
+    """A temporary failure. The batch may have been applied all the same.
 
     Attributes:
         retry_after: the pause in seconds that the remote asked for, if it did.
@@ -59,18 +59,18 @@ class QuotaSpent(TryLater):
 
 
 class Refused(SyncError):
-    """It stays until a person removes the cause; nothing was changed."""
+    """Permanent until a person removes the cause; nothing was changed."""
 
 
 class RowTooLarge(SyncError):
-    """The question or the answer is beyond what one batch may carry; nothing was changed."""
+    """The request or the answer exceeds what one batch may carry; nothing was changed."""
 
 
 class SchemaMissing(SyncError):
-    """A table or a column is not there; nothing was changed."""
+    """A table or a column is missing; nothing was changed."""
 
 
-# Each code: what its caller can do, what it means, and a default hint.
+# Each code: its class, what it means, and a default hint.
 _CODES: Final[dict[str, tuple[type[SyncError], str, str]]] = {
     "offline": (
         TryLater,
@@ -129,7 +129,7 @@ _BY_BODY_CODE: Final = {
     "quota": ("BLOCKED",),
     "busy": ("SQLITE_BUSY", "SQLITE_LOCKED", "TRANSACTION_", "STREAM_EXPIRED"),
     "disk_full": ("SQLITE_FULL",),
-    # By the second the file was taken away; the next batch opens what is there then.
+    # The second code means that the file was removed; the next batch opens the new one.
     "disk_error": ("SQLITE_IOERR", "SQLITE_READONLY_DBMOVED"),
     "server": ("SQLITE_NOMEM", "SQLITE_INTERRUPT"),
     "too_large": ("RESPONSE_TOO_LARGE", "SQLITE_TOOBIG"),
@@ -139,7 +139,7 @@ _BY_BODY_CODE: Final = {
     "damaged": ("SQLITE_CORRUPT", "SQLITE_NOTADB"),
     "sql": ("SQL", "ARGS_INVALID"),
     "unauthorized": ("AUTH_",),
-    # The client's own word for an answer that does not hold together.
+    # The client's word for an inconsistent answer.
     "not_json": ("HRANA_PROTO_ERROR",),
 }
 # By status, or else by its hundreds. Other answers do not come from a database.
@@ -165,7 +165,7 @@ _BY_EXCEPTION: Final = (
     ("tls", {"ClientSSLError", "ServerFingerprintMismatch", "SSLError"}),
     ("timeout", {"TimeoutError"}),
     ("offline", {"ClientConnectionError", "ClientPayloadError"}),
-    # Whatever answered does not speak HTTP or JSON.
+    # The other end does not speak HTTP or JSON.
     ("not_json", {"ClientResponseError", "JSONDecodeError", "DecodeError"}),
     ("bad_request", {"InvalidURL"}),
     ("offline", {"OSError"}),
@@ -190,14 +190,14 @@ def from_answer(
 def classify(error: BaseException, secret: str = "") -> SyncError:
     """The error that an exception of a client or of SQLite means; an error of the tree is returned.
 
-    No message holds `secret`, which a server may have repeated.
+    No message contains `secret`, which a server may have repeated.
     """
     if isinstance(error, SyncError):
         return error
-    # What aiohttp says of TLS with every connection, also with those that use none.
+    # aiohttp's words for any failed connection, whether or not it uses TLS.
     detail = str(getattr(error, "explanation", error)).replace(" ssl:default", "")
     if secret:
-        # A short one may also be part of a word: only what stands alone is then the secret.
+        # A short secret may also be part of a word: only a separate one is replaced.
         pattern = re.escape(secret)
         if len(secret) < _LONG_SECRET:
             pattern = rf"(?<!\w){pattern}(?!\w)"
@@ -213,7 +213,7 @@ def classify(error: BaseException, secret: str = "") -> SyncError:
 
 
 def made(code: str, detail: str, retry_after: float | None = None) -> SyncError:
-    """The error of a code of the table, whose message is its meaning and the detail."""
+    """The error of a code of the table; its message is the meaning and the detail."""
     kind, what, _ = _CODES[code]
     detail = _tidied(detail)
     message = f"{what}: {detail}" if detail else what
@@ -223,7 +223,7 @@ def made(code: str, detail: str, retry_after: float | None = None) -> SyncError:
 
 
 def pause(retry_after: str, date: str) -> float | None:
-    """The seconds that a `Retry-After` asks for, at most a day; None: it asks for nothing.
+    """The seconds that a `Retry-After` asks for, at most a day; None: none.
 
     Args:
         retry_after: seconds, or a moment.

@@ -23,14 +23,14 @@ MOST_ANSWER_BYTES: Final = 10_000_000
 MOST_VALUE_BYTES: Final = 5_000_000
 
 T = TypeVar("T")
-# Steps of SQLite between two looks at whether the caller still waits: under a millisecond.
+# SQLite steps between two checks for cancellation: under a millisecond.
 _STEPS: Final = 20_000
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
-    # What was reported as sent is not sent again: it has to survive a power cut.
+    # Rows reported as sent are not sent again: they have to survive a power cut.
     "PRAGMA synchronous = FULL",
     "PRAGMA journal_size_limit = 4194304",
-    # The file may come from anywhere: what is written in its schema runs nothing.
+    # The file may come from anywhere: nothing in its schema is executed.
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
 )
@@ -51,10 +51,10 @@ _BY_ERRNO: Final = {
 class FileRemote:
     """A SQLite file as a remote, safe to share between processes.
 
-    It is opened by the first batch, and made with its folder where it is missing; a file that is
-    removed or replaced meanwhile is noticed by the next batch. A batch that has returned survives a
-    power cut. Batches run one at a time, on `threads` or else on the event loop's own; one waits
-    `busy_seconds` for another process that writes.
+    It is opened by the first batch, and created with its folder if missing; the next batch notices
+    a file that was removed or replaced. A batch that has returned survives a power cut. Batches run
+    one at a time, on `threads` or else on the event loop's own; one waits `busy_seconds` for
+    another process that writes.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class FileRemote:
             raise
 
     async def close(self) -> None:
-        """Close the file, after what is under way. May be called twice."""
+        """Close the file, after the running batch. May be called twice."""
         if self._closed:
             return
         self._closed = True
         await asyncio.shield(await self._begin(self._disconnect))
 
     async def _begin(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Begin something on a thread, once the one before is over, cancelled or not."""
+        """Start something on a thread, after the previous one has ended, cancelled or not."""
         await self._turn.acquire()
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -114,11 +114,11 @@ class FileRemote:
         try:
             return _run(self._ready(), statements, given_up)
         except Exception as error:  # noqa: BLE001 -- only errors of the tree leave a remote
-            # SQLite may quote what it cannot read, which may be a memory: the cause stays here.
+            # SQLite may quote unreadable content, perhaps of a memory: the cause is dropped.
             raise self._told(error) from None
 
     def _ready(self) -> sqlite3.Connection:
-        """The connection to the file that stands at the path now."""
+        """The connection to the file that is now at the path."""
         if self._connection is not None and self._opened != _identity(self._path):
             self._disconnect()
         if self._connection is None:
@@ -150,7 +150,7 @@ class FileRemote:
                 connection.close()
 
     def _told(self, error: Exception) -> SyncError:
-        """The error with the file's name, and a hint that fits a file."""
+        """The error with the file's name, and a hint for files."""
         found = _of_a_file(error) or classify(error)
         code, hint, name = found.code, found.hint, self._path.name
         if code in ("damaged", "disk_error"):
@@ -172,7 +172,7 @@ def _run(
 ) -> list[Result]:
     """Run a batch. Read-only batches are interrupted once the caller is cancelled."""
     reads = all(statement.sql.lstrip()[:6].upper() == "SELECT" for statement in statements)
-    # To read first and then to write would fail at once where another process wrote in between.
+    # Reading first and then writing would fail if another process wrote in between.
     connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
     try:
         connection.set_progress_handler(given_up.is_set if reads else None, _STEPS)
@@ -201,7 +201,7 @@ def _execute(connection: sqlite3.Connection, statements: Sequence[SqlStatement])
                 if room < 0:
                     raise made("too_large", f"more than {MOST_ANSWER_BYTES} bytes")
         affected = 0
-        # SQLite keeps the number of the last change over statements that read.
+        # SQLite does not reset the number of changes for statements that read.
         if connection.total_changes != before:
             [affected] = connection.execute("SELECT changes()").fetchone()
         results.append(Result(tuple(rows), affected))
@@ -215,7 +215,7 @@ def _size(value: Value) -> int:
 
 
 def _create(path: Path) -> None:
-    """Make the file, for its owner alone; SQLite gives those beside it the same mode.
+    """Create the file, for its owner only; SQLite gives its log the same mode.
 
     An existing file is not opened: closing it would drop the locks that this process holds on it
     through another connection.
@@ -241,7 +241,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _of_a_file(error: Exception) -> SyncError | None:
-    """The meaning of an error that comes from a disk instead of a network."""
+    """The code of an error that comes from a disk instead of a network."""
     if isinstance(error, OSError):
         return made(_BY_ERRNO.get(error.errno or 0, "disk_error"), error.strerror or "")
     if isinstance(error, sqlite3.Error) and not getattr(error, "sqlite_errorname", None):

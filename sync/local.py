@@ -26,10 +26,10 @@ class Pending(msgspec.Struct, frozen=True):
     """A row that the remote does not have in this version.
 
     Attributes:
-        row: as it stands.
+        row: this version.
         version: its digest.
-        seen: the digest of the version that the remote had when this device saw it last; None:
-            the remote had none. A push only replaces this version.
+        seen: the digest of the version that the remote had when this device last saw it; None: the
+            remote had none. A push only replaces this version.
     """
 
     row: Row

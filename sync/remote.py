@@ -33,23 +33,23 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Remote(Protocol):
-    """A database somewhere else. Safe to use from several tasks of one event loop.
+    """A remote database. Safe to use from several tasks of one event loop.
 
-    Integers are exact to 64 bits, text comes back to the last character, NUL included. What the
-    database may hold but no `Value` can be is read alike everywhere: a blob as text, with U+FFFD
-    where it is not UTF-8; an infinite number as None.
+    Integers are exact to 64 bits, text is returned unchanged, NUL included. Values of the database
+    that are not a `Value` are read alike everywhere: a blob as text, with U+FFFD for invalid UTF-8;
+    an infinite number as None.
     """
 
     async def batch(self, statements: Sequence[SqlStatement]) -> list[Result]:
         """Run the statements in order, in one transaction: all of them or none.
 
-        A batch that raised `TryLater` may have been applied all the same, since the answer may
-        have been lost, and so may one that was cancelled: it must do no harm when run again. It
-        may be run twice by itself where the connection broke.
+        A batch that raised `TryLater`, or was cancelled, may have been applied, since only the
+        answer may have been lost: repeating it must do no harm. It may be repeated automatically if
+        the connection broke.
 
         Args:
-            statements: none of them may begin or end a transaction. One that reads and then
-                writes may find that another device was quicker (`TryLater`, "busy"): write first.
+            statements: none of them may begin or end a transaction. A batch that reads and then
+                writes may conflict with another device (`TryLater`, "busy"): write first.
 
         Returns:
             One result for each statement.

@@ -45,14 +45,14 @@ _WRITE: Final = """
     ON CONFLICT (agent_id, kind, id) DO UPDATE SET seq = excluded.seq, version = excluded.version,
         device = excluded.device, data = excluded.data, clocks = excluded.clocks
 """
-# ?2: [[kind, id, version], …]. What is not listed stands as it was pushed.
+# ?2: [[kind, id, version], …]. Rows not listed are as they were pushed.
 _STANDING: Final = """
     SELECT j.key, r.kind, r.id, r.version, r.data, r.clocks FROM json_each(?2) AS j
     LEFT JOIN rows AS r ON r.agent_id = ?1 AND r.kind = j.value->>0 AND r.id = j.value->>1
     WHERE r.version IS NOT j.value->>2
 """
-# Notes up to where the device follows the order before it notes that itself. Where the remote
-# says less than ?5, it was set back, and nothing is written.
+# Records the position of the device before the device itself does. If the remote has less than
+# ?5, it was set back, and nothing is written.
 _SIGN: Final = """
     INSERT INTO replica_devices (agent_id, device_id, name, first_at, last_at, seen)
     SELECT ?1, ?2, ?3, ?4, ?4, c.seq FROM replica_clock AS c
@@ -146,7 +146,7 @@ class Replica:
         self._polls = polls or Polls(remote)
 
     async def prepare(self, now: float) -> None:
-        """Make the remote's tables where they are missing."""
+        """Create the missing tables of the remote."""
         await schema.prepare(self.remote, now)
 
     async def poll(self) -> Poll:
@@ -155,11 +155,11 @@ class Replica:
         return Poll(whole(rows[0][1]), str(rows[0][2])) if rows else Poll()
 
     async def shared_poll(self, max_age: float) -> Poll:
-        """Where the order ended at most `max_age` seconds ago, asked for with that of others."""
+        """The end of the order at most `max_age` seconds ago, from one query for all agents."""
         return (await self._polls.look(max_age)).get(self.agent, Poll())
 
     async def begin(self) -> Poll:
-        """Give the agent an order, if it has none."""
+        """Create the agent's order, if it has none."""
         await self._ask(_ADVANCE, 0)
         return await self.poll()
 
@@ -173,7 +173,7 @@ class Replica:
         return await self.poll()
 
     async def page(self, after: int, until: int) -> Page:
-        """The rows behind `after` up to `until`; less far where an answer cannot carry them."""
+        """The rows after `after` up to `until`, or fewer if an answer cannot carry them."""
         while True:
             try:
                 found = await self._ask(_PAGE, after, until)
@@ -189,8 +189,8 @@ class Replica:
     ) -> Pushed:
         """Write each row over the version that was seen, in one transaction.
 
-        A push that is repeated changes nothing but the order's end. The rows have distinct keys,
-        and `size_of` accepts them; `cursor` tells how far this device has followed the order.
+        A repeated push changes nothing but the end of the order. The rows have distinct keys, and
+        `size_of` accepts them; `cursor` is this device's position in the order.
         """
         listed = [
             (*one.row.key, one.seen, one.version, device.id, *one.row.encoded()) for one in rows
@@ -231,11 +231,11 @@ class Replica:
         return bool(result.rows), any(row[0] is not None for row in result.rows)
 
     async def devices(self, device: str, cursor: int) -> list[DeviceRecord]:
-        """Every device that ever replicated, the latest contact first.
+        """Every device that ever replicated, latest contact first.
 
         Args:
             device: this one.
-            cursor: how far it has followed, which it knows better than its last note here.
+            cursor: its position, which it knows better than its last record here.
         """
         rows = await self._ask(
             "SELECT d.device_id, d.name, d.first_at, d.last_at, d.retired_at,"
@@ -249,7 +249,7 @@ class Replica:
         return [msgspec.convert(dict(zip(_DEVICE, row, strict=True)), DeviceRecord) for row in rows]
 
     async def away(self, now: float) -> list[str]:
-        """The names of devices in use that were not here for so long that tombstones may go."""
+        """The names of devices in use that were absent for so long that tombstones may go."""
         rows = await self._ask(
             "SELECT name FROM replica_devices"
             " WHERE agent_id = ?1 AND retired_at IS NULL AND last_at < ?2 ORDER BY last_at",
@@ -282,7 +282,7 @@ class Replica:
         return result.affected
 
     async def counts(self) -> dict[str, int]:
-        """How many rows of each kind there are, deleted ones left out."""
+        """The number of rows of each kind, without deleted ones."""
         rows = await self._ask(
             "SELECT kind, count(*) FROM rows WHERE agent_id = ?1 AND data IS NOT NULL GROUP BY kind"
         )
@@ -304,7 +304,7 @@ class Replica:
 
 
 class Polls:
-    """Where the orders of all agents of one remote end, asked once for all of them."""
+    """The ends of the orders of all agents of one remote, from one query for all of them."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -359,7 +359,7 @@ def _page(lines: Sequence[Sequence[Value]], until: int) -> Page:
 
 
 def _received(line: Sequence[Value]) -> Received | Unreadable:
-    """A row as it came: kind, id, version, data, clocks. Anybody may have written it."""
+    """A row as received: kind, id, version, data, clocks. Any program may have written it."""
     kind, key, version, data, clocks = line
     reason = "it has columns of the wrong type"
     if (

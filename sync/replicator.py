@@ -20,14 +20,14 @@ Phase: TypeAlias = Literal["idle", "working", "waiting", "stopped"]
 _STOPPED_SECONDS: Final = 3600.0
 # Seconds between two records of this device's contact, while nothing happens.
 _SIGN_SECONDS: Final = 3600.0
-# The clock may have been wrong, and be corrected soon.
+# The clock may have been wrong, and may be corrected soon.
 _STOPPED_TLS_SECONDS: Final = 300.0
 _COUNTS: Final = ("sent", "received", "refused", "conflicts", "set_aside")
 _NO_ERROR: Final = {"error": "", "message": "", "hint": "", "next_try": None}
 
 
 class Timing(Protocol):
-    """When a replicator acts by itself, in seconds."""
+    """The intervals of a replicator, in seconds."""
 
     @property
     def critical_seconds(self) -> float:
@@ -46,8 +46,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """The state of replication. Times are seconds since the epoch; counts are since the start.
 
     Attributes:
-        phase: `waiting`: for the next try, after a failure that passes by itself; `stopped`:
-            until a person removes the cause, with a single try now and then.
+        phase: `waiting`: for the next try, after a temporary failure; `stopped`: until a person
+            removes the cause, with a single try now and then.
         error, message, hint: of the failure, if any.
         next_try: when, while waiting.
         sent, received, refused, conflicts, set_aside, notes, away: as in `Tally`.
@@ -70,12 +70,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One round of replication, or several alike that had nothing to do or failed alike.
+    """One round of replication, or several equal ones that did nothing or failed alike.
 
     Attributes:
         at: when the last of them ended, in seconds since the epoch.
-        ms: how long it took.
-        times: how many they are.
+        ms: its duration.
+        times: their number.
         sent, received, refused, conflicts: as in `Tally`.
         error, message: why it failed; empty after success.
     """
@@ -91,7 +91,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
     def alike(self, other: Round) -> bool:
-        """Whether both had nothing to do, or failed in the same way."""
+        """Whether both did nothing, or failed in the same way."""
         rows = self.sent + self.received + self.refused + self.conflicts
         return not rows and self == msgspec.structs.replace(
             other, at=self.at, ms=self.ms, times=self.times
@@ -101,10 +101,10 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 class Replicator:
     """Sends what changes here, and receives what changes elsewhere.
 
-    A failure that passes by itself is retried forever, less and less often. A failure that a
-    person must fix stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and
-    `wake` end that pause. Pending rows are stored with the rows, so that nothing is lost.
-    `urgent` kinds are sent at once; `told` is called with every new state, `done` with every round.
+    A temporary failure is retried forever, with growing waits. A failure that a person must fix
+    stops the loop for an hour, or for minutes if a clock may be wrong; `sync` and `wake` end that
+    pause. Pending rows are stored with the rows, so that nothing is lost. `urgent` kinds are sent
+    at once; `told` is called with every new state, `done` with every round.
     """
 
     def __init__(  # noqa: PLR0913 - its collaborators
@@ -137,7 +137,7 @@ class Replicator:
         self._poll_at = 0.0
         self._signed_at = float("-inf")
         self.state = State()
-        # Whether this device's id is in use elsewhere too.
+        # Whether another device uses this device's id.
         self.copied = False
 
     @property

@@ -1,10 +1,10 @@
 """Rows whose fields carry the clock of their last change, and the merge of two versions.
 
-A row is a set of cells: one for each field, and one for each element of a field that is a set.
-A cell is a value, or its absence, with the stamp of its last change. Deleting a row is a stamp
-that removes every cell that is not younger. Merging keeps the younger of two cells, and so is
+A row is a set of cells: one for each field, and one for each element of a field that is a set. A
+cell is a value, or its absence, with the stamp of its last change. Deleting a row is a stamp that
+removes every cell that is not younger. Merging keeps the younger of two cells, and so is
 commutative, associative and idempotent: any version of a row may be merged at any time, in any
-order, as often as it comes.
+order, any number of times.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def changed(
     `row` is the version that is replaced, if there was one; the stamp is younger than all of it.
     """
     if row is None and data and not any(name in data for name in sets):
-        # Every new memory comes this way.
+        # The usual case: a new memory.
         kind, id_ = key
         return Row(kind=kind, id=id_, data=dict(sorted(data.items())), clocks=Clocks(at=stamp))
     cells = stamps(row, sets) if row is not None else {}
@@ -229,6 +229,6 @@ def _row(
 
 
 def _order(cell: _Cell) -> tuple[Stamp, bool, bytes]:
-    """Equal stamps with different values come from damage alone; even these merge alike."""
+    """Equal stamps with different values only come from damage; even these merge alike."""
     stamp, value = cell
     return stamp, value is not ABSENT, b"" if value is ABSENT else _encoder.encode(value)

@@ -1,7 +1,7 @@
-"""The tables of a remote: one for rows, and what keeps their order.
+"""The tables of a remote: one for rows, and those that keep their order.
 
-`cold_memories` and `critical_state` are views in EvoClaw's shapes, so that its readers go on
-working. A database in which EvoClaw has tables of these names keeps its tables.
+`cold_memories` and `critical_state` are views in EvoClaw's shapes, so that its readers still work.
+A database in which EvoClaw has tables of these names keeps its tables.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ _SCHEMA: Final = (
 
 
 async def prepare(remote: Remote, now: float) -> None:
-    """Make the tables where they are missing. Safe at any time, from several devices at once.
+    """Create the missing tables. Safe at any time, from several devices at once.
 
     Raises:
         SyncError: the remote cannot be reached or refuses; or a later release made its tables.

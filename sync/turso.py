@@ -82,7 +82,7 @@ class TursoRemote:
     async def _ask(self, statements: Sequence[SqlStatement]) -> list[ResultSet]:
         pairs = [(statement.sql, statement.args) for statement in statements]
         if len(pairs) == 1:
-            # One is a transaction by itself; and sqld says clearly when its answer is too long.
+            # A transaction without more; and sqld says clearly if its answer is too long.
             return [await self._client.execute(*pairs[0])]
         return await self._client.batch(list(pairs))
 
@@ -93,7 +93,7 @@ async def connect(
     """A remote at `url`; nothing is sent yet. `libsql://` and `https://` are the same.
 
     Raises:
-        Refused: the URL or the token cannot be used as it is; neither is in the message.
+        Refused: the URL or the token is not usable; neither is in the message.
     """
     place = address(url)
     token = (token or "").strip()
@@ -178,7 +178,7 @@ class _Client(HttpClient):
                 raise made("too_large", f"the answer is beyond {most} bytes")
         if response.headers.get("Content-Encoding", "identity") == "identity":
             return bytes(content)
-        # With a header, zlib's or gzip's, or without one: servers differ in what deflate means.
+        # With a header of zlib or gzip, or without one: servers differ in the meaning of deflate.
         bare = content[:1] != b"\x1f" and content[:1] != b"\x78"
         unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
         try:
@@ -221,6 +221,6 @@ def _said(response: aiohttp.ClientResponse, content: bytes) -> Any:
 def _told(error: Exception, token: str) -> SyncError:
     stumbles = isinstance(error, LookupError | TypeError | AttributeError | ValueError)
     if stumbles and not isinstance(error, aiohttp.ClientError | OSError):
-        # The library stumbles over an answer in JSON that no database gave.
+        # The library fails on JSON that is not from a database.
         return made("not_json", "the answer does not come from a database")
     return classify(error, token)

@@ -10,7 +10,7 @@ import tenacity
 
 from .failures import QuotaSpent, TryLater
 
-# By then the wait has long been the longest; doubling on would leave the range of a float.
+# The longest wait is reached long before; further doubling would exceed the range of a float.
 _MOST_DOUBLINGS = 32
 
 
@@ -32,7 +32,7 @@ class Waiting(msgspec.Struct, frozen=True):
     def seconds(self, error: TryLater, failures: int, random: Random) -> float:
         """The wait after this number of failures in a row, at least what the remote asked for.
 
-        It is drawn evenly, so that devices which failed together do not come back together.
+        It is random, so that devices that failed together do not retry together.
         """
         if self.instant:
             return 0.0
@@ -48,11 +48,11 @@ def retrying(
     before_wait: Callable[[TryLater, float], None],
     random: Random,
 ) -> tenacity.AsyncRetrying:
-    """Runs a call until it succeeds. `TryLater` is retried without end; all else is raised.
+    """Runs a call until it succeeds. `TryLater` is retried forever; all else is raised.
 
     Use it as `await retrying(…)(call)`, or as `async for attempt in retrying(…): with attempt:`.
-    The waits grow over the life of what is returned: make a new one after each success. `sleep` may
-    return early, to try at once; `before_wait` is told the failure and the seconds.
+    The waits grow over the life of the returned object: make a new one after each success. `sleep`
+    may return early, to try at once; `before_wait` is called with the failure and the seconds.
     """
     return tenacity.AsyncRetrying(
         sleep=sleep,

@@ -28,9 +28,9 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Bus:
-    """Hands each event to all listeners. For the event loop's thread alone.
+    """Passes each event to all listeners. For the event loop's thread only.
 
-    A listener who falls a thousand events behind loses the oldest, and can tell by the numbers.
+    A listener that falls a thousand events behind loses the oldest, and can tell by the numbers.
     """
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Bus:
 
     @contextmanager
     def listen(self, after: int | None) -> Iterator[asyncio.Queue[Published]]:
-        """A queue of what is told from now on, and of the history behind number `after`.
+        """A queue of the events from now on, and of the history after number `after`.
 
-        A number that was not given out yet is from before a restart: all that is known is newer.
+        A number not issued yet is from before a restart: then all known events are newer.
         """
         if after is not None and after >= self._next:
             after = 0

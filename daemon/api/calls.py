@@ -17,35 +17,35 @@ from ..memory.checks import check_agent, shown
 from ..operations.access import Peer
 from ..operations.operation import Operation
 from ..operations.scope import Daemon
-from ..shapes.conversion import convert
+from ..shapes.common import convert
 from . import json_body
 from .bus import Bus
 from .connections import ArrivedLate, PeerConnection
 
 _CHUNK: Final = 16_384
-# Beyond this a body needs one of the few places for large ones.
+# A larger body needs one of the few places for large ones.
 _SMALL: Final = 16_384
 
 
 class Services(Daemon, frozen=True, kw_only=True):
-    """The daemon with what only its edge needs."""
+    """The daemon and what only its edge needs."""
 
     bus: Bus
     stopping: asyncio.Event
 
 
 class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
-    """What an operation without parameters takes."""
+    """The query of an operation without parameters."""
 
 
 class Call(msgspec.Struct, frozen=True):
     """One request.
 
     Attributes:
-        peer: who asks.
-        operation: what is asked.
-        parts: the varying parts of the path.
-        agent: whose memory it concerns; `agent_named` tells whether the call said so.
+        peer: the caller.
+        operation: the requested operation.
+        parts: the variable parts of the path.
+        agent: whose memory it concerns; `agent_named`: whether the request names it.
     """
 
     services: Services
@@ -59,7 +59,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def connection(self) -> PeerConnection:
-        """The connection that it came over."""
+        """The connection of the request."""
         protocol = self.request.protocol
         assert isinstance(protocol, PeerConnection)
         return protocol
@@ -79,7 +79,7 @@ def agent_of(request: web.BaseRequest, default: str) -> tuple[str, bool]:
             field="agent",
             hint="give one ?agent= or one X-Agent",
         )
-    # An empty one is a caller's mistake, not the default.
+    # An empty name is a caller's mistake, not the default.
     return check_agent(given[0] if given else default), bool(given)
 
 
@@ -100,7 +100,7 @@ def query_of(request: web.BaseRequest, kind: type[Any]) -> Any:
             continue
         values = request.query.getall(name)
         if name in lists:
-            # A single tag may hold a comma; the other lists are of plain words.
+            # A single tag may contain a comma; the other lists are of plain words.
             parts = values if name == "tag" else [part for v in values for part in v.split(",")]
             found[name] = [part for part in parts if part]
         elif len(values) > 1:

@@ -20,17 +20,17 @@ from ..errors import InvalidInput, ThermoclineError, TooLarge, TooManyRequests, 
 from ..operations.access import UNKNOWN_PEER, Peer, peer_of
 from .turns import Turns
 
-# aiohttp takes None for "no log of each request", though its types do not say so.
+# aiohttp accepts None for "no log of each request", though its types do not say so.
 _NO_LOG: Final[Any] = None
 _log = logging.getLogger(__name__)
 _COMPLAINT_SECONDS: Final = 60.0
-# What one connection hands over at a time, and what is kept of it unread.
+# The maximum size of a read, and of unread data, for one connection.
 _READ_BYTES: Final = 8_192
 _LARGE_BODIES: Final = 16
 
 
 class Complaints:
-    """Logs callers' mistakes: at most one line per minute and kind, without what was sent."""
+    """Logs callers' mistakes: at most one line per minute and kind, without received data."""
 
     def __init__(self) -> None:
         self._last: dict[str, float] = {}
@@ -112,7 +112,7 @@ class PeerConnection(RequestHandler):
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Forget the deadlines with the connection."""
+        """Cancel the deadlines with the connection."""
         self.arrived()
         self._was_read()
         self.gone.set()
@@ -126,7 +126,7 @@ class PeerConnection(RequestHandler):
             self._unread = self._loop.call_later(self._socket.body_timeout_seconds, transport.abort)
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Cancel the deadline: the caller reads again."""
         self._was_read()
         super().resume_writing()
 
@@ -136,7 +136,7 @@ class PeerConnection(RequestHandler):
             self._unread = None
 
     def data_received(self, data: bytes) -> None:
-        """Give a request that begins a time to arrive in."""
+        """Set a deadline for a request that begins to arrive."""
         # A sending caller is not idle: the head of a request has its own deadline.
         self._next_keepalive_close_time = self._loop.time() + self._socket.idle_timeout_seconds
         if self._deadline is None and self._current_request is None:
@@ -205,7 +205,7 @@ class PeerConnection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what is not even a request, as JSON."""
+        """The answer to received bytes that are not a request, as JSON."""
         self.arrived()
         if isinstance(exc, ConnectionError):
             raise exc  # The caller has left.
@@ -226,7 +226,7 @@ class PeerConnection(RequestHandler):
         return answer
 
     def log_exception(self, *_args: Any, **kw: Any) -> None:
-        """Log an error of aiohttp without its message, which may quote what was sent."""
+        """Log an error of aiohttp without its message, which may quote received data."""
         kind = type(kw.get("exc_info")).__name__
         self._complaints.note("connection_failed", f"a connection failed with {kind}")
 
@@ -249,14 +249,14 @@ class PeerConnection(RequestHandler):
 
 
 class Beyond(asyncio.Protocol):
-    """A connection beyond the limit. Refused, it costs an answer, and no parser."""
+    """A connection beyond the limit. Refusing it costs an answer, but no parser."""
 
     def __init__(self, server: Server, limit: int) -> None:
         self._server = server
         self._limit = limit
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take another's place, or say why not, and close."""
+        """Take the place of an idle connection, or answer why not, and close."""
         assert isinstance(transport, asyncio.Transport)
         if self._server.make_room(peer_of(transport.get_extra_info("socket"))):
             connection = self._server.connection()
@@ -273,7 +273,7 @@ class Beyond(asyncio.Protocol):
 
 
 class Server(web.Server):
-    """Makes connections, no more of them than the limit, and holds what they share.
+    """Makes connections up to the limit, and holds what they share.
 
     Attributes:
         accepted: called when a connection is made.
@@ -289,21 +289,21 @@ class Server(web.Server):
         self.large_bodies = asyncio.Semaphore(_LARGE_BODIES)
 
     def protocol(self) -> asyncio.Protocol:
-        """A connection with the time-outs that are in force now, or its refusal."""
+        """A connection with the time-outs in force, or its refusal."""
         settings = self._settings().socket
         if len(self._connections) + self._arriving >= settings.max_connections:
             return Beyond(self, settings.max_connections)
         return self.connection()
 
     def connection(self) -> PeerConnection:
-        """A connection that will be made."""
+        """A new connection."""
         self._arriving += 1
         return PeerConnection(self, self._loop, self._settings().socket)
 
     def make_room(self, newcomer: Peer) -> bool:
         """Close an idle connection of the process that has the most, for one that has far fewer.
 
-        So a process that opens all there may be does not keep the others out.
+        So a process that opens many connections does not keep other processes out.
         """
         ours = [one for one in self.connections if isinstance(one, PeerConnection)]
         open_of = Counter(connection.peer.pid for connection in ours)
@@ -317,13 +317,13 @@ class Server(web.Server):
         return False
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
-        """Count it among those that are open."""
+        """Count it as open."""
         self._arriving -= 1
         self.accepted()
         super().connection_made(handler, transport)
 
     async def drain(self, seconds: float) -> None:
-        """Let running requests end, then end what still runs: no later than after `seconds`."""
+        """Wait for running requests; after `seconds`, abort them."""
         # aiohttp alone would wait twice as long for a caller that does not read.
         ending = asyncio.get_running_loop().call_later(seconds, self._abort)
         await self.shutdown(seconds)

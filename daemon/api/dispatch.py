@@ -25,14 +25,14 @@ from .streaming import streamed
 
 _log = logging.getLogger(__name__)
 _METHODS: Final = {"GET", "HEAD", "POST", "PUT", "DELETE"}
-# The status is 0 where the caller left before the answer.
+# The status is 0 if the caller left before the answer.
 _REQUEST: Final = "%s %s for '%s': %d in %s ms"
 _FAULT: Final = "something went wrong inside the daemon"
 _FAULT_HINT: Final = "its log has the details"
 
 
 class MethodNotAllowed(InvalidInput):
-    """The path exists, and takes other methods."""
+    """The path exists, but not with this method."""
 
     code = "method_not_allowed"
     status = 405
@@ -47,7 +47,7 @@ class Dispatcher:
 
     Args:
         services: what operations run with.
-        operations: everything that can be asked.
+        operations: all operations.
     """
 
     def __init__(self, services: Services, operations: Sequence[Operation]) -> None:
@@ -63,7 +63,7 @@ class Dispatcher:
                 self._exact.setdefault(operation.path, {})[operation.method] = operation
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, and log it at debug: never a part that may hold a memory's text."""
+        """Answer one request, and log it at debug, without parts that may hold a memory's text."""
         began, status = time.perf_counter(), 0
         try:
             response = await self._respond(request)
@@ -82,7 +82,7 @@ class Dispatcher:
         return response
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
-        """An error becomes an answer too."""
+        """Answer one request; an error becomes an answer too."""
         protocol = request.protocol
         assert isinstance(protocol, PeerConnection)
         protocol.arrived()
@@ -184,7 +184,7 @@ def _text(part: str) -> str:
 
 
 def _closing(response: web.Response, request: web.BaseRequest) -> web.Response:
-    """Do not keep a connection whose request was not read to its end."""
+    """Close a connection whose request was not read to its end."""
     if not request.content.at_eof():
         response.force_close()
     return response

@@ -1,4 +1,4 @@
-"""`/api/events`: what happens, as server-sent events."""
+"""`/api/events`: the daemon's events, as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aiohttp import web
 from ..errors import InvalidInput
 from ..memory.checks import shown
 from ..operations.operation import operation
-from ..shapes.events import EventsQuery
+from ..shapes.status import EventsQuery
 from .bus import Published
 from .calls import Call
 from .streaming import ending
@@ -46,7 +46,7 @@ async def stream(call: Call, query: EventsQuery) -> web.StreamResponse:
 
 
 async def _next(queue: asyncio.Queue[Published], left: asyncio.Future[Any]) -> Published | None:
-    """The next event, or None when there was none for a while or one side is leaving."""
+    """The next event; None if there was none for a while, or one side is leaving."""
     getting = asyncio.ensure_future(queue.get())
     try:
         waited: set[asyncio.Future[Any]] = {getting, left}

@@ -1,4 +1,4 @@
-"""Strict JSON: mistakes are refused, not guessed."""
+"""Strict JSON: mistakes are refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def decode(body: bytes) -> Any:
     """The JSON value in `body`.
 
     Raises:
-        InvalidInput: it is not valid UTF-8 or JSON, names a key twice, holds NaN or an infinity
-            or half of a surrogate pair, or is nested too deeply.
+        InvalidInput: it is not valid UTF-8 or JSON, names a key twice, contains NaN, an infinity or
+            a lone surrogate, or is nested too deeply.
     """
     try:
         value = json.loads(
@@ -32,7 +32,7 @@ def decode(body: bytes) -> Any:
         place = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput(f"cannot read the body as JSON: {error.msg} ({place})") from error
     except ValueError as error:
-        # Python refuses integers of more than 4,300 digits so.
+        # Python's error for integers of more than 4,300 digits.
         raise InvalidInput(f"cannot read the body as JSON: {error}") from error
     if _HALF_ESCAPED.search(body):
         _refuse_halves(value)
@@ -40,7 +40,7 @@ def decode(body: bytes) -> Any:
 
 
 def _refuse_halves(value: Any) -> None:
-    """Refuse lone surrogates anywhere in the body: no such text can be stored or shown."""
+    """Refuse lone surrogates anywhere in the body: such text cannot be stored or shown."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         path, found = waiting.pop()

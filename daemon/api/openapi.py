@@ -21,7 +21,7 @@ _ABOUT: Final = """A memory for AI agents, over a Unix socket.
 Text is Unicode without NUL characters. Whole numbers are written without a fraction. Bodies, texts
 and lists have the limits of the configuration; what is beyond them is refused with 413 or 400."""
 _REFERENCE: Final = "#/components/schemas/{name}"
-# What a type calls its largest size.
+# The name of a type's maximum size.
 _LARGEST: Final = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
 _AGENT: Final = {
     "name": "agent",
@@ -108,7 +108,7 @@ def _without_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require(components: dict[str, Any], answered: list[Any], taken: list[Any]) -> None:
-    """Name the fields that answers always have: a default says only what they may be."""
+    """Name the fields that answers always have: those with a default too."""
     requests = {found.cls for found in _structs(taken)}
     for found in _structs(answered):
         if found.cls in requests:
@@ -143,7 +143,7 @@ def _structs(kinds: Iterable[Any]) -> Iterable[inspect.StructType]:
 
 
 def _limit(schema: Any, settings: Settings) -> None:
-    """Put the value of a setting where a schema names one."""
+    """Insert the value of a setting where a schema names one."""
     inner = schema.values() if isinstance(schema, dict) else schema
     if isinstance(schema, dict) and isinstance(setting := schema.pop(SETTING, None), str):
         value: Any = settings

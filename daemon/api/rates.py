@@ -1,4 +1,4 @@
-"""How often each agent may ask."""
+"""The rate limit of each agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from ..errors import TooManyRequests
 
-# What an agent has not asked within this time, it may ask at once.
+# An agent that was silent this long may send that many seconds' worth of requests at once.
 _SAVED_SECONDS: Final = 10.0
 _REMEMBERED: Final = 1_000
 
@@ -18,19 +18,19 @@ class Rates:
     """Counts requests by agent.
 
     Args:
-        clock: seconds that only go forward.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Until when the requests of an agent so far are paid for.
+        # By agent, the time until which its requests so far count.
         self._paid: dict[str, float] = {}
 
     def take(self, agent: str, per_second: float) -> None:
-        """Count a request of `agent`; 0: it may ask as often as it likes.
+        """Count a request of `agent`; 0: no limit.
 
         Raises:
-            TooManyRequests: it has asked too often; this request does not count.
+            TooManyRequests: the rate is exceeded; this request does not count.
         """
         if not per_second:
             return

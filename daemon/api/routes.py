@@ -7,6 +7,6 @@ from . import events, openapi
 
 
 def all_routes() -> tuple[Operation, ...]:
-    """The operations, and what only the edge answers."""
+    """The operations, and the routes that only the edge has."""
     routes = (*OPERATIONS, events.OPERATION)
     return (*routes, openapi.operation_for(routes))

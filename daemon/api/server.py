@@ -1,4 +1,4 @@
-"""The socket itself: binding it, and listening on it."""
+"""The socket: binding it, and listening on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .connections import Server
 _BACKLOG: Final = 512
 _AT_ONCE: Final = 4
 _NOT_ACCEPTED: Final = "not_accepted"
-# As asyncio has it.
+# The same as in asyncio.
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
     not a socket, is not.
 
     Raises:
-        AlreadyRunning: somebody listens there.
+        AlreadyRunning: another process listens there.
         Conflict: another file exists there.
     """
     if not path.parent.exists():
@@ -59,7 +59,7 @@ def bind(path: Path, mode: int, group: str | None) -> socket.socket:
 
 
 async def listen(server: Server, bound: socket.socket, problems: Problems) -> asyncio.Server:
-    """Serve what connects to `bound`; report when no more can be accepted."""
+    """Serve the connections to `bound`; report when no more can be accepted."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(partial(_failed, problems))
     server.accepted = partial(problems.clear, _NOT_ACCEPTED, "/socket")
@@ -73,9 +73,9 @@ async def listen(server: Server, bound: socket.socket, problems: Problems) -> as
 
 
 def _failed(problems: Problems, _: object, context: dict[str, Any]) -> None:
-    """Take an error that nobody waits for; asyncio would log its message, which may quote a text.
+    """Log an error outside any call; asyncio would log its message, which may quote a text.
 
-    asyncio goes on listening a second after it could not accept a connection.
+    After a failure to accept a connection, asyncio listens again a second later.
     """
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in _EXHAUSTED and "socket" in context:

@@ -1,11 +1,14 @@
-"""The life of the daemon between its start and its end: bind, open, serve, leave."""
+"""The life of the daemon: bind, open, serve, shut down."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import shlex
+import shutil
 import socket as sockets
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -23,11 +26,10 @@ from ..runtime.signals import ProcessSignals
 from . import server
 from .calls import Services
 from .connections import Server
-from .welcome import welcome_text
 
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS: Final = 30.0
-# A second less than what is promised, for closing.
+# A second less than promised, for closing.
 _LEAVE_SECONDS: Final = 4.0
 _LEAST_SENDING_SECONDS: Final = 0.5
 _LEAST_STEP_SECONDS: Final = 0.1
@@ -62,11 +64,11 @@ async def serve(
 
     Args:
         start: how the daemon was asked to start.
-        settings: gives the configuration in force.
+        settings: the configuration in force.
         services: what the calls are answered with.
         edge: answers them.
-        signals: tells when to leave.
-        manager: hears of the daemon's state.
+        signals: report when to shut down.
+        manager: receives the daemon's state.
         tasks: background tasks by name.
 
     Raises:
@@ -97,7 +99,7 @@ async def serve(
         ready = {"action": "ready", "memory_bytes": resident_bytes()}
         _log.info("ready on %s", start.socket, extra=ready)
         if start.welcome:
-            print(welcome_text(start.socket, default_socket(os.environ)), flush=True)
+            print(_welcome_text(start.socket, default_socket(os.environ)), flush=True)
         await signals.stopping.wait()
     finally:
         manager.stopping()
@@ -105,7 +107,7 @@ async def serve(
         listening.close()
         edge.pre_shutdown()
         await _leave(settings(), services, edge, background)
-        # Systemd goes on listening on its own, and callers wait there for the next daemon.
+        # Systemd continues to listen, and callers wait there for the next daemon.
         if start.passed is None and _inode(start.socket) == inode:
             start.socket.unlink()
         _log.info("stopped", extra={"action": "stopped"})
@@ -128,7 +130,7 @@ def _status(start: Start, services: Services) -> str:
 
 
 async def _open_usual(services: Services, agent: str) -> None:
-    """Open the agent that most callers mean, before the first of them comes.
+    """Open the default agent before the first call.
 
     A failure to open it is reported; other agents still start.
     """
@@ -146,7 +148,7 @@ async def _leave(
 ) -> None:
     """Finish running requests, send queued changes, and close everything within five seconds."""
     until = time.monotonic() + _LEAVE_SECONDS
-    # A question that is still with a model goes by the rules now.
+    # A question that is still with a model is answered by the rules now.
     answered = asyncio.gather(edge.drain(settings.socket.drain_seconds), services.model.close())
     await _within(until, "the last answers", answered)
     await _within(until, "background tasks", background.end())
@@ -156,7 +158,7 @@ async def _leave(
     await _within(until, "workspaces", services.workspaces.keep_all(stores))
     left = max(until - time.monotonic(), _LEAST_SENDING_SECONDS)
     await services.replicas.close(left)
-    # What was acknowledged is on the disk already; this leaves the files complete.
+    # Acknowledged writes are on the disk already; this completes the files.
     await _within(time.monotonic() + _CLOSING_SECONDS, "memories", services.agents.close())
 
 
@@ -167,3 +169,34 @@ async def _within(until: float, what: str, step: Awaitable[object]) -> None:
             await step
     except TimeoutError:
         _log.warning("left without waiting for %s", what, extra={"action": "left_behind"})
+
+
+def _welcome_text(socket: Path, usual: str) -> str:
+    """Three commands to try in another terminal in this folder.
+
+    Args:
+        socket: where the daemon listens.
+        usual: where commands look for it by default.
+    """
+    command = _command(Path(sys.argv[0]).absolute())
+    if str(socket) != usual:
+        command += f" --socket {shlex.quote(str(socket))}"
+    return f"""
+Thermocline is running. In another terminal, try:
+
+  {command} store "Maya's flight lands on Friday at 18:40" --category travel
+  {command} retrieve "when does Maya arrive?"
+  {command} status
+
+Ctrl-C stops it. What it has acknowledged is on the disk.
+"""
+
+
+def _command(program: Path) -> str:
+    """The command that runs this program from this folder."""
+    if program.suffix == ".py":
+        return f"{sys.executable} -m thermocline.daemon.cli.main"
+    if shutil.which(program.name) == str(program):
+        return program.name
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)

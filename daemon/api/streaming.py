@@ -1,4 +1,4 @@
-"""Answers without a known end: sent piece by piece, as fast as the caller reads."""
+"""Answers of unknown length: sent in pieces, as fast as the caller reads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _log = logging.getLogger(__name__)
 async def streamed(call: Call, scope: Scope, kind: str, stream: Stream) -> web.StreamResponse:
     """Send a stream, and end it as soon as the caller or the daemon leaves.
 
-    What goes wrong before the first piece is answered as an error. After that it can only show
-    as an answer without an end, which no caller takes for a whole one.
+    A failure before the first piece is answered as an error. After that it can only show as an
+    incomplete answer, which callers do not take for a complete one.
     """
     response = web.StreamResponse(headers={"Content-Type": kind})
     if stream.name:
@@ -86,7 +86,7 @@ async def _next(
 
 
 def _break_off(call: Call, error: BaseException) -> None:
-    """Cut the connection: an end in good order would say that the answer is whole."""
+    """Abort the connection: a normal end would mean that the answer is complete."""
     if not isinstance(error, (ConnectionError, ShuttingDown, asyncio.CancelledError)):
         _log.error("an answer broke off: %s", error, extra={"action": "stream_failed"})
     transport = call.request.transport

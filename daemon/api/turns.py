@@ -1,4 +1,4 @@
-"""Turns: a process, or an agent, that asks much at once does not keep the others waiting."""
+"""Turns: a process or agent with many requests does not delay those of other callers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _AT_ONCE: Final = 8
 
 
 class Turns:
-    """Lets few requests begin in each pass of the event loop, in rotation.
+    """Starts a few requests in each pass of the event loop, in rotation.
 
-    Processes take turns, and among the requests of one process the agents that they are about.
+    Processes take turns, and among the requests of one process the agents that they concern.
 
     A request takes several passes, and each pass lasts as long as all that runs in it: a hundred
-    requests that begin together would all be answered only when the last is nearly done.
+    requests started together would all be answered only when the last is nearly done.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -45,7 +45,7 @@ class Turns:
             process, agents = _first(self._waiting)
             agent, queue = _first(agents)
             turn = queue.popleft()
-            # At the end: the others come first.
+            # Re-inserted at the end: the rest comes first.
             if queue:
                 agents[agent] = queue
             if agents:
@@ -59,6 +59,5 @@ class Turns:
 
 
 def _first(of: dict[K, V]) -> tuple[K, V]:
-    """Take the first entry out."""
     key = next(iter(of))
     return key, of.pop(key)

@@ -175,7 +175,7 @@ def _verify(args: argparse.Namespace, client: Client) -> int:
     return 0 if found.verified else 1
 
 
-def _told(found: shapes.restore.Verification) -> str:
+def _told(found: shapes.sync.Verification) -> str:
     took = f"in {span(found.seconds)}" if found.seconds >= 1 else "at once"
     if found.verified:
         return f"verified {took}: the replica has all {found.rows:,} rows, unchanged"

@@ -100,7 +100,7 @@ def _succeeded(last: float | None, now: float) -> str:
     return "none since the daemon started" if last is None else ago(last, now)
 
 
-def _verified(last: shapes.restore.Verification | None, now: float) -> str:
+def _verified(last: shapes.sync.Verification | None, now: float) -> str:
     """The result of the last check that a restore would work."""
     if last is None:
         return "not verified yet"
@@ -176,13 +176,13 @@ def run_devices(args: argparse.Namespace, client: Client) -> None:
         say("no device has replicated yet")
 
 
-def _show_devices(devices: list[shapes.devices.DeviceView]) -> None:
+def _show_devices(devices: list[shapes.sync.DeviceView]) -> None:
     now = time.time()
     head = ("device", "name", "first contact", "last contact", "rows behind", "")
     show_rows([head, *(_device(device, now) for device in devices)])
 
 
-def _device(device: shapes.devices.DeviceView, now: float) -> tuple[str, ...]:
+def _device(device: shapes.sync.DeviceView, now: float) -> tuple[str, ...]:
     return (
         device.id,
         device.name,
@@ -193,7 +193,7 @@ def _device(device: shapes.devices.DeviceView, now: float) -> tuple[str, ...]:
     )
 
 
-def _note(device: shapes.devices.DeviceView, now: float) -> str:
+def _note(device: shapes.sync.DeviceView, now: float) -> str:
     notes = ["this device"] if device.this else []
     if device.retired_at is not None:
         notes.append(f"retired {ago(device.retired_at, now)}")

@@ -1,4 +1,4 @@
-"""Calls to the daemon over one kept connection, and when a call may be sent again."""
+"""Calls to the daemon over one kept connection, and the rules for repeating a call."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     Query: TypeAlias = Mapping[str, Any]
     T = TypeVar("T")
 
-# Where two threads decode a struct for the first time at once, msgspec crashes the process.
+# msgspec crashes the process if two threads decode a struct for the first time at once.
 _learning: Final = threading.Lock()
 _learned: Final[set[type]] = set()
 # The daemon sends a sign of life every 15 seconds; three missing ones mean it hangs.
 _SILENCE_SECONDS: Final = 45.0
 # Before the first piece of a backup the daemon copies and checks its whole database.
 _PREPARING_SECONDS: Final = 600.0
-# The code of a refusal by a daemon that ends.
+# The error code of a daemon that is shutting down.
 _LEAVING: Final = b'"shutting_down"'
 
 
 def place(collection: str, name: str) -> str:
-    """The path of one element of a collection, whatever characters its name has."""
+    """The path of one element of a collection, with its name percent-encoded."""
     if not name:
         raise ApiError("invalid", f"{collection} needs an id or a key: got an empty text")
     return f"{collection}/{quoted(name)}"
@@ -115,7 +115,7 @@ class Caller:
     def ask(
         self, kind: type[T], method: str, path: str, query: Query | None = None, body: Json = None
     ) -> T:
-        """The same for an answer of a known shape, one of those in `shapes`."""
+        """The same for an answer of a known struct, one of those in `shapes`."""
         answer = self._call(method, path, query, body)
         if answer.status >= 400:
             raise refusal(answer.status, self._parsed(answer))
@@ -135,13 +135,13 @@ class Caller:
         request = request_of("GET", path, self._query(query), headers)
         yield from events_of(self._pieces(request, max(self._timeout, _SILENCE_SECONDS)))
 
-    def download(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+    def download(self, path: str) -> Iterator[bytes]:
         """The bytes of an answer of any length, in pieces, over a separate connection.
 
         Raises:
             AnswerLost: it broke off or fell silent.
         """
-        request = request_of("GET", path, self._query(query), {})
+        request = request_of("GET", path, self._query(None), {})
         return self._pieces(request, max(self._timeout, _PREPARING_SECONDS))
 
     def _call(
@@ -151,7 +151,7 @@ class Caller:
         answer = self._sent(method, request)
         if answer.status != 503 or _LEAVING not in answer.body:
             return answer
-        # Nothing was changed. Where systemd holds the socket, the next daemon takes the call.
+        # Nothing was changed. If systemd holds the socket, the next daemon takes the call.
         self.close()
         try:
             return self._sent(method, request)
@@ -228,7 +228,7 @@ class Caller:
             reason = f"nothing came for {self._timeout:g} seconds"
             raise AnswerLost(self.socket_path, reason) from error
         finally:
-            # Whatever happened, the rest of an answer must not meet the next call.
+            # The rest of an incomplete answer must not be read as the next one.
             if not answered:
                 self.close()
         return answer

@@ -1,7 +1,7 @@
-"""HTTP/1.1 over one Unix socket: just the part that talking to the daemon takes.
+"""HTTP/1.1 over one Unix socket: only the part needed for the daemon.
 
-The standard library's own client brings the mail parser with it and takes 20 ms to import,
-half of what a whole command may take.
+The standard library's client loads the mail parser and takes 20 ms to import, half of what a whole
+command may take.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HEAD_LIMIT: Final = 65_536
 _READ_SIZE: Final = 65_536
-# Between two tries to connect to a daemon that has its hands full.
+# Between two tries to connect to a busy daemon.
 _FULL_SECONDS: Final = 0.02
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -26,10 +26,10 @@ _UNRESERVED: Final = frozenset(
 
 
 class Broken(Exception):
-    """The connection ended before the whole answer was here.
+    """The connection ended before the answer was complete.
 
     Attributes:
-        begun: whether any byte of the answer had come.
+        begun: whether any byte of the answer was received.
         unsent: whether the request was still incomplete, so that the daemon can't have acted.
     """
 
@@ -40,7 +40,7 @@ class Broken(Exception):
 
 
 class BadAnswer(Exception):
-    """The answer is not HTTP as the daemon speaks it."""
+    """The answer is not HTTP as the daemon sends it."""
 
 
 class Response:
@@ -64,7 +64,7 @@ class Connection:
 
     Args:
         path: the socket's file.
-        timeout: seconds that each single wait for the daemon may take.
+        timeout: the maximum of each single wait for the daemon, in seconds.
 
     Raises:
         OSError: nothing accepts connections there.
@@ -83,7 +83,7 @@ class Connection:
             raise
 
     def _connect(self, path: str) -> None:
-        """Connect; while more callers wait than the kernel has room for, try again."""
+        """Connect; retry while more callers wait than the kernel's queue holds."""
         until = None if self._timeout is None else time.monotonic() + self._timeout
         while True:
             try:
@@ -98,7 +98,7 @@ class Connection:
         self._socket.close()
 
     def shut_down(self) -> None:
-        """End it under a thread that waits for more of it; that thread then closes it."""
+        """End it while another thread reads from it; that thread then closes it."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -130,12 +130,12 @@ class Connection:
             status, headers = self.head()
             return Response(status, headers, self.body(status, headers))
         except Broken as broken:
-            # A refusal may well come before the body was sent: only without one was it lost.
+            # A refusal may come before the body was sent: only without one was the request lost.
             broken.unsent = failed is not None and not broken.begun
             raise
 
     def open_stream(self, request: bytes) -> tuple[int, dict[str, str]]:
-        """Send a request whose answer has no end; then read it with `chunks`."""
+        """Send a request whose answer has no known length; read it with `chunks`."""
         self._send(request)
         return self.head()
 
@@ -167,7 +167,7 @@ class Connection:
             pass
 
     def body(self, status: int, headers: dict[str, str]) -> bytes:
-        """The whole of a body that has an end."""
+        """The whole body of an answer of known length."""
         if status in (204, 304):
             return b""
         length = headers.get("content-length")

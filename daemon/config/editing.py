@@ -1,7 +1,7 @@
-"""Changing one layer of the configuration: the highest file in force, which belongs to its user.
+"""Changing the user's layer of the configuration: the highest file in force.
 
 That is the `--config FILE`, else `config.json` in a service's `$STATE_DIRECTORY`, else the one in
-`$XDG_CONFIG_HOME/thermocline`. Whatever is not changed stays in it as it is, comments included.
+`$XDG_CONFIG_HOME/thermocline`. The rest of the file is kept as it is, comments included.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _written(value: Json, indent: str = "") -> str:
     """JSON with each key of an object on its own line."""
     if not isinstance(value, Pairs) or not value:
         text = json.dumps(_plain(value), ensure_ascii=False)
-        # A lone surrogate has no UTF-8.
+        # A lone surrogate cannot be encoded in UTF-8.
         return text if text.isprintable() else json.dumps(_plain(value))
     deeper = f"{indent}  "
     lines = (f"{deeper}{_written(name)}: {_written(inner, deeper)}" for name, inner in value)
@@ -211,7 +211,7 @@ def _plain(value: Json) -> Json:
 
 
 def _helps() -> dict[KeyPath, str]:
-    """The line of help of each key, from the comments of the shipped file."""
+    """The help line of each key, from the comments of the shipped file."""
 
     def gathered(pairs: Pairs, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
         for name, value in pairs:

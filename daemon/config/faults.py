@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH = 80
-# Where a URL may carry a token or a password: before its host, and behind its path.
+# Where a URL may contain a token or a password: before its host, and after its path.
 _SECRET = re.compile(r"(?<=://)[^/?#]*(?=@)|(?<=[?#]).+", re.DOTALL)
 
 
@@ -54,7 +54,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def found(value: Json) -> str:
-    """A value as a message shows it: short, with its type where that is not plain, no secrets."""
+    """A value as a message shows it: short, without secrets, with its type if not obvious."""
     match value:
         case str():
             return f"{_cut(json.dumps(_harmless(value), ensure_ascii=False))} (text)"

@@ -28,7 +28,7 @@ def _text(pattern: str, description: str) -> Meta:
 # Paths with control characters or lone surrogates can be neither shown nor opened.
 _SHOWN = r"[^\x00-\x1f\x7f\ud800-\udfff]"
 _SEGMENT = r"[^/_\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]{0,63}"
-# No user, no query: a secret has no place in a configuration.
+# No user, no query: a configuration must not contain secrets.
 _ADDRESS = r"[^\x00-\x20@?#\x7f]{1,2000}"
 _CRON = r"[0-9A-Za-z*,/#-]{1,128}"
 

@@ -84,7 +84,7 @@ def read(file: Path, *, required: bool) -> Layer | Fault | None:
 
 
 def assignment(text: str) -> Layer | Fault:
-    """The layer that one `--set key.path=value` stands for.
+    """The layer of one `--set key.path=value`.
 
     A name with a dot in it is put in double quotes, as a JSON string:
     `access.users."jane.doe"=read`.
@@ -126,7 +126,7 @@ def parse(text: str) -> Json:
 
 
 def split(text: str) -> tuple[KeyPath, str | None]:
-    """A dotted key's names, and the text behind the first `=` that ends it; () if invalid."""
+    """A dotted key's names, and the text after the first `=` that ends it; () if invalid."""
     path: list[str] = []
     at = 0
     while part := _KEY.match(text, at):

@@ -1,4 +1,4 @@
-"""The configuration in force: read again when a file changes, when SIGHUP asks, when it is set."""
+"""The configuration in force: reloaded on SIGHUP, when a file changes, and when it is set."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .layers import layer_files
 from .loading import Loaded, load
 from .settings import AT_START, Settings, at_start, leaves
 
-# Keys in force at once, and keys that need a restart.
+# Keys that take effect at once, and keys that need a restart.
 Changes: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 _log = logging.getLogger(__name__)
 
 
 class LiveSettings:
-    """Holds the settings in force. Readers ask for `settings` each time and keep none of it.
+    """Holds the settings in force. Readers ask for `settings` each time and do not keep it.
 
     Args:
         loaded: what the daemon started with.
-        env, config_file, sets: where that came from, to read it again.
+        env, config_file, sets: its sources, to read them again.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class LiveSettings:
         sets: tuple[str, ...],
     ) -> None:
         self.settings: Settings = loaded.settings
-        # The last valid configuration; what needs a restart may differ in `settings`.
+        # The last valid configuration; keys that need a restart may differ in `settings`.
         self._loaded = loaded
         self._env = env
         self._config_file = config_file
@@ -53,11 +53,11 @@ class LiveSettings:
         self._editing = asyncio.Lock()
 
     def current(self) -> Settings:
-        """The settings in force, for those who take a function."""
+        """The settings in force, as a function for those who need one."""
         return self.settings
 
     async def run(self, asked: asyncio.Event, problems: Problems, manager: ServiceManager) -> None:
-        """Reload when asked, and when a file has changed, until cancelled."""
+        """Reload on request, and when a file has changed, until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asked.wait(), self.settings.config.check_seconds)
@@ -89,7 +89,7 @@ class LiveSettings:
         return ConfigPage(keys(self._loaded), files, None if writes is None else str(writes))
 
     async def edit(self, change: ConfigChange, problems: Problems) -> ConfigChanged:
-        """Change the user's layer, durably, and take it over at once.
+        """Change the user's layer, durably, and apply it at once.
 
         Raises:
             ConfigInvalid: anything has a fault; nothing was written.
@@ -133,7 +133,7 @@ def changed(old: Settings, new: Settings) -> Changes:
     paths = [
         path
         for path in {**after, **before}
-        # None is a value: a key that one of them lacks differs from one that is null.
+        # A key missing in one of them differs from one that is null.
         if (path in before, before.get(path)) != (path in after, after.get(path))
     ]
     return (
@@ -143,9 +143,9 @@ def changed(old: Settings, new: Settings) -> Changes:
 
 
 def running(old: Settings, new: Settings) -> Settings:
-    """The settings from now on: `new`, with the values of `old` for keys that need a restart.
+    """The new settings in force: `new`, with the values of `old` for keys that need a restart.
 
-    Compare the next reload with the result, and what waits for a restart is named again.
+    Comparing the next reload with this result names the waiting keys again.
     """
     kept = {}
     for name, names in AT_START.items():

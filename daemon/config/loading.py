@@ -1,4 +1,4 @@
-"""Makes settings of the layers: merges, checks combinations of keys, and keeps origins."""
+"""Makes settings from the layers: merges, checks combinations of keys, and keeps origins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .kinds import Json
 
     Values = dict[str, Json]
-    # Keys, the first of which that is not a default is named, and what is wrong with them.
+    # The keys of a combination, of which the first non-default one is named, and its fault.
     Finding = tuple[tuple[str, ...], str]
 
 _MAX_SOCKET_PATH: Final = 107
@@ -30,7 +30,7 @@ _ANY_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """Settings, and where they came from.
+    """Settings and their origins.
 
     Attributes:
         origins: for each dotted key the file that gave it, `default` or `--set`.
@@ -93,7 +93,7 @@ def load(
 
 
 def describe(loaded: Loaded) -> list[tuple[str, Json, str]]:
-    """Every key with its value, as JSON would hold it, and its origin, in the tree's order."""
+    """Every key with its value, as JSON, and its origin, in the tree's order."""
     return [
         (dotted(path), msgspec.to_builtins(value), loaded.origins[dotted(path)])
         for path, value in leaves(loaded.settings)
@@ -101,7 +101,7 @@ def describe(loaded: Loaded) -> list[tuple[str, Json, str]]:
 
 
 def document(loaded: Loaded) -> dict[str, Json]:
-    """All of it as one JSON object: the nested `values`, and `origins` by dotted key."""
+    """The configuration as one JSON object: the nested `values`, and `origins` by dotted key."""
     return {"values": msgspec.to_builtins(loaded.settings), "origins": loaded.origins}
 
 
@@ -120,8 +120,8 @@ def _settle(
 ) -> Iterator[Fault]:
     """Make paths absolute, in place, and check combinations of keys.
 
-    A fault is held back while one of its keys is itself at fault (`known`): the value that
-    it would speak of is not the one that was meant.
+    A fault is not reported if one of its keys is itself at fault (`known`): its value is not the
+    intended one.
     """
     for keys, text in (*_paths(values, home), *_crons(values), *_contradictions(values)):
         if not known.intersection(keys):

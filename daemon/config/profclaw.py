@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SECTION: Final = "index"
 _THEIRS: Final = "memory"
-# Four characters are a token there.
+# A token is four characters there.
 _TOKEN: Final = 4
 _NAMES: Final[dict[KeyPath, str]] = {
     ("chunking", "tokens"): "chunk_chars",
@@ -26,7 +26,7 @@ _NAMES: Final[dict[KeyPath, str]] = {
     ("sync", "watchDebounceMs"): "debounce_ms",
     ("sync", "intervalMinutes"): "interval_minutes",
 }
-# Embeddings, which there are none of here, and names that are fixed.
+# Settings of embeddings, which do not exist here, and names that are fixed.
 _UNUSED: Final = frozenset({"sources", "provider", "fallback", "model", "paths", "hybrid"})
 _GROUPS: Final = frozenset({"chunking", "query", "sync"})
 

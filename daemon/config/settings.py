@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 EVERY_AGENT: Final = "*"
-# Bound, opened or sized once, at the start. All other keys are looked up whenever they count.
+# Used once, at the start. All other keys are looked up whenever they are needed.
 AT_START: Final = {
     "agent_id": None,
     "agents": None,
@@ -98,7 +98,7 @@ class Distillation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpkeepTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """When each run of upkeep is due."""
+    """The schedules of upkeep."""
 
     quick: Cron | None = "0 */3 * * *"
     daily: Cron | None = "0 0 * * *"
@@ -108,7 +108,7 @@ class UpkeepTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ingest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which daily notes are read, and the categories of what they say, by a word of a heading."""
+    """Which daily notes are read, and the categories of their facts, by a word of a heading."""
 
     days: Annotated[int, Meta(ge=1, le=366)] = 2
     max_note_kb: Annotated[int, Meta(ge=1, le=65_536)] = 1_024
@@ -116,7 +116,7 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """EvoClaw's rhythm of three steps of upkeep; None: that of the run which they belong to."""
+    """EvoClaw's schedules of three upkeep steps; None: that of the run to which a step belongs."""
 
     warm_eviction: Schedule | None = None
     tree_prune: Schedule | None = None
@@ -157,7 +157,7 @@ class Socket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one call may send or ask for."""
+    """The limits of one call."""
 
     max_text_bytes: Annotated[int, Meta(ge=1, le=16_777_216)] = 65_536
     max_batch: Count = 500
@@ -166,7 +166,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that each agent may have and ask; 0: as much as it likes."""
+    """The quotas of each agent; 0: no limit."""
 
     memories: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
     megabytes: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
@@ -174,7 +174,7 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How agents are kept open, when their files are written, and how much history is kept."""
+    """How long agents stay open, when their files are written, and how much history is kept."""
 
     idle_close_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 300.0
     max_open_agents: Count = 16
@@ -191,7 +191,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """What each part of the relevance counts, relative to the others."""
+    """The relative weights of the parts of the relevance."""
 
     match: Weight = 1.0
     recency: Weight = 2.0
@@ -232,7 +232,7 @@ class ModelTimeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True):
-    """The models, and what they may cost. Their keys are not part of the configuration."""
+    """The models and their budget. Their keys are not part of the configuration."""
 
     model: ModelName | None = None
     models: dict[Purpose, ModelNames] = {}
@@ -249,7 +249,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def main(self) -> str | None:
-        """The model whose provider a lone key and `api_base` are for."""
+        """The model to which a single key and `api_base` belong."""
         return self.model or next((name for names in self.models.values() for name in names), None)
 
     def models_for(self, purpose: str) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ class Llm(msgspec.Struct, frozen=True, kw_only=True):
 class Grant(msgspec.Struct, frozen=True):
     """What one user or group may do, and with which agents.
 
-    In a file a role alone is that role with every agent. A later layer replaces a grant as a
+    In a file, a role alone means that role with every agent. A later layer replaces a grant as a
     whole, so that no agents of an earlier one remain under a higher role.
     """
 
@@ -274,9 +274,9 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may use the socket beside root and the daemon's own user.
+    """Who may use the socket besides root and the daemon's own user.
 
-    The keys are names or numeric ids, not looked up here: an account may come later.
+    The keys are names or numeric ids, not looked up here: an account may be created later.
     """
 
     users: dict[AccountName, Grant] = {}
@@ -296,7 +296,7 @@ class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which files are indexed, how they are cut, and when that happens."""
+    """Which files are indexed, how they are split, and when."""
 
     watch: bool = True
     on_search: bool = True
@@ -329,7 +329,7 @@ class Reloading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The sections that say how a memory is kept and searched."""
+    """The sections that control how a memory is kept and searched."""
 
     hot: HotLimits = HotLimits()
     warm: WarmLimits = WarmLimits()
@@ -385,7 +385,7 @@ def _among(path: KeyPath, keys: Mapping[str, tuple[str, ...] | None]) -> bool:
 def leaves(node: Json, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:
     """Every value of a tree of structs and dicts with its path, in order.
 
-    A grant is one value; an empty dict is one too, so that it can be shown.
+    A grant is one value; so is an empty dict, so that it can be shown.
     """
     if isinstance(node, msgspec.Struct) and not isinstance(node, Grant):
         node = {name: getattr(node, name) for name in node.__struct_fields__}

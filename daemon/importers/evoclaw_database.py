@@ -19,10 +19,10 @@ _KNOWN: Final = frozenset(("hot_state", "tree_nodes", "timestamp"))
 
 
 def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportReport) -> list[Memory]:
-    """The memories in the rows of EvoClaw's tables; `now` is the time of what has none.
+    """The memories in the rows of EvoClaw's tables; `now` is the default of missing times.
 
-    Each row has its `table`, its `id`, and what the other columns hold. What is read, and left out,
-    is noted in the report.
+    Each row has its `table`, its `id`, and the other columns. Rows read and left out are counted in
+    the report.
     """
     by_table: dict[str, list[dict[str, Json]]] = {}
     texts: dict[str, str] = {}
@@ -45,7 +45,7 @@ def memories(found: Iterable[Mapping[str, Json]], now: float, report: ImportRepo
 
 
 def take_critical(intake: Intake, critical: Mapping[str, Json]) -> None:
-    """Take the hot state and the tree that EvoClaw stored as an agent's critical state."""
+    """Import the hot state and the tree that EvoClaw stored as an agent's critical state."""
     entries = 0
     # Entries without a time get the same one at each import.
     at = moment(critical.get("timestamp")) or 0.0
@@ -82,7 +82,7 @@ def record(row: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _fact(content: Json) -> str:
-    """The statement in a content, which is JSON or just text."""
+    """The statement in a content, which is JSON or plain text."""
     text = str(content or "")
     try:
         found = json.loads(text)

@@ -1,4 +1,4 @@
-"""The formats that can be imported, each by its name."""
+"""The formats that can be imported, by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SystemFormat(msgspec.Struct, frozen=True):
     read: Callable[[GivenPath], Reading]
 
 
-# In the order in which they are tried: what could be taken for another comes first.
+# In the order of detection: a format that could be mistaken for another comes first.
 FORMATS: Final = tuple(
     SystemFormat(module.NAME, about, module.detect, module.read)
     for module, about in (
@@ -65,7 +65,7 @@ NAMES: Final = tuple(sorted(one.name for one in FORMATS))
 
 
 def format_of(look: GivenPath, name: str | None = None) -> SystemFormat | None:
-    """The format with this name, else the first that fits."""
+    """The format with this name, or the first that matches."""
     if name is not None:
         return next((one for one in FORMATS if one.name == name), None)
     return next((one for one in FORMATS if one.detect(look)), None)

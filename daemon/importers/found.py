@@ -1,7 +1,8 @@
-"""What a reader of a foreign format finds, and the safe ways to open what it is given.
+"""The entries that a reader of a foreign format finds, and safe ways to open foreign files.
 
-Whatever is read belongs to somebody else: nothing is written, no link below a folder is followed,
-no pipe waited for, and no archive unpacked. What cannot be read is a `ReadFault`; reading goes on.
+All input belongs to other programs: nothing is written, links below a folder are not followed,
+pipes are not waited for, and archives are not unpacked. What cannot be read is yielded as a
+`ReadFault`, and reading continues.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TURN_IMPORTANCE: Final = 0.5
 
 
 class ReadFault(msgspec.Struct, frozen=True):
-    """Something that could not be used: where it stands, and why not."""
+    """An item that could not be used: its place, and the reason."""
 
     place: str
     why: str
@@ -46,7 +47,7 @@ class Found(msgspec.Struct, frozen=True):
     """One entry: the file or table it was in, and its fields as `warm_file` reads them.
 
     Attributes:
-        agent: whose it is; "" where the place does not tell.
+        agent: whose it is; "" if the place does not say.
     """
 
     place: str
@@ -59,7 +60,7 @@ class Document(msgspec.Struct, frozen=True):
     """A whole file that the daemon parses: a state file, a page, or rows in lines.
 
     Attributes:
-        agent: whose it is; "" where the place does not tell.
+        agent: whose it is; "" if the place does not say.
     """
 
     path: Path
@@ -73,11 +74,11 @@ Reading: TypeAlias = Iterator[Found | Document | ReadFault]
 
 
 class GivenPath:
-    """What can be told of a path; a context that removes the copies of databases at its end.
+    """A path to be imported; a context that removes the copies of databases at its end.
 
     Attributes:
         path: the resolved path.
-        stat: how it stands.
+        stat: its status.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +116,7 @@ class GivenPath:
         return [self._copies[path] for path in paths]
 
     def faults(self) -> Iterator[ReadFault]:
-        """The databases that cannot be opened, and where a huge folder was given up."""
+        """Why databases cannot be opened, and where the search of a huge folder stopped."""
         yield from (
             ReadFault(str(path), one.fault) for path, one in self._copies.items() if one.fault
         )
@@ -132,7 +133,7 @@ class GivenPath:
         return [one for one in self.databases() if one.tables.keys() >= {*tables}]
 
     def document(self) -> Json:
-        """The JSON that the file holds as a whole; None if it holds none, or is too large."""
+        """The JSON of the whole file; None if it is not JSON, or too large."""
         if self.is_folder or self.stat.st_size > LARGEST_FILE:
             return None
         try:
@@ -141,7 +142,7 @@ class GivenPath:
             return None
 
     def first_lines(self) -> list[dict[str, Json]]:
-        """The JSON objects in the first lines of a file of such lines."""
+        """The JSON objects in the first lines of a file of JSON lines."""
         lines = self.head.splitlines()
         whole = lines if len(self.head) == self.stat.st_size else lines[:-1]
         return [one for line in whole[:20] for one in objects_in(line)]
@@ -152,7 +153,7 @@ class Origin:
 
     Args:
         system: the name of the format.
-        written_at: when the source was changed last: the time of what has none.
+        written_at: when the source was last changed: the default of missing times.
     """
 
     def __init__(self, system: str, written_at: float) -> None:
@@ -193,7 +194,7 @@ class Origin:
         position: int,
         **more: Json,
     ) -> Iterator[Found | ReadFault]:
-        """A turn of a conversation; nothing for what neither a person nor an agent says."""
+        """A turn of a conversation; nothing unless it is by a person or an agent."""
         spoken = _ROLES.get(role)
         if spoken is None:
             return
@@ -205,12 +206,12 @@ class Origin:
         )  # fmt: skip
 
     def id(self, key: str) -> str:
-        """The id here of what has that key there; the same on every device."""
+        """The id for a key of the source; the same on every device."""
         return hashlib.sha256(f"{self.system}\0{key}".encode(errors="replace")).hexdigest()[:16]
 
 
 def category(*names: Json) -> str:
-    """A path of a few names, whatever characters these have."""
+    """A category path of some names, which may have any characters."""
     words = (re.sub(r"[^\w.-]+", "_", str(name or "").lower()).strip("_. ") for name in names)
     return "/".join(word[:_SEGMENT_CHARS] for word in words if word)
 
@@ -221,7 +222,7 @@ def project_name(folder: Json) -> str:
 
 
 def tags_of(*given: Json) -> list[str]:
-    """Tags out of lists, texts of JSON lists and texts with commas, each once."""
+    """Tags from lists, from texts of JSON lists and from texts with commas, each once."""
     found: list[str] = []
     for one in given:
         listed = json_list(one) or (one.split(",") if isinstance(one, str) else [])
@@ -230,7 +231,7 @@ def tags_of(*given: Json) -> list[str]:
 
 
 def json_list(value: Json) -> list[Json]:
-    """A list, or the list in a text of JSON, else an empty one."""
+    """A list, or the list in a JSON text, else an empty one."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -240,7 +241,7 @@ def json_list(value: Json) -> list[Json]:
 
 
 def spoken_text(content: Json) -> str:
-    """What is said in the content of a message: no thinking, no tools and their results."""
+    """The spoken text of a message's content, without thinking, tool calls and tool results."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -259,7 +260,7 @@ _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 def objects_in(line: bytes) -> list[dict[str, Json]]:
     """The JSON objects on one line, of which some writers put two on one.
 
-    Raises nothing; a line that holds something else yields what stands before that, and `{}`.
+    Raises nothing; a line with other content yields the objects before that, and `{}`.
     """
     text = line.decode(errors="replace").strip().lstrip("\ufeff")
     found: list[dict[str, Json]] = []
@@ -278,7 +279,7 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def lines_of(path: Path, below: Path) -> Iterator[tuple[int, dict[str, Json]] | ReadFault]:
-    """The objects of a file of JSON lines, each with the number of its line; others are faults."""
+    """The objects of a file of JSON lines, each with its line number; faults for other lines."""
     bad: list[int] = []
     try:
         with open_file(path, below) as file:
@@ -306,7 +307,7 @@ def text_of(path: Path, below: Path) -> str | ReadFault:
 
 
 def open_file(path: Path, below: Path) -> Any:
-    """A regular file of any size for reading, with no link from the folder `below` on."""
+    """Open a regular file of any size for reading; below the folder `below` no link is followed."""
     if path.parent.resolve() != path.parent or not path.is_relative_to(below):
         raise OSError(40, "a link is on the way", str(path))
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -321,8 +322,8 @@ def files_below(
 ) -> Iterator[Path]:
     """The files below a folder whose names match, in order; links are not followed.
 
-    Of the files of a huge folder, such as a whole home, the first half million are looked at;
-    `stops` is called with the first that is not.
+    Of a huge folder, such as a whole home, only the first half million files are examined; `stops`
+    is called with the next one.
     """
     wanted, number = re.compile(pattern), 0
     for folder, folders, names in os.walk(top, followlinks=False):
@@ -346,7 +347,7 @@ def head_of(path: Path) -> bytes:
 
 
 def written(path: Path) -> float:
-    """When a file was changed last."""
+    """When a file was last changed."""
     try:
         return max(0.0, path.lstat().st_mtime)
     except OSError:

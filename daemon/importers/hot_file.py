@@ -1,4 +1,4 @@
-"""Reading `hot-memory-state.json` in every shape that the EvoClaw family has given it."""
+"""Reading `hot-memory-state.json` in all shapes that the EvoClaw family has written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..memory.records import Json
 from .values import Fields, Parsed, moment, says_nothing, unexpected
 
 _CONTEXT: Final = "active_context"
-# Where each part may stand, the older name first: what comes later wins over the same before.
+# The possible places of each part, older names first; a later one overrides an earlier one.
 _IDENTITY: Final = ("agent", "identity")
 _PROFILE: Final = ("owner", "owner_profile")
 _LESSONS: Final = ("lessons", "critical_lessons")
@@ -39,12 +39,12 @@ _Pairs: TypeAlias = Iterator[tuple[str, Json]]
 
 
 def parse(document: Json, now: float) -> Parsed[HotState]:
-    """The normalised state that `document` holds, in whichever variant.
+    """The normalised state in `document`, of any variant.
 
-    Takes any JSON value and never raises: what cannot be read is left out and named. `now`, or
-    better the time of the file, is the time of entries that have none. What the daemon
-    derives, `hot_memories` and `_schema_version`, is passed over; unknown keys are kept. A
-    document written from a normalised state gives that state back.
+    Accepts any JSON value and never raises: what cannot be read is left out and reported. `now`, or
+    better the time of the file, is the time of entries without one. Data that the daemon derives,
+    `hot_memories` and `_schema_version`, is ignored; unknown keys are kept. A document written from
+    a normalised state gives that state back.
     """
     cleaning = Cleaning()
     clean = cleaning.clean(document, "")
@@ -115,7 +115,7 @@ class _Reader:
     def _latest(
         self, paths: tuple[str, ...], read: Callable[[str, Item], Item], *keys: str
     ) -> tuple[Item, ...]:
-        """The entries at `paths`; of those that are the same in `keys` only the last."""
+        """The entries at `paths`; of those with equal `keys` only the last."""
         found: dict[tuple[Json, ...], Item] = {}
         for path in paths:
             for place, element in self._elements(path):
@@ -158,7 +158,7 @@ class _Reader:
         return {
             **self._timed(place, given),
             "category": fields.text("category").strip() or DEFAULT_LESSON_CATEGORY,
-            "importance": fields.fraction("importance", UNSTATED_IMPORTANCE),
+            "importance": fields.importance(UNSTATED_IMPORTANCE),
         }
 
     def _task(self, place: str, given: Item) -> Item:
@@ -166,7 +166,7 @@ class _Reader:
         return {**self._timed(place, given), "status": status or DEFAULT_TASK_STATUS}
 
     def _timed(self, place: str, given: Item) -> Item:
-        """`given` with its time as `timestamp`, under whichever name it came."""
+        """`given` with its time as `timestamp`, whatever its original name."""
         for key in _TIME_KEYS:
             value = given.get(key)
             if says_nothing(value):

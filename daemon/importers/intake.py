@@ -1,7 +1,7 @@
 """Applies imported memories, entries and rows to a memory, through `apply`.
 
-A second run adds nothing: everything has its own id, or an id derived from its content, and a
-stamp derived from its own times. What was forgotten stays forgotten.
+A second run adds nothing: everything has an id in its source or one derived from its content, and a
+stamp derived from its times. Deleted items stay deleted.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ImportReport(msgspec.Struct):
     left_out: list[str] = []
 
     def add(self, other: ImportReport) -> None:
-        """Add what a further part of the same import did."""
+        """Add the counts of another part of the same import."""
         self.read += other.read
         for mine, others in ((self.stored, other.stored), (self.skipped, other.skipped)):
             for name, number in others.items():
@@ -84,14 +84,13 @@ class ImportReport(msgspec.Struct):
 
 
 class Intake:
-    """Applies what is read to one memory.
+    """Applies read data to one memory.
 
     Args:
         tx: of the memory.
-        edited_at: when the files that are read were changed last: where they differ from the
-            memory, that is taken for an edit of then. None: they only fill what is missing, as
-            what is left of a memory does.
-        writer: who is noted as the writer of memories; None: who the files say.
+        edited_at: when the files were last changed: a difference to the memory counts as an edit at
+            that time. None: they only fill what is missing, as the remains of a memory do.
+        writer: the writer of the memories; None: as the files say.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Intake:
         self._writer = writer
 
     def rows(self, found: Iterable[Row]) -> int:
-        """Apply rows with stamps of their own; return how many there were."""
+        """Apply rows with their own stamps; return their number."""
         number = 0
         for some in _parts(found):
             number += len(some)
@@ -118,12 +117,12 @@ class Intake:
         editable: frozenset[str] = EDITABLE,
         dated: bool = False,
     ) -> None:
-        """Take memories that have no stamps, the oldest first.
+        """Import memories without stamps, oldest first.
 
         Args:
             found: the memories.
             editable: the fields in which a difference to the memory here counts as an edit.
-            dated: whether it is an edit of the time that each memory itself was changed at.
+            dated: whether the edit has the time when the memory itself was changed.
         """
         memories = sorted(found, key=lambda memory: memory.created_at)
         ids = {memory.id for memory in memories}
@@ -131,14 +130,14 @@ class Intake:
             self._apply([self._memory(memory, ids, editable, dated=dated) for memory in some])
 
     def entries(self, found: Sequence[Memory]) -> None:
-        """Take the entries of another system; statements that are known here are left out."""
+        """Import the entries of another system, except statements that are known here."""
         index_new(self.tx)
         new = [memory for memory in found if not self._is_said(memory)]
         self.skip(THERE, len(found) - len(new))
         self.memories(new, dated=True)
 
     def experiences(self, found: Iterable[Experience]) -> None:
-        """Take experiences of another system."""
+        """Import experiences of another system."""
         offered = []
         for one in found:
             data = {name: v for name, v in msgspec.structs.asdict(one).items() if v is not None}
@@ -157,7 +156,7 @@ class Intake:
         return find_same(self.tx.db, memory.text, self.tx.now) is not None
 
     def hot(self, state: hot.HotState) -> None:
-        """Take the entries of a hot state."""
+        """Import the entries of a hot state."""
         offered = [
             self._offer(
                 hot_rows.KIND,
@@ -170,7 +169,7 @@ class Intake:
         self._apply(offered)
 
     def categories(self, tree: Mapping[str, Node]) -> None:
-        """Take the categories of a tree, parents first."""
+        """Import the categories of a tree, parents first."""
         offered = []
         known = tree_rows.load(self.tx.db)
         for path, node in sorted(tree.items()):
@@ -233,7 +232,7 @@ class Intake:
         return None
 
     def _uses(self, key: str) -> int:
-        """The uses that the memory has, or will have by what is counted already."""
+        """The uses that the memory has, or will have with the uses already counted."""
         known = memory_rows.fetch(self.tx.db, key)
         if known is not None:
             return known.access_count
@@ -252,10 +251,10 @@ class Intake:
         unedited: Stamp = (0, _IMPORT),
         at: Stamp | None = None,
     ) -> Row | None:
-        """The version of a row to apply; None: there is nothing in it for the memory.
+        """The version of a row to apply; None: the memory has it already.
 
-        What was found has the stamp `unedited`. A difference in one of the fields `editable` counts
-        as an edit, which has the stamp `at`.
+        The given content has the stamp `unedited`. A difference in one of the fields `editable`
+        counts as an edit, with the stamp `at`.
         """
         ours = kind.load(self.tx.db, key)
         if ours is not None and not kind.lives(ours):
@@ -292,7 +291,6 @@ class Intake:
         return changed(ours, ours.key, target, at, kind.sets)
 
     def _apply(self, some: Sequence[Row | None]) -> None:
-        """Apply rows of one kind."""
         offered = [row for row in some if row is not None]
         if not offered:
             return
@@ -315,7 +313,7 @@ def _count(counts: dict[str, int], name: str, number: int) -> None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # Encoded, since Python takes True for 1.
+    # Encoded, because True equals 1 in Python.
     return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
 
 

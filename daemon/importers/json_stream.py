@@ -1,4 +1,4 @@
-"""The elements of a JSON list one after the other, however long the list is."""
+"""The elements of a JSON list, one after another, however long the list is."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class CutOff(ValueError):
 
 
 def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
-    """Each element of the list; memory is needed for the longest one only.
+    """Each element of the list; memory is only needed for the longest one.
 
     Raises:
-        CutOff: the file is no list, ends before its end, or an element is longer than `longest`
+        CutOff: the file is not a list, is incomplete, or an element is longer than `longest`
             characters.
     """
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
@@ -42,14 +42,14 @@ def elements(file: BinaryIO, longest: int = LONGEST) -> Iterator[Json]:
             raise CutOff(f"it is cut off, or not JSON, after {number} elements")
         if len(buffer) > longest:
             raise CutOff(f"element {number + 1} is not JSON, or longer than {longest:,} characters")
-        # As much again: what is not whole is read once more from its start.
+        # At least doubled: an incomplete element is read again from its start.
         piece = file.read(max(_PIECE, len(buffer)))
         is_whole = not piece
         buffer += decode(piece, is_whole)
 
 
 def _whole(text: str, *, is_whole: bool) -> Iterator[tuple[Json, int]]:
-    """The elements that are complete, each with the place where it ends."""
+    """The complete elements, each with the position of its end."""
     decoder, at = json.JSONDecoder(), 0
     while True:
         while at < len(text) and text[at] in _BETWEEN:

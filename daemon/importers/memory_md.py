@@ -1,4 +1,4 @@
-"""Reading MEMORY.md, or any such page: what people wrote in it, line by line, as memories."""
+"""Reading MEMORY.md, or any such page: the text written by people, line by line, as memories."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _BULLET: Final = re.compile(r"[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t
 _RULE: Final = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _FENCE: Final = re.compile(r"(```|~~~)")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-# EvoClaw's and our own pages begin and end so.
+# The first and last lines of EvoClaw's pages and ours.
 _GENERATED: Final = re.compile(r"\*(Generated: |Written by |Auto-?generated|This file)[^*]*\*")
 _LEVELS: Final = 3
 _SEGMENT: Final = 64
 
 
 def parse(text: str, written_at: float) -> tuple[list[Memory], list[str]]:
-    """The memories that a page outside the daemon's section holds, and a line for each fault.
+    """The memories in a page outside the daemon's section, and a line for each fault.
 
-    Each bullet and each paragraph is one; lines that continue it belong to it. Headings below
-    the title make its category. Ids follow from the text alone: a page that is read again, or
-    put in another order, gives the same memories.
+    Each bullet and each paragraph is one memory, with the lines that continue it. Headings below
+    the title make its category. Ids derive from the text alone: reading the page again, or
+    reordered, gives the same memories.
     """
     found: dict[str, Memory] = {}
     faults: list[str] = []

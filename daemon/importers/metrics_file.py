@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from ..memory.checks import shown
+from ..memory.hot.state import number
 from ..memory.records import Json
 from ..memory.scoring import DAY
 from ..store.documents import STORED_METRICS
-from .values import Parsed, number, unexpected, unknown_keys
+from .values import Parsed, unexpected, unknown_keys
 
 _LAST_CONSOLIDATION: Final = "last_consolidation"
 # Computed whenever the file is written, so never read.
@@ -23,12 +24,12 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def parse(document: Json, now: float) -> Parsed[dict[str, float]]:
-    """The counters of a metrics file, finite and not negative; moments in seconds.
+    """The counters of a metrics file, finite and not negative; times in seconds.
 
-    Counters that EvoClaw does not know are read too; what else the file says is passed over.
+    Counters that EvoClaw does not know are read too; everything else is ignored.
 
-    EvoClaw's tools add to every number, the time of the last consolidation included: one that
-    lies in the future is such a sum of times, and is left out. Never raises.
+    EvoClaw's tools add to every number, the time of the last consolidation included: a time in the
+    future is such a sum, and is left out. Never raises.
     """
     if not isinstance(document, dict):
         return Parsed({}, (unexpected("an object", document),))

@@ -21,7 +21,7 @@ from ..store.memory_table import FIELDS, from_row, said
 from .intake import Intake
 
 T = TypeVar("T")
-# Where the damage hides the highest row: rows cannot be smaller than this on a page.
+# If the damage hides the highest row: the minimum size of a row on a page.
 _SMALLEST_ROW: Final = 40
 # More failures in a row than damaged pages of single rows can cause.
 _FAILURES_AT_MOST: Final = 20_000
@@ -37,7 +37,7 @@ _LOST_CLOCKS: Final = Clocks(at=(0, "import"))
 
 
 def salvage(path: Path, intake: Intake) -> None:
-    """Take all that can be read of the database at `path`. Raises nothing about damage."""
+    """Import all that can be read of the database at `path`. Raises nothing about damage."""
     with contextlib.suppress(sqlite3.Error):
         db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
         with contextlib.closing(db):
@@ -54,7 +54,6 @@ def salvage(path: Path, intake: Intake) -> None:
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[Row]:
-    """The readable rows of the table `rows`, kind by kind."""
     if not _is_known(db, "rows"):
         return
     kinds = {kind for (kind,) in _table(db, "SELECT DISTINCT kind FROM rows", str)} | KINDS.keys()
@@ -77,7 +76,7 @@ def _rows(db: sqlite3.Connection) -> Iterator[Row]:
 
 
 def _behind(db: sqlite3.Connection, kind: str, at: int) -> int:
-    """Where ids can be read again behind a bad page, or behind a row that is bad."""
+    """The ids from which rows can be read again, after a bad page or a bad row."""
 
     def first(place: int) -> int | None:
         query = "SELECT id FROM rows WHERE kind = ? AND id >= CAST(? AS TEXT) ORDER BY id LIMIT 1"
@@ -102,20 +101,20 @@ def _behind(db: sqlite3.Connection, kind: str, at: int) -> int:
 
 
 def _place(key: Any) -> int:
-    """Where an id stands among the others, as SQLite orders them, by its beginning."""
+    """The place of an id in SQLite's order, by its beginning."""
     raw = key.encode() if isinstance(key, str) else b"\xff" * _PREFIX
     return int.from_bytes(raw[:_PREFIX].ljust(_PREFIX, b"\0"), "big")
 
 
 def _bytes(place: int) -> bytes:
-    """The id at a place; not always text."""
+    """The id at a place; not always valid text."""
     return place.to_bytes(_PREFIX, "big").rstrip(b"\0")
 
 
 def _memories(
     db: sqlite3.Connection, path: Path, archived: list[tuple[float, str]]
 ) -> Iterator[Row]:
-    """The readable memories; when and which of them were archived is added to a list."""
+    """The readable memories; those that were archived are added to a list, with the time."""
 
     def fetch(low: int, high: int) -> list[tuple[Any, ...]]:
         return db.execute(
@@ -143,7 +142,7 @@ def _halved(
     """All rows of a range: a failing range is halved until only the bad rows are left out."""
     ranges = [(low, high)]
     failures = 0
-    # Where nothing can be reached, the root of the table is gone, and so is all below it.
+    # If no row can be reached, the root of the table is gone, and so is all below it.
     while ranges and failures < _FAILURES_AT_MOST:
         low, high = ranges.pop()
         try:
@@ -159,7 +158,7 @@ def _halved(
 
 
 def _memory(columns: list[Any]) -> Memory | None:
-    """The types of a damaged row are anyone's guess: only a whole record comes through."""
+    """The memory in a damaged row; None unless all its values have the right types."""
     try:
         return msgspec.convert(msgspec.to_builtins(from_row(columns)), Memory)
     except _NONSENSE:
@@ -174,7 +173,7 @@ def _decoded(text: Any, kind: type[T], otherwise: T) -> T:
 
 
 def _is_known(db: sqlite3.Connection, table: str) -> bool:
-    """Whether the schema can be read and has the table; if not, no read of it can succeed."""
+    """Whether the schema can be read and has the table; if not, every read would fail."""
     try:
         db.execute(f"SELECT 1 FROM {table} LIMIT 0")
     except sqlite3.Error:
@@ -200,7 +199,7 @@ def _note_clock(db: sqlite3.Connection, intake: Intake) -> None:
 
 
 def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
-    """Read the data of this device alone: uses of categories, and turns of conversations."""
+    """Read the local data of this device: uses of categories, and turns of conversations."""
     intake.tx.db.executemany(
         "UPDATE tree SET last_access = ? WHERE path = ?",
         _table(db, "SELECT last_access, path FROM tree", float, str),
@@ -217,9 +216,9 @@ def _take_derived(db: sqlite3.Connection, intake: Intake) -> None:
 
 
 def _table(db: sqlite3.Connection, query: str, *types: type) -> tuple[tuple[Any, ...], ...]:
-    """The rows up to the first that cannot be read, without those that are of other types."""
+    """The rows up to the first unreadable one, without those with values of other types."""
     found: list[tuple[Any, ...]] = []
     with contextlib.suppress(*_DAMAGE):
-        # Not a list made at once: what was read before the damage stays.
+        # Not collected at once: rows read before the damage are kept.
         found.extend(row for row in db.execute(query) if tuple(map(type, row)) == types)
     return tuple(found)

@@ -21,7 +21,7 @@ _LARGEST: Final = 1 << 36
 
 
 class Copy:
-    """A database that is copied, into a folder of its own until the context ends, once it is read.
+    """A copy of a database in a temporary folder, made on the first read, removed with the context.
 
     Attributes:
         path: of the original.
@@ -35,7 +35,7 @@ class Copy:
         self.tables: dict[str, set[str]] = {}
         self._db: sqlite3.Connection | None = None
         self._open = ExitStack()
-        # As it stands without its log: enough to tell what most databases are.
+        # Without its log: enough to detect the format of most databases.
         uri = f"{path.as_uri()}?mode=ro&immutable=1"
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as db:
             self.tables = _schema(db)
@@ -49,7 +49,7 @@ class Copy:
         self._open.close()
 
     def rows(self, table: str, order: str = "rowid") -> Iterator[dict[str, Any]]:
-        """The rows of a table, columns by name; nothing where there is no such table.
+        """The rows of a table, columns by name; empty if there is no such table.
 
         Raises:
             sqlite3.DatabaseError: the file is damaged from here on.
@@ -62,7 +62,7 @@ class Copy:
             yield dict(row)
 
     def _copy(self) -> sqlite3.Connection:
-        """Open a copy, an empty one where there can be none."""
+        """Open a copy, or an empty database if there can be none."""
         target: str | Path = ":memory:"
         try:
             folder = tempfile.TemporaryDirectory(prefix="thermocline-import-")
@@ -85,7 +85,7 @@ class Copy:
 def _schema(db: sqlite3.Connection) -> dict[str, set[str]]:
     tables: dict[str, set[str]] = {}
     for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        # A virtual table may need an extension that is not here.
+        # A virtual table may need an extension that is not available.
         with suppress(sqlite3.DatabaseError):
             quoted = name.replace('"', '""')
             columns = db.execute(f'PRAGMA table_info("{quoted}")').fetchall()
@@ -94,7 +94,7 @@ def _schema(db: sqlite3.Connection) -> dict[str, set[str]]:
 
 
 def is_database(path: Path) -> bool:
-    """Whether a regular file begins as SQLite's do."""
+    """Whether a regular file has SQLite's header."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -103,10 +103,10 @@ def is_database(path: Path) -> bool:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """A copy with the log beside it, of one moment: taken again if somebody writes meanwhile.
+    """A copy with its log, of one moment: repeated if the files change meanwhile.
 
     Raises:
-        OSError: it cannot be read, there is no room for it, or it is never at rest.
+        OSError: it cannot be read, there is no room for it, or it keeps changing.
     """
     target = folder / "copy.db"
     for _ in range(_TRIES):
@@ -123,7 +123,7 @@ def _copied(path: Path, folder: Path) -> Path:
 
 
 def _pad(path: Path) -> None:
-    """Give a file that was cut off its whole length again, so that what is left can be read."""
+    """Extend a truncated file to its full length, so that the rest can be read."""
     with path.open("r+b") as file:
         head = file.read(100)
         size = int.from_bytes(head[16:18])

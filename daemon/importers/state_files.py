@@ -1,7 +1,7 @@
 """Detects the format of one file of a memory, and reads it into an `Intake`.
 
-Anything may be in a workspace: links are not followed, pipes are not waited for, and the size of a
-file is checked before it is read.
+A workspace may contain anything: links are not followed, pipes are not waited for, and the size of
+a file is checked before it is read.
 """
 
 from __future__ import annotations
@@ -29,41 +29,36 @@ from .values import unexpected
 Format: TypeAlias = Literal["hot", "warm", "tree", "metrics", "memory-md", "rows"]
 
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
-# The tree before the memories, which else make their categories without a description.
+# The tree before the memories, which would create their categories without a description.
 FILES: Final[dict[str, Format]] = {
     TREE_FILE: "tree",
     WARM_FILE: "warm",
     HOT_FILE: "hot",
     METRICS_FILE: "metrics",
 }
-# What only a hot state has, in any generation.
+# The keys that only a hot state has, in any generation.
 _HOT_KEYS: Final = frozenset({*TOP_KEYS, "owner", "agent", "lessons"}) - {"_schema_version"}
 
 
-def read_file(
-    path: Path, intake: Intake, given: Format | None = None, *, below: Path | None = None
-) -> bool:
-    """Read a file into a memory, and note in the report what was left out. Blocking.
+def read_file(path: Path, intake: Intake, *, below: Path | None) -> None:
+    """Read a file, if it exists, into a memory, and report what was left out. Blocking.
 
-    What it is is `given`, or told from its name or its content. From the folder `below` on no link
-    is followed. False: it is not there, or could not be read.
+    Its format is detected. Below the folder `below` no link is followed.
     """
     try:
         content, stood = atomic.read(path, LARGEST, below=below)
     except FileNotFoundError:
-        return False
+        return
     except (Conflict, TooLarge) as error:
         intake.report.note(str(path), error.message.removeprefix(f"cannot read {path}: "))
-        return False
+        return
     except OSError as error:
         intake.report.note(str(path), f"cannot be read ({error.strerror or error})")
-        return False
+        return
     try:
-        take(content, path.name, intake, given, written_at=stood.st_mtime, shown=str(path))
+        take(content, path.name, intake, written_at=stood.st_mtime, shown=str(path))
     except ThermoclineError as error:
         intake.report.note(str(path), error.message)
-        return False
-    return True
 
 
 def take(
@@ -75,10 +70,10 @@ def take(
     written_at: float,
     shown: str | None = None,
 ) -> None:
-    """Take the content of a file into a memory.
+    """Import the content of a file into a memory.
 
-    One that was set aside has a `name` that begins with its first one. `written_at` is when it was
-    changed last, which is the time of what has none. The report calls it `shown`, else by its name.
+    The `name` of a file that was set aside begins with its original name. `written_at` is when it
+    was last changed, the default of missing times. The report names it `shown`, by default `name`.
 
     Raises:
         InvalidInput: it has an unknown format, or cannot be read at all.
@@ -103,7 +98,7 @@ def take(
 
 
 def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
-    """The format of a file: as given, or by its name, else by its content.
+    """The format of a file: as given, or by its name, or by its content.
 
     Raises:
         InvalidInput: the format cannot be detected.
@@ -112,7 +107,7 @@ def format_of(content: bytes, name: str, given: Format | None = None) -> Format:
 
 
 def are_rows(head: bytes, *, whole: bool) -> bool:
-    """Whether a file that begins so consists of rows, one in each line."""
+    """Whether a file with this beginning consists of rows, one in each line."""
     lines = [line for line in head.splitlines() if line.strip()]
     if not whole and len(lines) > 1:
         lines.pop()
@@ -120,7 +115,7 @@ def are_rows(head: bytes, *, whole: bool) -> bool:
 
 
 def rows_in(lines: BinaryIO, name: str, report: ImportReport) -> Iterator[Row]:
-    """The rows in lines of JSON, as a backup and an export have them; others are reported."""
+    """The rows in lines of JSON, as in a backup or an export; invalid lines are reported."""
     bad = 0
     for row in row_lines.rows_in(lines):
         if row is None:
@@ -188,7 +183,7 @@ def _json(content: bytes) -> Any:
 
 
 def _entries(document: Any, format_: Format, intake: Intake, name: str, written_at: float) -> int:
-    """Take a document of JSON; how many entries it has."""
+    """Import a JSON document; return the number of its entries."""
     note = partial(intake.report.note, name)
     if format_ == "warm":
         _expect(document, list, dict)

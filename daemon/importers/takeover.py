@@ -1,4 +1,4 @@
-"""Finds and imports what other tools, earlier runs or a damaged database have left."""
+"""Finds and imports the files of other tools, of earlier runs, or a damaged database."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FOLDERS_AT_MOST: Final = 1000
 
 
 class Root(msgspec.Struct, frozen=True):
-    """A folder in which state files of one agent may stand.
+    """A folder that may have state files of one agent.
 
     Attributes:
-        below: the folder from which on others may write, and links are not followed.
+        below: the folder below which other users may write, and links are not followed.
     """
 
     folder: Path
@@ -38,7 +38,7 @@ class Root(msgspec.Struct, frozen=True):
 
 
 class TakeOver:
-    """Fills the database of an agent from what is there; see `opening.Importer`."""
+    """Fills the database of an agent from existing files; see `place.Importer`."""
 
     def is_there(self, place: Place) -> bool:
         """Whether there are state files to take over, in the folder or the workspace."""
@@ -47,7 +47,7 @@ class TakeOver:
         )
 
     def take_over(self, tx: Transaction, place: Place, damaged: Path | None) -> dict[str, Any]:
-        """Apply all that can be read: the database before the files, which may lag behind it."""
+        """Apply all that can be read: the database before the files, which may be older."""
         intake = Intake(tx)
         if damaged is not None:
             salvage(damaged, intake)
@@ -81,10 +81,10 @@ def take_folder(root: Root, intake: Intake) -> None:
 
 
 def roots_of(top: Path, agent: str) -> list[Root]:
-    """Where state files of an agent may stand in a folder or workspace that somebody names.
+    """Where state files of an agent may be in a folder or workspace named by the caller.
 
-    A workspace keeps those of the agent `default` in `memory/` itself, those of others in a
-    folder of their own there.
+    A workspace keeps those of the agent `default` in `memory/` itself, and those of other agents in
+    subfolders.
     """
     top = top.resolve()
     memory = top / _MEMORY
@@ -93,7 +93,7 @@ def roots_of(top: Path, agent: str) -> list[Root]:
 
 
 def others(top: Path, agent: str) -> Iterator[tuple[str, Path]]:
-    """The other agents whose folders a workspace holds, with those folders."""
+    """The other agents with a folder in a workspace, and those folders."""
     memory = top / _MEMORY
     try:
         folders = sorted(memory.iterdir())[:_FOLDERS_AT_MOST]
@@ -109,7 +109,7 @@ def others(top: Path, agent: str) -> Iterator[tuple[str, Path]]:
 
 
 def _roots(place: Place) -> list[Root]:
-    """The most binding place first; a workspace dropped in as the folder is the agent's alone."""
+    """The authoritative place first; a workspace given as the folder is the agent's alone."""
     folder = place.folder.resolve()
     own = (folder, folder / _MEMORY, folder / _MEMORY / place.agent)
     found = [Root(one, folder) for one in own if one.is_dir()]

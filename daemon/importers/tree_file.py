@@ -12,7 +12,7 @@ from ..memory.records import Json
 from ..memory.tree_nodes import ROOT, Node, one_line, title, with_parents
 from .values import Fields, Parsed, unexpected, unknown_keys
 
-# Deeper paths are read as they are; fitting the tree merges them.
+# Deeper paths are read unchanged; fitting the tree merges them.
 _DEEPEST: Final = 100
 
 _DESCRIPTIONS: Final = ("desc", "summary", "description")
@@ -26,8 +26,8 @@ _Found: TypeAlias = tuple[str, Json]
 def parse(document: Json, now: float) -> Parsed[dict[str, Node]]:
     """The categories of a tree file of any generation, by path, without the root and counts.
 
-    A node may be an object or just its description. Paths that are the same once cleaned are
-    one category; no node lacks a parent, and the limits may be exceeded. Never raises.
+    A node may be an object or only its description. Paths that are equal once cleaned are one
+    category; every node has its parents, and the limits may be exceeded. Never raises.
     """
     if not isinstance(document, dict):
         return Parsed({}, (unexpected("an object", document),))

@@ -1,11 +1,10 @@
 """Tolerant parsing of single values of old files: each unreadable value is a line of a report.
 
-Nothing here raises, whatever JSON it is given, and no fault quotes what was remembered.
+Nothing here raises, whatever JSON it is given, and no fault quotes the content of a memory.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
@@ -13,6 +12,7 @@ import msgspec
 
 from ..errors import InvalidInput
 from ..memory.checks import TIME_END, check_time, shown
+from ..memory.hot.state import number
 from ..memory.records import Json
 
 T = TypeVar("T")
@@ -23,14 +23,14 @@ _KINDS: Final = {str: "text", int: "a number", float: "a number", list: "a list"
 
 
 class Parsed(msgspec.Struct, Generic[T], frozen=True):
-    """What a file holds, and a line for each thing in it that could not be read."""
+    """The content of a file, and a line for each value that could not be read."""
 
     found: T
     faults: tuple[str, ...] = ()
 
 
 class Fields:
-    """An object in a file, its fields read with their faults noted."""
+    """An object in a file; faults of its fields are reported."""
 
     def __init__(self, where: str, fields: Mapping[str, Json], faults: list[str]) -> None:
         self.fields = fields
@@ -38,11 +38,11 @@ class Fields:
         self._faults = faults
 
     def fault(self, name: str, what: str) -> None:
-        """Note what is wrong with a field."""
+        """Report a fault of a field."""
         self._faults.append(f"{self._where}.{name}: {what}")
 
     def expected(self, name: str, wanted: str, value: Json) -> None:
-        """Note that a field has another value than is wanted."""
+        """Report a field with an unexpected value."""
         self.fault(name, unexpected(wanted, value))
 
     def text(self, name: str) -> str:
@@ -54,12 +54,12 @@ class Fields:
         self.expected(name, "text without NUL and lone surrogates" if unfit else "text", value)
         return ""
 
-    def fraction(self, name: str, default: float) -> float:
-        """A number, brought into 0 to 1."""
-        value = self.fields.get(name)
+    def importance(self, default: float) -> float:
+        """The importance, brought into 0 to 1."""
+        value = self.fields.get("importance")
         found = number(value)
         if value is not None and (found is None or not 0.0 <= found <= 1.0):
-            self.expected(name, "a number from 0 to 1", value)
+            self.expected("importance", "a number from 0 to 1", value)
         return default if found is None else min(1.0, max(0.0, found))
 
     def count(self, name: str, largest: int = LARGEST_INT) -> int | None:
@@ -81,17 +81,6 @@ class Fields:
         return None
 
 
-def number(value: Json) -> float | None:
-    """A finite number, not a boolean."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
-
-
 def count(value: Json, largest: int = LARGEST_INT) -> int | None:
     """A whole number from 0 to `largest`."""
     if isinstance(value, float) and value.is_integer():
@@ -102,10 +91,10 @@ def count(value: Json, largest: int = LARGEST_INT) -> int | None:
 
 
 def moment(value: Json) -> float | None:
-    """Seconds since the epoch, from a number or a text that `check_time` knows.
+    """Seconds since the epoch, from a number or a text that `check_time` accepts.
 
-    Numbers beyond the year 9999 are taken for milliseconds: as such they begin in 1978, and as
-    seconds they would be no time at all.
+    Numbers beyond the year 9999 are taken as milliseconds: as such they begin in 1978, and as
+    seconds they would not be valid.
     """
     if not isinstance(value, str):
         value = number(value)
@@ -120,7 +109,7 @@ def moment(value: Json) -> float | None:
 
 
 def says_nothing(value: Json) -> bool:
-    """Whether a time is just absent: null, blank, 0, or Go's zero time."""
+    """Whether a time is absent: null, blank, 0, or Go's zero time."""
     if isinstance(value, str):
         return not value.strip() or value.startswith(_GO_ZERO_TIME)
     return value is None or (value == 0 and not isinstance(value, bool))
@@ -138,7 +127,7 @@ def is_storable(value: Json) -> bool:
 
 
 def unexpected(wanted: str, value: Json) -> str:
-    """The expected and the found value; of anything but a number only its JSON type is named."""
+    """The expected and the found value; of values other than numbers only the JSON type."""
     if number(value) is not None:
         return f"expected {wanted}, got {shown(value)}"
     kind = "true or false" if isinstance(value, bool) else _KINDS.get(type(value), "null")
@@ -146,7 +135,7 @@ def unexpected(wanted: str, value: Json) -> str:
 
 
 def unknown_keys(found: Mapping[str, int]) -> list[str]:
-    """A line for each key that has no meaning here, with how often it was found."""
+    """A line for each unknown key, with its number of occurrences."""
     lines = [
         f"unknown key {shown(name)}" + (f" ({often} times)" if often > 1 else "")
         for name, often in sorted(found.items())[:_KEYS_NAMED]

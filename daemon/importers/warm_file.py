@@ -21,7 +21,7 @@ _ID: Final = re.compile(r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}")
 _DEEPEST: Final = 100
 _TEXTS: Final = ("subject", "source", "actor", "group", "writer", "original_category")
 
-# What the Go service keeps of a fact beside its text and outcome.
+# The fields that the Go service keeps of a fact beside its text and outcome.
 _GO_DETAILS: Final = ("emotion", "people", "topics", "date", "actions")
 # Read or derived; everything else in a record is left out.
 _KNOWN: Final = frozenset(Memory.__struct_fields__) | {
@@ -36,11 +36,11 @@ _KNOWN_CONTENT: Final = frozenset((*_GO_DETAILS, "fact", "outcome"))
 def parse(document: Json, now: float, *, max_depth: int = 4) -> Parsed[tuple[Memory, ...]]:
     """The memories of a warm file of any generation, in its order, every id once.
 
-    What a record lacks gets EvoClaw's defaults: importance 0.5, no accesses, and as its creation
-    `timestamp`, else `now`. A category that is too deep is cut, and noted in `original_category`. A
+    Missing fields get EvoClaw's defaults: importance 0.5, no accesses, and as its creation
+    `timestamp`, else `now`. A category that is too deep is cut, and kept in `original_category`. A
     missing id is derived from text and creation, so that reading the file again gives the same. Of
-    two records with one id and one text the more used stays; with different texts the later gets an
-    id of its own. Reading what `warm.record` wrote gives the same memories. Never raises.
+    two records with one id and one text the more used one stays; with different texts the later one
+    gets another id. Reading the output of `warm.record` gives the same memories. Never raises.
     """
     faults: list[str] = []
     unknown: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def check_id(key: str) -> str:
 
 
 def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
-    """Each record as (where it stands, the key that it stands under, its fields)."""
+    """Each record as (its place, its key, its fields)."""
     if isinstance(document, list):
         entries = [(f"[{index}]", None, value) for index, value in enumerate(document)]
     elif isinstance(document, dict):
@@ -89,7 +89,7 @@ def _records(document: Json, faults: list[str]) -> Iterator[tuple[str, Json, dic
 
 
 def _identified(memory: Memory, record: _Record, key: Json) -> Memory:
-    """`memory` under the id of its record, else its key, else one derived from what it says."""
+    """`memory` under the id of its record, else its key, else one derived from its content."""
     given = record.fields.get("id")
     if given is None or given == "":
         given = key
@@ -135,7 +135,7 @@ class _Record(Fields):
         self._content = Fields(f"{where}.content", inner, faults)
 
     def unknown(self) -> Iterator[str]:
-        """The keys that have no meaning here."""
+        """The unknown keys."""
         yield from (name for name in self.fields if name not in _KNOWN)
         inner = self._content.fields
         yield from (f"content.{name}" for name in inner if name not in _KNOWN_CONTENT)
@@ -162,7 +162,7 @@ class _Record(Fields):
             outcome=self.text("outcome") or self._content.text("outcome"),
             category=category,
             tags=self._tags(),
-            importance=self.fraction("importance", DEFAULT_IMPORTANCE),
+            importance=self.importance(DEFAULT_IMPORTANCE),
             position=self.count("position"),
             pinned=self.fields.get("pinned") is True,
             metadata=self._metadata(text),

@@ -1,4 +1,4 @@
-"""Who is at the other end of the socket, and what they may do."""
+"""The caller at the other end of the socket, and its permissions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..errors import Forbidden
 _RANK: Final[dict[Role, int]] = {"read": 1, "write": 2, "admin": 3}
 _ANY: Final = "*"
 _REMEMBERED: Final = 1000
-# Who is in which group can change at any time, and asking may take a directory's answer.
+# Membership in groups can change at any time, and looking it up may ask a directory service.
 _REMEMBERED_SECONDS: Final = 5.0
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """The process that connected, as the kernel vouches for it."""
+    """The process that connected, as reported by the kernel."""
 
     pid: int
     uid: int
@@ -33,11 +33,11 @@ class Peer(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How memories that it writes are signed."""
+        """The name of the writer of its memories."""
         return f"uid:{self.uid}"
 
 
-# The peer before the kernel was asked; it has no role.
+# A peer that is not known yet; it has no role.
 UNKNOWN_PEER: Final = Peer(0, -1, -1)
 
 
@@ -48,12 +48,12 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 class Gate:
-    """Decides by the configuration who may do what. Root and the daemon's user may do everything.
+    """Checks permissions by the configuration. Root and the daemon's user may do everything.
 
     Args:
-        access: gives the grants in force.
+        access: the grants in force.
         own_uid: the user that the daemon runs as.
-        clock: seconds that only go forward.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class Gate:
         self._clock = clock
 
     def is_own(self, peer: Peer) -> bool:
-        """Whether the peer could read whatever the daemon can: it is root, or the same user."""
+        """Whether the peer could read everything that the daemon can: root, or the same user."""
         return peer.uid in {0, self._own_uid}
 
     def role(self, peer: Peer, agent: str) -> Role | None:
         """The highest role that `peer` has with `agent`; with `*`, with any agent.
 
-        What depends on a group ends within five seconds of the membership.
+        A role through a group ends within five seconds of the membership.
         """
         if self.is_own(peer):
             return "admin"

@@ -1,4 +1,4 @@
-"""The agents that have a memory, and forgetting all of one agent."""
+"""The agents, and forgetting all of one agent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def forget(scope: Scope, id: AgentId, query: ForgetAgentQuery) -> AgentFor
 
 
 async def _memories(store: AgentStore) -> int | None:
-    # An agent that was closed meanwhile, or cannot be read, must not hide the others.
+    # An agent that was closed meanwhile, or cannot be read, must not hide the rest.
     with contextlib.suppress(ThermoclineError):
         return sum(await store.read(totals))
     return None

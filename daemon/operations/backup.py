@@ -73,7 +73,7 @@ async def _lines(scope: Scope, stopped: threading.Event) -> AsyncGenerator[bytes
 
 
 async def _spool_file(state_dir: Path) -> BinaryIO:
-    """A file without a name: no transaction stays open while its content is sent."""
+    """An unnamed file: no transaction stays open while its content is sent."""
     try:
         return await in_thread(lambda: tempfile.TemporaryFile(dir=state_dir))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The archive: here, and as a database shows it to EvoClaw."""
+"""The archive: of this device, and of a database in EvoClaw's shape."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..shapes.cold import ColdFound, ColdQuery, ColdSearchBody, DatabaseBody, In
 from ..shapes.memory import MemoryPage
 from ..shapes.recall import HitView
 from ..store.selecting import Filters, page
-from .databases import account_of
 from .operation import operation
 from .scope import Scope
+from .sync import account_of
 from .views import memory_fields, memory_view
 
 _ARCHIVED: Final = Filters(archived=True)
-# Each is looked for in every text that the database holds.
+# The database is searched for each of them, in every text.
 _MOST_WORDS: Final = 12
 _METHOD: Final = "cold"
 

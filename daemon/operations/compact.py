@@ -59,7 +59,6 @@ async def shorten(scope: Scope, body: CompactBody) -> CompactedMessages:
 
 
 async def _window(scope: Scope, body: CompactBody) -> int:
-    """The tokens that the model can read."""
     if body.window is not None:
         return body.window
     known = None if body.model is None else await scope.daemon.model.window(body.model)
@@ -83,7 +82,7 @@ def _measured(window: int, read: Sequence[Message], limits: CompactionLimits) ->
 def _messages(
     given: Sequence[dict[str, Any]], read: Sequence[Message], compacted: Compacted
 ) -> list[dict[str, Any]]:
-    """The messages that stay as they were given, but for a content that was cut."""
+    """The messages that stay, unchanged except for a content that was cut."""
     found: list[dict[str, Any]] = []
     for message, origin in zip(compacted.messages, compacted.origins, strict=True):
         if origin is None:
@@ -104,7 +103,7 @@ def _read(message: Mapping[str, Any], number: int) -> Message:
 
 
 def _text(content: Any, number: int) -> str:
-    """The text of a content, which some clients send in parts, and leave out beside calls."""
+    """The text of a content, which some clients send in parts, and omit beside tool calls."""
     if content is None:
         return ""
     if isinstance(content, str):

@@ -54,7 +54,7 @@ async def ask(scope: Scope, body: ContextQuery) -> ContextBlock:
             scope.agent, body.query, scope.now, local, store.rules, seen, found=body.found
         )
         if scope.leaves_traces:
-            # A disk that takes nothing is no reason to know nothing.
+            # On a disk that refuses writes, the block is given all the same.
             with suppress(ThermoclineError):
                 await scope.daemon.own_files.make_missing(store)
         made = await scope.daemon.own_files.read(

@@ -26,7 +26,7 @@ from .scope import Scope
 # Texts of a batch that are distilled at the same time; small devices have few processors.
 _AT_ONCE: Final = 4
 _MOST_TEXTS: Final = 100
-# The body's own limit counts.
+# The size of the body is limited elsewhere.
 _NO_LIMIT: Final = 1 << 30
 
 
@@ -121,7 +121,6 @@ def _view(text: str, best: Distilled, thought: Derived[Any]) -> DistilledText:
 
 
 async def _store(scope: Scope, found: list[Distilled], wanted: _Wanted) -> list[StoredFact]:
-    """Keep what was distilled, in one commit."""
 
     def filed(db: sqlite3.Connection) -> list[Memory]:
         return [

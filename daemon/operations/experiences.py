@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from ..errors import InvalidInput
 from ..language.secrets import secrets_in
 from ..memory import checks
 from ..memory.experiences import FADED, Experience, confidence, overlap
@@ -35,15 +34,15 @@ from ..shapes.experiences import (
 from ..shapes.observe import ExperiencesObserved, Talk
 from ..store import experiences
 from ..thinking.experiences import observed
+from .conversations import reported
 from .operation import operation
 from .scope import Scope
-from .talk import reported
-from .views import either, secret_warning
+from .views import either, one_line, secret_warning
 
 _NAME_CHARS: Final = 200
 _INTENT_CHARS: Final = 2_000
 _VALUE_CHARS: Final = 1_000
-# How many times as many are compared by their tags as are asked for.
+# The factor by which more candidates are compared by tags than are returned.
 _COMPARED: Final = 4
 _MOST_COMPARED: Final = 100
 
@@ -77,7 +76,7 @@ async def add(scope: Scope, body: ExperienceBody) -> ExperienceView:
     made = Experience(
         id=secrets.token_hex(8),
         type=body.type,
-        intent=_said(body.intent, "intent", _INTENT_CHARS),
+        intent=one_line(body.intent, "intent", _INTENT_CHARS),
         solution=checks.check_data(body.solution, field="solution"),
         success_score=either(body.success_score, body.successScore, "success_score", 1.0),
         tags=checks.check_tags(body.tags),
@@ -193,8 +192,8 @@ async def preferences(scope: Scope, query: PreferenceQuery) -> PreferencePage:
 async def prefer(scope: Scope, body: PreferenceBody) -> PreferenceView:
     """Store what a user prefers; told again, it is surer."""
     user = _name(body.user, body.userId, "user")
-    category = _said(body.category, "category", _NAME_CHARS)
-    value = _said(body.value, "value", _VALUE_CHARS)
+    category = one_line(body.category, "category", _NAME_CHARS)
+    value = one_line(body.value, "value", _VALUE_CHARS)
     async with scope.store(create=True) as store:
         made = await store.write(lambda tx: experiences.prefer(tx, user, category, value))
     return _preference(made, scope.now)
@@ -242,14 +241,6 @@ def _preference(one: Experience, now: float) -> PreferenceView:
 
 def _name(ours: str | UnsetType, theirs: str | UnsetType, field: str) -> str:
     return checks.check_short(either(ours, theirs, field, ""), field, _NAME_CHARS)
-
-
-def _said(text: str, field: str, most: int) -> str:
-    """A text on one line, without its outer blanks."""
-    text = " ".join(checks.check_short(text, field, most).split())
-    if not text:
-        raise InvalidInput(f"give '{field}' some words", field=field)
-    return text
 
 
 OPERATIONS: Final = (

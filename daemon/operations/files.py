@@ -139,7 +139,7 @@ async def get_by_body(scope: Scope, body: LinesQuery) -> FileLines:
 
 
 async def sync(scope: Scope) -> FilesSynced:
-    """Look at every watched file now, and bring the index in step."""
+    """Look at every watched file now, and update the index."""
     started = time.perf_counter()
     async with scope.store(exists=True) as store:
         done = await scope.daemon.indexes.of(store).sync()
@@ -178,7 +178,7 @@ async def chunks(scope: Scope, query: ChunksQuery) -> ChunkList:
 
 
 async def stats(scope: Scope) -> FilesStats:
-    """Show how much is indexed, what is watched, and whether the index is in step."""
+    """Show how much is indexed, what is watched, and whether the index is current."""
     async with scope.store() as store:
         totals = await store.read(chunk_tables.totals)
         if store.exists:
@@ -219,7 +219,7 @@ async def remove(scope: Scope, query: PathBody) -> PathRemoved:
     """Stop watching a path that was added; its chunks are removed."""
     async with scope.store() as store:
         known = await store.read(watched.paths)
-        # One that is gone, or a link by now, is removed as it was added.
+        # A path that was removed, or is a link now, is removed as it was added.
         real = await asyncio.to_thread(os.path.realpath, query.path)
         path = query.path if query.path in known else real
         await store.write(lambda tx: watched.remove(tx, path))
@@ -257,7 +257,7 @@ def state_view(state: IndexStanding) -> IndexState:
 
 
 async def _bring(scope: Scope, store: AgentStore, seconds: float) -> bool | None:
-    """Wait for an index that is behind the files; None: it was in step, or is not asked for."""
+    """Wait for an index that is older than the files; None: it was current, or is not searched."""
     if not store.exists:
         return None
     indexes = scope.daemon.indexes
@@ -284,7 +284,7 @@ def _check_place(scope: Scope, path: str) -> None:
     """Check that the caller may have the daemon read a path.
 
     Raises:
-        Forbidden: it is neither the agent's nor the caller's to give.
+        Forbidden: neither the agent nor the caller may read it.
     """
     state_dir = os.path.realpath(scope.daemon.identity.state_dir)
     if _is_below(path, state_dir):

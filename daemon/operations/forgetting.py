@@ -1,4 +1,4 @@
-"""Forgetting all matching memories, and counting them before."""
+"""Forgetting all matching memories, or only counting them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from .operation import operation
 from .scope import Scope
 from .views import memory_view
 
-# What one transaction forgets, so that other writers get their turn in between.
+# The maximum for one transaction, so that other writers get their turn.
 _TOGETHER: Final = 200
 _SHOWN: Final = 10
-# The files to which the daemon adds what is said to it.
+# The files to which the daemon adds reported texts.
 _LOGS: Final = (EPISODES, REFLECTIONS)
 
 
@@ -61,7 +61,7 @@ async def forget(scope: Scope, body: ForgetBody) -> Forgotten:
             found = [key for key in found if secrets_of(memories.find(db, key))]
         shown = [memories.find(db, key) for key in found[: _SHOWN if body.dry_run else 0]]
         held = secret_rows.holding(db, _LOGS) if everywhere else []
-        # What a memory that is forgotten said before goes with it.
+        # The texts of forgotten memories are also removed from the summaries.
         return found, shown, [one for one in held if one.id not in found]
 
     async with scope.store() as store:
@@ -95,7 +95,7 @@ def _clear_lines(path: Path, *, dry_run: bool) -> bool:
     """Replace the secrets in a file of JSON lines; return whether there were any. Blocking."""
     if not path.exists():
         return False
-    # A line that is added meanwhile must not be lost.
+    # A line added meanwhile must not be lost.
     with line_file.locked(path.parent):
         data = path.read_bytes()
         clean = b"\n".join(map(_cleared_line, data.split(b"\n")))
@@ -113,7 +113,7 @@ def _cleared_line(line: bytes) -> bytes:
 
 
 async def forget_in_episodes(scope: Scope, store: AgentStore, texts: Sequence[str]) -> None:
-    """Take what forgotten memories said out of the summaries of conversations."""
+    """Remove the texts of forgotten memories from the summaries of conversations."""
     file = (store.place.workspace or store.place.folder) / EPISODES
     if not texts:
         return
@@ -122,7 +122,7 @@ async def forget_in_episodes(scope: Scope, store: AgentStore, texts: Sequence[st
 
 
 def _clear_said(path: Path, texts: Sequence[str]) -> bool:
-    """Take texts out of the summaries in a file of episodes; whether any was there. Blocking."""
+    """Remove texts from the summaries in a file of episodes; whether any was found. Blocking."""
     if not path.exists():
         return False
     with line_file.locked(path.parent):
@@ -135,7 +135,7 @@ def _clear_said(path: Path, texts: Sequence[str]) -> bool:
 
 
 def _without_said(line: bytes, texts: Sequence[str]) -> bytes | None:
-    """A line without some statements and the tags they had; None if it says nothing else."""
+    """A line without some statements and their tags; None if nothing else is left."""
     try:
         told = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -163,7 +163,7 @@ def _has(text: str, tag: object) -> bool:
 
 
 async def _forget_all(store: AgentStore, ids: Sequence[str]) -> list[str]:
-    """Forget memories by their ids, missing ones skipped; what those of conversations said."""
+    """Forget memories by their ids, ignoring missing ones; return the texts of grouped ones."""
     texts: list[str] = []
 
     def apply(tx: Transaction, some: Sequence[str]) -> None:
@@ -182,7 +182,7 @@ async def _forget_all(store: AgentStore, ids: Sequence[str]) -> list[str]:
 
 
 async def forget_everything(store: AgentStore) -> tuple[int, int]:
-    """Forget every row; return how many memories and key-value pairs there were."""
+    """Forget every row; return the numbers of memories and key-value pairs."""
     names = await store.read(lambda db: [row.key for row in apply.every(db) if row.data])
     kinds = [kind for kind, _ in names]
     for start in range(0, len(names), _TOGETHER):
@@ -196,7 +196,7 @@ def _forget_rows(tx: Transaction, names: Sequence[tuple[str, str]]) -> None:
 
 
 def everything(db: sqlite3.Connection) -> list[str]:
-    """The ids of all memories, the newest first."""
+    """The ids of all memories, newest first."""
     return _fitting(db, None, (), 0.0)
 
 

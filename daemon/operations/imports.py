@@ -1,6 +1,6 @@
-"""Importing what other programs or people have written.
+"""Importing the files of other programs, and texts written by people.
 
-The command reads the files, with the rights of who runs it, and sends what it found in parts.
+The command reads the files, with the rights of its user, and sends their content in parts.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ..store.agent_store import AgentStore
 from ..store.transaction import Transaction
 from ..thinking.extraction import CATEGORY
 from ..thinking.keeping import memory_from
-from .databases import account_of
 from .operation import operation
 from .scope import Scope
+from .sync import account_of
 
-# What one commit takes: it holds up the callers of the same memory for a quarter of a second.
+# The maximum for one commit, which delays other writers of the memory by a quarter of a second.
 _AT_ONCE: Final = 1000
 _TURN: Final = "turn"
 _ROLES: Final = {USER_STATED: "user", OBSERVED: "assistant"}
@@ -85,7 +85,7 @@ class _Import:
         name = self._request.name or "text"
         writer: str | None = self._scope.peer.name
         if state_files.format_of(content, name, self._request.format) == "rows":
-            # They say themselves who wrote them, and when.
+            # The rows name their writers and times.
             self._scope.require("admin")
             writer = None
 
@@ -97,7 +97,7 @@ class _Import:
     async def entries(
         self, memories: list[dict[str, Any]], experiences: list[dict[str, Any]]
     ) -> None:
-        """Import what a reader of another system's format found."""
+        """Import entries that a reader of another system's format found."""
         if len(memories) + len(experiences) > _AT_ONCE:
             raise InvalidInput(f"send up to {_AT_ONCE} entries at a time", field="memories")
         done = _experiences(experiences)
@@ -118,7 +118,7 @@ class _Import:
         return [without_secrets(memory) for memory in parsed.found]
 
     async def _distilled(self, found: Sequence[Memory]) -> list[Memory]:
-        """What the rules keep of the turns; their ids follow from the turn and the statement."""
+        """The facts that rules extract from turns; their ids derive from turn and statement."""
         kept = [memory for memory in found if memory.event != _TURN]
         talks: dict[str, list[Memory]] = {}
         for memory in found:

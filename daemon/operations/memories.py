@@ -1,15 +1,17 @@
-"""Storing, reading, changing and forgetting memories."""
+"""Memories: storing, reading, changing and forgetting them, and the references in texts."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from ..errors import InvalidInput
 from ..language.secrets import secrets_of
+from ..memory import checks
+from ..memory.metadata import extract
 from ..memory.records import Memory
 from ..memory.scoring import score_of, tier_of
 from ..shapes.common import MemoryId
@@ -20,21 +22,35 @@ from ..shapes.memory import (
     MemoryChanges,
     MemoryPage,
     MemoryView,
+    MetadataCounts,
+    MetadataFound,
+    Narrowing,
     NewMemory,
     Reinforced,
     Stored,
+    TextBody,
     Updated,
+    UrlPage,
+    UrlQuery,
+    UrlView,
 )
+from ..shapes.recall import RecallQuery
 from ..store import memories
-from ..store.selecting import page
+from ..store.conversations import PATH
+from ..store.selecting import Filters, page, urls
 from ..store.transaction import Transaction
 from . import forgetting
-from .filters import filters_of
 from .merging import joined
 from .operation import operation
 from .remembering import changed, remembered
 from .scope import Scope
 from .views import memory_fields, memory_view, secret_warning
+
+_SAME: Final = tuple(
+    field.name
+    for field in msgspec.structs.fields(Narrowing)
+    if field.name not in {"category", "since", "until", "include", "min_importance", "group"}
+)
 
 
 async def index(scope: Scope, query: ListQuery) -> MemoryPage:
@@ -84,7 +100,7 @@ async def add_batch(scope: Scope, body: Batch) -> Stored:
     def checked() -> list[Memory]:
         return [remembered(scope, one, f"memories[{at}].") for at, one in enumerate(body.memories)]
 
-    # References are looked for in up to a megabyte of text: other callers go on meanwhile.
+    # References are searched in up to a megabyte of text: other callers are served meanwhile.
     return Stored(await _insert(scope, await asyncio.to_thread(checked)))
 
 
@@ -165,6 +181,57 @@ async def _used(
         return await store.write(apply)
 
 
+async def references(_scope: Scope, body: TextBody) -> MetadataFound:
+    """Extract URLs, commands and paths from a text. Nothing is stored."""
+    found = extract(body.text)
+    counts = MetadataCounts(len(found.urls), len(found.commands), len(found.paths))
+    return MetadataFound(found, counts)
+
+
+async def list_urls(scope: Scope, query: UrlQuery) -> UrlPage:
+    """List the URLs that memories mention, with those memories, best first."""
+    limit, now = scope.page_limit(query.limit), scope.now
+    async with scope.store() as store:
+        scoring = store.rules.scoring
+        found, total = await store.read(
+            lambda db: urls(db, limit=limit, offset=query.offset, now=now, scoring=scoring),
+            seconds=scope.settings.limits.query_seconds,
+        )
+    return UrlPage(
+        [
+            UrlView(url, count, [memory_view(memory, now, scoring) for memory in memories])
+            for url, count, memories in found
+        ],
+        total,
+    )
+
+
+def filters_of(scope: Scope, asked: ListQuery | RecallQuery, **more: Any) -> Filters:
+    """The store's filters for a listing or a question, with `more` that only one of them has.
+
+    Raises:
+        InvalidInput: a category, a time or an importance is invalid.
+    """
+    least = asked.min_importance
+    return Filters(
+        **{name: getattr(asked, name) for name in _SAME},
+        category=scope.category(asked.category),
+        group=asked.group and asked.group.removeprefix(PATH),
+        since=_time(asked.since, "since"),
+        until=_time(asked.until, "until"),
+        min_importance=None
+        if least is None
+        else checks.check_importance(least, field="min_importance"),
+        merged="merged" in asked.include,
+        expired="expired" in asked.include,
+        **more,
+    )
+
+
+def _time(given: str | float | None, field: str) -> float | None:
+    return None if given is None else checks.check_time(given, field=field)
+
+
 OPERATIONS: Final = (
     operation("GET", "/api/memory", index),
     operation("POST", "/api/memory", add, role="write", statuses=(201,), tool="remember"),
@@ -174,4 +241,6 @@ OPERATIONS: Final = (
     operation("DELETE", "/api/memory/{id}", remove, role="write", tool="forget"),
     operation("POST", "/api/memory/{id}/reinforce", reinforce, role="write"),
     operation("DELETE", "/api/memory/{id}/reinforce", unreinforce, role="write"),
+    operation("POST", "/api/metadata", references, agent=False),
+    operation("GET", "/api/metadata/urls", list_urls),
 )

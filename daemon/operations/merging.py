@@ -7,7 +7,7 @@ from typing import Final
 from ..errors import Conflict
 from ..memory.records import Memory
 from ..shapes.common import MemoryId
-from ..shapes.merging import MergeBody, Merged, Tidied, TidyBody, TidyPair, Unmerged
+from ..shapes.memory import MergeBody, Merged, Tidied, TidyBody, TidyPair, Unmerged
 from ..store import memories, merging
 from ..store.memory_rows import fetch
 from ..store.transaction import Transaction

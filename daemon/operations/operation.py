@@ -1,4 +1,4 @@
-"""What an operation is: a use case without HTTP, declared once, and read by everything else."""
+"""The declaration of operations: use cases without HTTP, each declared once."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be asked. HTTP, OpenAPI and tools for models are loops over these.
+    """One operation. HTTP, OpenAPI and tools for models are loops over these.
 
     Attributes:
-        path: with `{name}` for a part that varies; `parts` are those names and their types.
+        path: with `{name}` for a variable part; `parts` are those names and their types.
         run: does it.
-        role: what the caller must be allowed.
+        role: the required role of the caller.
         summary, details: the first line of the function's docstring, and the rest.
         query, body: the structs of the request; None: it has none.
-        needs_body: whether the body may not be left out.
-        answers: the structs that an answer may be.
+        needs_body: whether the body is required.
+        answers: the possible structs of the answer.
         type: the media type of the answer.
-        others: functions that answer in another media type, to callers who ask for that.
-        statuses: the HTTP status of an answer, and that of one whose `ok` is false.
+        others: functions that answer in another media type, for callers who ask for it.
+        statuses: the HTTP status of an answer, and of an answer whose `ok` is false.
         agent: whether it concerns one agent's memory.
-        tool: its name where a model may call it.
-        by_hand: `run` takes the edge's call in place of the scope, and answers it by itself.
+        tool: its name as a tool for models.
+        by_hand: `run` takes the edge's call instead of the scope, and sends the answer itself.
     """
 
     method: str

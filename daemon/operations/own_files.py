@@ -1,4 +1,4 @@
-"""What an agent keeps in files of its own: knowledge, reflections, episodes, skills."""
+"""The agent's own files: knowledge, reflections, episodes, skills."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ from ..thinking.distillation import Measure
 from ..thinking.model_or_rules import AskOptions
 from .operation import operation
 from .scope import Scope
-from .views import secret_warning
+from .views import one_line, secret_warning
 
-_SAID_CHARS: Final = 4_000
 _USER_CHARS: Final = 200
-# What the agent has written down was worth it once.
+# The success score of what the agent has written down.
 _FOLDING: Final = Measure(aggression=0.4)
 
 
@@ -56,9 +55,9 @@ async def reflect(scope: Scope, body: ReflectionBody) -> ReflectionStored:
     made = Reflection(
         ts=own_files.stamp(scope.now),
         type=body.type,
-        context=_said(body.context, "context"),
-        lesson=_said(body.lesson, "lesson"),
-        action=None if body.action is None else _said(body.action, "action"),
+        context=one_line(body.context, "context"),
+        lesson=one_line(body.lesson, "lesson"),
+        action=None if body.action is None else one_line(body.action, "action"),
     )
     async with scope.store(create=True) as store:
         await scope.daemon.own_files.add_line(store, REFLECTIONS, made)
@@ -77,7 +76,7 @@ async def add_episode(scope: Scope, body: EpisodeBody) -> EpisodeStored:
         ts=own_files.stamp(scope.now),
         user=checks.check_short(body.user, "user", _USER_CHARS) or "user",
         agent=scope.agent,
-        summary=_said(body.summary, "summary"),
+        summary=one_line(body.summary, "summary"),
         tags=checks.check_tags(body.tags),
         outcome=body.outcome,
     )
@@ -114,7 +113,7 @@ async def add_skill(scope: Scope, body: SkillBody) -> SkillStored:
     text = body.text
     if text:
         checks.check_text(f"-{text}", scope.settings.limits.max_text_bytes + 1)
-    made = Skill(body.id, _said(body.description, "description"), text)
+    made = Skill(body.id, one_line(body.description, "description"), text)
     async with scope.store(create=True) as store:
         added = await scope.daemon.own_files.add_skill(store, made)
     return SkillStored(made.id, made.path, added)
@@ -163,14 +162,6 @@ async def _page(
 def _view(entry: OwnEntry) -> SkillView:
     assert isinstance(entry.item, Skill)
     return SkillView(entry.id, entry.item.description, entry.item.path, entry.created_at)
-
-
-def _said(text: str, field: str) -> str:
-    """One line of a text, without its outer blanks."""
-    text = " ".join(checks.check_short(text, field, _SAID_CHARS).split())
-    if not text:
-        raise InvalidInput(f"give '{field}' some words", field=field)
-    return text
 
 
 OPERATIONS: Final = (

@@ -44,15 +44,15 @@ from .remembering import remembered
 from .scope import Scope
 from .views import secret_warning
 
-# Among so many like it a new memory looks for those that it contradicts.
+# The number of similar memories among which a new one searches for contradictions.
 _LOOKED_AT: Final = 20
-# A model's window is no place for a whole file.
+# A whole file would not fit into a model's window.
 _TOKENS: Final = 4_000
 _CHARS: Final = 2_000
 
 
 async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
-    """Search everything that there is, as one list."""
+    """Search everything, as one list."""
     body = RecallBody(
         query=asked.query,
         limit=asked.limit,
@@ -65,8 +65,8 @@ async def find(scope: Scope, asked: RecallArguments) -> RecalledItems:
     )
     answer = await recalling.ask(scope, body)
     items = _items(answer, scope.now)
-    # The memories have an order of their own, which says more than the relevance alone; but what
-    # holds now goes before what it replaced.
+    # The order of the memories says more than the relevance alone; but current ones go before
+    # superseded ones.
     best = sorted(items[: len(answer.results)], key=lambda one: one.outdated)
     others = items[len(answer.results) :]
     others.sort(key=lambda one: one.relevance, reverse=True)
@@ -92,7 +92,7 @@ async def keep(scope: Scope, asked: RememberArguments) -> Remembered:
 
 
 class KeptMemory(msgspec.Struct, frozen=True):
-    """The memory that holds a statement now: the `known` one, or a new one.
+    """The memory that now holds a statement: the `known` one, or a new one.
 
     `superseded` are those that the new one contradicts.
     """
@@ -105,7 +105,7 @@ class KeptMemory(msgspec.Struct, frozen=True):
 async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
     """Store a memory unless one says the same already, which then counts as used.
 
-    It is decided in the transaction: nothing is stored twice, even by concurrent callers.
+    This is decided in the transaction: nothing is stored twice, even by concurrent callers.
     """
     async with scope.store(create=True) as store:
         alike = await _alike(scope, store, memory)
@@ -119,7 +119,7 @@ async def keep_new(scope: Scope, memory: Memory) -> KeptMemory:
             older = [one for one in alike if judge_pair(one, memory).relation == "contradiction"]
             fields = {}
             if older and memory.category == DEFAULT_CATEGORY:
-                # It says the same of the same thing.
+                # It says the same about the same subject.
                 fields["category"] = older[0].category
             new = memories.insert(tx, msgspec.structs.replace(memory, **fields))
             gone = [one for one in older if merging.supersede(tx, one.id, new.id) is not None]
@@ -226,7 +226,7 @@ def _known_of(entity: FoundEntity) -> str:
 
 
 def _merged(first: Sequence[RecalledItem], others: Sequence[RecalledItem]) -> list[RecalledItem]:
-    """Both in their own order; the more relevant of the two heads goes first."""
+    """Merge two lists, keeping their orders; the more relevant of the two heads goes first."""
     waiting, found = [*others], []
     for one in first:
         while waiting and waiting[0].relevance > one.relevance:

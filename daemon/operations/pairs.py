@@ -35,7 +35,7 @@ async def put(scope: Scope, key: Key, body: PairBody) -> PairStored:
     """Store a value under a key, new or not."""
     checks.check_short(checks.check_text(key, 4 * _KEY_CHARS, field="key"), "key", _KEY_CHARS)
     if body.value:
-        # A blank value is a value; only what cannot be stored is refused.
+        # A blank value is allowed; only a value that cannot be stored is refused.
         limit = scope.settings.limits.max_text_bytes
         checks.check_text(f"-{body.value}", limit + 1, field="value")
     async with scope.store(create=True) as store:

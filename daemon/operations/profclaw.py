@@ -22,7 +22,7 @@ from . import recall as recalling
 from .operation import Run
 from .scope import Scope
 
-# Its own notes: a path of the workspace.
+# The paths of the agent's own notes in the workspace.
 _NOTES: Final = ("MEMORY.md", "memory/")
 _MEMORY: Final = "memory://"
 

@@ -41,8 +41,8 @@ from ..thinking.tree_search import Reasoning, described
 from . import sessions
 from .experiences import found_view
 from .files import found_chunks
-from .filters import filters_of
 from .graph import found_entity
+from .memories import filters_of
 from .operation import Stream, operation
 from .scope import Scope
 from .views import hit_view
@@ -244,7 +244,7 @@ def _check_endpoint(scope: Scope, body: RecallBody) -> None:
 
 
 async def _reason(scope: Scope, store: AgentStore, body: RecallBody) -> Reasoning | None:
-    """Where a model expects the answer; None in modes without one.
+    """Where a model expects the answer; None in modes without a model.
 
     In mode `hybrid` it has `recall.hybrid_deadline_ms`, else `llm.timeouts.tree`.
     """

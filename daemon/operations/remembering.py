@@ -1,4 +1,4 @@
-"""Makes a memory of a request: names, scales, defaults and checks."""
+"""Makes a memory from a request: names, scales, defaults and checks."""
 
 from __future__ import annotations
 

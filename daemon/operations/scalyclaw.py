@@ -103,7 +103,7 @@ async def update(scope: Scope, asked: ScalyUpdate) -> ScalyUpdated:
         "subject": asked.subject,
         "content": asked.content,
         "tags": asked.tags,
-        # A share, since an integer alone may be meant either way.
+        # As a fraction, since an integer alone may be meant either way.
         "importance": UNSET if asked.importance is UNSET else asked.importance / 10,
     }
     try:
@@ -147,7 +147,6 @@ async def graph(scope: Scope, asked: ScalyGraph) -> ScalyGraphFound:
 
 
 def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """The ids that are merged into each memory."""
     found: dict[str, set[str]] = {}
     rows = db.execute("SELECT merged_into, id FROM memories WHERE merged_into IS NOT NULL")
     for into, key in rows:
@@ -156,7 +155,7 @@ def _merged(db: sqlite3.Connection) -> dict[str, frozenset[str]]:
 
 
 async def _made(scope: Scope, ids: list[str]) -> list[str]:
-    """Those of the memories that a model has made of others."""
+    """Those of the memories that a model has made from several."""
     found = [await memories.get(scope, one) for one in ids]
     return [one.id for one in found if one.source == CONSOLIDATED]
 

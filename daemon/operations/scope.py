@@ -23,8 +23,7 @@ from ..restore.verify import Verifier
 from ..runtime.minutes import Minutes
 from ..runtime.problems import Problems
 from ..store.agent_store import AgentStore
-from ..store.agents import Agents
-from ..store.quota import require_room
+from ..store.agents import Agents, require_room
 from ..thinking.parts import Thinking
 from ..upkeep.upkeep import Upkeep
 from .access import Gate, Peer
@@ -88,12 +87,12 @@ class Scope(msgspec.Struct, frozen=True):
 
         Args:
             create: something is added: create the agent if it does not exist.
-            exists: require an existing agent, even of an operation that only reads.
+            exists: require an existing agent, even for an operation that only reads.
             trial: nothing will be kept: an agent that does not exist is an empty one.
 
         Raises:
             NotFound: the agent does not exist, and is required.
-            QuotaReached: something is added, and the agent has as much as it may have.
+            QuotaReached: something is added, and the agent has reached a quota.
         """
         or_empty, quotas = trial or (self.reads and not exists), self.settings.quotas
         async with self.daemon.agents.use(self.agent, create=create, or_empty=or_empty) as store:
@@ -102,7 +101,7 @@ class Scope(msgspec.Struct, frozen=True):
             yield store
 
     def require(self, role: Role) -> None:
-        """Pass, if the caller has this role with the agent; else raise `Forbidden`."""
+        """Check that the caller has this role with the agent; else raise `Forbidden`."""
         self.daemon.gate.require(self.peer, self.agent, role)
 
     def may_read(self, agent: str) -> bool:
@@ -111,11 +110,11 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def leaves_traces(self) -> bool:
-        """Whether what the caller reads counts as used. A reader changes nothing."""
+        """Whether reading counts as a use: not for a caller who may only read."""
         return self.daemon.gate.role(self.peer, self.agent) != "read"
 
     def category(self, path: str | None) -> str | None:
-        """`path`, checked, if one is given."""
+        """`path`, checked, if given."""
         return None if path is None else checks.check_category(path, self.settings.tree.max_depth)
 
     def page_limit(self, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""Sessions: stretches of work that see a part, and know what went into their answers."""
+"""Sessions: stretches of work that see a part of the memory, and record what their answers used."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ async def replay(scope: Scope, id: str, query: UsedQuery) -> Replayed:  # noqa: 
         return await scope.daemon.own_files.read(store, read)
 
 
-# What recall, the context block and the search of files do with `session`.
+# The handling of `session` in recall, the context block and the search of files.
 
 
 async def entered(store: AgentStore, key: str | None) -> Session | None:
-    """The session that a question is asked in; None where it names none.
+    """The session of a question; None if it names none.
 
     Raises:
-        NotFound: there is no such session.
+        NotFound: the session does not exist.
         Conflict: it is archived.
     """
     if key is None:
@@ -144,7 +144,7 @@ async def entered(store: AgentStore, key: str | None) -> Session | None:
 
 
 def seen(session: Session | None, filters: Filters) -> Filters:
-    """The filters of a question, and that only what its session sees is meant.
+    """The filters of a question, limited to what its session sees.
 
     Raises:
         InvalidInput: it asks for a category that the session does not see.
@@ -163,7 +163,7 @@ def seen(session: Session | None, filters: Filters) -> Filters:
 
 
 def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: float) -> list[Used]:
-    """What an answer shows, each thing a source and an id, with the hashes of what it says."""
+    """The content of an answer, each item by source and id, with the hash of its text."""
     by_source: dict[str, list[str]] = {}
     for source, key in shown:
         by_source.setdefault(source, []).append(key)
@@ -177,7 +177,7 @@ def versions_of(db: sqlite3.Connection, shown: Iterable[tuple[str, str]], now: f
 
 
 def in_answer(answer: Answer) -> list[tuple[str, str]]:
-    """What recall has found: the source and the id of each hit."""
+    """The source and the id of each hit of recall."""
     return [
         (source, hit.pair.key if source == "pair" else hit.item.id)
         for source, hits in answer.found.items()
@@ -188,7 +188,7 @@ def in_answer(answer: Answer) -> list[tuple[str, str]]:
 async def record(
     scope: Scope, store: AgentStore, session: Session, via: Via, query: str, used: Sequence[Used]
 ) -> None:
-    """Note what went into an answer. A reader leaves no trace."""
+    """Record what went into an answer, unless the caller may only read."""
     if scope.leaves_traces:
         asked = clear(query).text[:_QUERY_CHARS]
         await store.write(lambda tx: sessions.record(tx, session.id, via, asked, used))
@@ -203,7 +203,7 @@ async def _set(scope: Scope, key: str, status: Status) -> SessionView:
 
 
 async def _brought(scope: Scope, store: AgentStore, key: str) -> SessionView:
-    """The session, once the files that it sees were read as they stand, or for a while."""
+    """The session, after its files were read again, or the wait for that has timed out."""
     rules = scope.settings.index
     if rules.on_session_start:
         await scope.daemon.indexes.bring(store, rules.search_wait_ms / 1000)

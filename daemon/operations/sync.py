@@ -1,20 +1,40 @@
-"""The state of an agent's replication, replicating now, and rehearsing a restore."""
+"""An agent's replica: its state, replicating now, its devices, and other databases of a call."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
-from ..errors import InvalidInput
+from thermocline.sync import Replica, SyncError
+from thermocline.sync.address import address
+
+from ..errors import Conflict, InvalidInput, NotFound, ReplicaRefused, ThermoclineError
+from ..replication.account import OF_A_CALL, Account, Secret, plain
 from ..restore.verify import last_verification
-from ..shapes.restore import RestoreBody, Verification
-from ..shapes.sync import DeviceName, SyncBody, Synced, SyncRound, SyncStatus
-from ..store import history
-from .databases import another
+from ..shapes.cold import DatabaseBody
+from ..shapes.sync import (
+    DeviceList,
+    DeviceName,
+    DeviceRejoined,
+    DeviceRetired,
+    DeviceView,
+    RestoreBody,
+    SyncBody,
+    Synced,
+    SyncRound,
+    SyncStatus,
+    Verification,
+)
+from ..store import history, outbox
 from .operation import operation
 from .scope import Scope
+
+_SHORTEST_PREFIX: Final = 4
+# EvoClaw's words, which its programs search for.
+_BOTH: Final = "db-url and auth-token required"
 
 
 async def show(scope: Scope) -> SyncStatus:
@@ -69,8 +89,136 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
+async def devices(scope: Scope) -> DeviceList:
+    """List the devices that share the agent's replica."""
+    async with scope.store(exists=True) as store:
+        seq = (await store.read(outbox.link)).seq
+        return DeviceList(await _devices(scope, seq))
+
+
+async def retire(scope: Scope, id: str) -> DeviceRetired:  # noqa: A002 - the part of the path
+    """Retire a device: deletions no longer wait until it has received them."""
+    replicas = scope.daemon.replicas
+    async with scope.store():
+        device = _found(await _devices(scope, 0), id)
+        await replicas.ask(scope.agent, lambda replica: replica.retire(device.id, scope.now))
+        if device.this:
+            # It notices at once, and stops.
+            with suppress(ReplicaRefused):
+                await replicas.sync(scope.agent)
+    return DeviceRetired(device.id, device.name)
+
+
+async def rejoin(scope: Scope) -> DeviceRejoined:
+    """Use this device again after it was retired.
+
+    If it has missed deletions, it compares everything.
+    """
+    replicas = scope.daemon.replicas
+    this = replicas.device.id
+
+    async def take_in(replica: Replica) -> bool:
+        found = await replica.devices(this, 0)
+        retired = any(one.id == this and one.retired_at is not None for one in found)
+        return retired and await replica.retire(this, None)
+
+    async with scope.store():
+        rejoined = await replicas.ask(scope.agent, take_in)
+        tally = await replicas.sync(scope.agent)
+    return DeviceRejoined(this, rejoined, tally.sent, tally.received)
+
+
+async def _devices(scope: Scope, seq: int) -> list[DeviceView]:
+    replicas = scope.daemon.replicas
+    this = replicas.device.id
+    found = await replicas.ask(scope.agent, lambda replica: replica.devices(this, seq))
+    return [DeviceView(**msgspec.structs.asdict(one), this=one.id == this) for one in found]
+
+
+def _found(devices: list[DeviceView], key: str) -> DeviceView:
+    """The device with this id, or the only one with this name or whose id begins with `key`.
+
+    A prefix has 4 characters or more. Of devices with the same name the one in use is chosen.
+    """
+    found = [device for device in devices if device.id == key]
+    if not found:
+        found = [device for device in devices if device.name == key]
+        found = [device for device in found if device.retired_at is None] or found
+    if not found and len(key) >= _SHORTEST_PREFIX:
+        found = [device for device in devices if device.id.startswith(key)]
+    if not found:
+        raise NotFound(
+            f"no device has the id or name '{key[:64]}'",
+            field="id",
+            hint="see thermocline devices; 4 characters of an id are enough",
+        )
+    if len(found) > 1:
+        raise Conflict(
+            f"'{key[:64]}' names several devices",
+            field="id",
+            hint="give more of its id",
+        )
+    return found[0]
+
+
+async def another(scope: Scope, named: DatabaseBody) -> Account | None:
+    """The database that a call names; None: the agent's own replica.
+
+    Raises:
+        InvalidInput: the URL is not usable, or it or the token is missing.
+        Forbidden: the caller may not name another database.
+    """
+    if not named.url:
+        if named.token:
+            raise InvalidInput(_BOTH, field="url", hint="name the database that the token opens")
+        return None
+    if await _is_own(scope, named):
+        return None
+    scope.require("admin")
+    try:
+        place = address(named.url)
+    except SyncError as error:
+        raise InvalidInput(error.message, field="url", hint=error.hint or None) from None
+    if not named.token:
+        raise InvalidInput(
+            _BOTH, field="token", hint="only that of the agent's own replica may be left out"
+        )
+    return Account(place.geturl(), Secret(named.token.strip()), OF_A_CALL)
+
+
+async def account_of(scope: Scope, named: DatabaseBody) -> Account:
+    """The database that a call means, the agent's own replica included.
+
+    Raises:
+        NotFound: it names none, and the agent has no replica.
+        ThermoclineError: as for `another`.
+    """
+    account = await another(scope, named) or await scope.daemon.replicas.account(scope.agent)
+    if account is None:
+        raise NotFound(
+            f"'{scope.agent}' is not replicated", hint="name a database, or set sync.url"
+        )
+    return account
+
+
+async def _is_own(scope: Scope, named: DatabaseBody) -> bool:
+    try:
+        own = await scope.daemon.replicas.account(scope.agent)
+    except ThermoclineError:
+        if not named.token:
+            raise
+        # A fault of the agent's own database does not concern another one.
+        return False
+    if own is None or plain(own.url) != plain(named.url or ""):
+        return False
+    return not named.token or own.token == Secret(named.token.strip())
+
+
 OPERATIONS: Final = (
     operation("GET", "/api/sync", show),
     operation("POST", "/api/sync", sync, role="write"),
     operation("POST", "/api/restore", verify, role="admin"),
+    operation("GET", "/api/devices", devices),
+    operation("POST", "/api/devices/rejoin", rejoin, role="admin"),
+    operation("POST", "/api/devices/{id}/retire", retire, role="admin"),
 )

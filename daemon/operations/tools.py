@@ -1,7 +1,7 @@
 """The tools of models: lists of them, and calls by name.
 
-Each tool is an operation with arguments and an answer that a model can do with; an entry of `_RUN`
-turns the one into the other.
+Each tool is an operation with arguments and an answer suited to models; an entry of `_RUN`
+translates between the two.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 
 from ..errors import NotFound
-from ..shapes.common import Json
-from ..shapes.conversion import convert
+from ..shapes.common import Json, convert
 from ..shapes.tools import PRESETS, Preset, Tool, ToolList, ToolQuery, ToolsQuery, listed, tools_of
 from . import own_tools, profclaw, scalyclaw
 from .operation import Run, operation

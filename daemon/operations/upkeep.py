@@ -14,8 +14,9 @@ from ..shapes.upkeep import (
     IngestBody,
     Ingested,
     UpkeepStatus,
+    ValidateBody,
+    Validated,
 )
-from ..shapes.validate import ValidateBody, Validated
 from .operation import operation
 from .scope import Scope
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..errors import InvalidInput
+from ..memory import checks
 from ..memory.records import Memory
 from ..memory.scoring import Scoring, score_of, tier_of
 from ..recall.recall import Hit
@@ -65,7 +66,7 @@ def memory_fields(memory: Memory, now: float, scoring: Scoring) -> dict[str, Any
 
 
 def secret_warning(kinds: Sequence[str]) -> str | UnsetType:
-    """What is said of something that a person stores by hand, which stays as it is."""
+    """The warning for a secret that a person stores by hand, which is kept unchanged."""
     if not kinds:
         return UNSET
     return f"it holds a secret ({', '.join(kinds)}): forget --secrets finds it"
@@ -81,3 +82,15 @@ def either(ours: Any, theirs: Any, field: str, default: T) -> T:
     if len(given) > 1:
         raise InvalidInput(f"give '{field}' once", field=field)
     return given[0] if given else default
+
+
+def one_line(text: str, field: str, most: int = 4_000) -> str:
+    """A text on one line, stripped, of at most `most` characters.
+
+    Raises:
+        InvalidInput: it is blank or too long.
+    """
+    text = " ".join(checks.check_short(text, field, most).split())
+    if not text:
+        raise InvalidInput(f"give '{field}' some words", field=field)
+    return text

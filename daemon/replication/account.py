@@ -101,12 +101,12 @@ def account_of(
 ) -> Account | None:
     """The replica of an agent; None if none is configured. Blocking.
 
-    `url` names another database, complete, in place of the configured one. The token that the
-    configuration has is for the database that it names, or that EvoClaw's file names in its place:
-    it is sent to no other.
+    `url` names another database, complete, in place of the configured one. The configured token is
+    sent only to the database that the configuration names, or that EvoClaw's file names in its
+    place.
 
     Raises:
-        ConfigInvalid: a named file cannot be read, or holds no credentials.
+        ConfigInvalid: a named file cannot be read, or has no credentials.
     """
     if settings.cold.backend == "none" and url is None:
         return None
@@ -136,11 +136,11 @@ class Known(msgspec.Struct):
 
 
 class Accounts:
-    """The accounts of agents, read again after a while, and with another configuration.
+    """The accounts of agents, cached until they expire or the configuration changes.
 
     Args:
         find: the account of an agent; called on a thread.
-        configuration: that in force.
+        configuration: the one in force.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Accounts:
         self._known: dict[str, Known] = {}
 
     async def of(self, agent: str, *, locked_out: bool = False) -> Account | None:
-        """The agent's account, at most half a minute old, less if it is not usable.
+        """The agent's account, cached for at most half a minute, for less if it is not usable.
 
         Raises:
             ConfigInvalid: as for `account_of`.
@@ -186,12 +186,12 @@ class Accounts:
             self._known[agent].error = error
 
     def forget(self, agent: str) -> None:
-        """Read it again the next time."""
+        """Drop it from the cache."""
         self._known.pop(agent, None)
 
 
 def complete(url: str) -> str:
-    """The address over HTTP of one that may begin with `libsql:`."""
+    """The HTTP address for one that may begin with `libsql:`."""
     return f"https:{url.removeprefix('libsql:')}" if url.startswith("libsql:") else url
 
 
@@ -205,10 +205,10 @@ def plain(url: str) -> str:
 
 
 def read_token(path: Path) -> Secret:
-    """The token in a file that holds nothing else. Blocking.
+    """The token in a file that contains nothing else. Blocking.
 
     Raises:
-        ConfigInvalid: it cannot be read, is empty, or holds more than a token.
+        ConfigInvalid: it cannot be read, is empty, or contains more than a token.
     """
     try:
         text = path.read_bytes()[:_LONGEST_FILE].decode("ascii").strip()
@@ -227,7 +227,7 @@ def read_token(path: Path) -> Secret:
 
 
 def without_token(settings: Settings) -> Settings:
-    """The configuration, but for the file of the token."""
+    """The configuration without the token file."""
     sync = msgspec.structs.replace(settings.sync, token_file=None)
     return msgspec.structs.replace(settings, sync=sync)
 
@@ -235,7 +235,7 @@ def without_token(settings: Settings) -> Settings:
 def _named(
     settings: Settings, agent: str, found: tuple[_Credentials, Path] | None
 ) -> tuple[str, str] | None:
-    """The database that the configuration names, or else EvoClaw's file, and which of them."""
+    """The database that the configuration names, or else EvoClaw's file, and its source."""
     url, source = settings.sync.url, "sync.url"
     if url is None and found is not None:
         url, source = found[0].database_url, str(found[1])
@@ -261,7 +261,7 @@ def _token(
 
 
 def _credential(env: Mapping[str, str]) -> Path | None:
-    """The service's file of the token, if there is one."""
+    """The token file passed by the service manager, if there is one."""
     directory = env.get("CREDENTIALS_DIRECTORY")
     if not directory:
         return None
@@ -276,7 +276,7 @@ def _credential(env: Mapping[str, str]) -> Path | None:
 
 
 def _is_open_to_all(path: Path) -> bool:
-    """Whether the mode of the file, and of every folder on the way to it, lets anybody read it."""
+    """Whether the modes of the file and of every folder above it let anybody read it."""
     path = path.absolute()
     try:
         on_the_way = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)

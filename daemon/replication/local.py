@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class AgentLocal:
-    """The rows of one agent, opened for as long as each call takes; as for `Local`.
+    """The rows of one agent, opened for each call; implements `Local`.
 
-    Every method raises `ThermoclineError` where the memory cannot be opened, read or written.
+    Every method raises `ThermoclineError` if the memory cannot be opened, read or written.
     """
 
-    # Larger transactions would delay other writers for some hundredths of a second.
+    # Larger transactions would delay other writers by some hundredths of a second.
     rows_at_once = 256
 
     def __init__(self, agents: Agents, agent: str) -> None:
@@ -59,7 +59,7 @@ class AgentLocal:
         return total + await self.write(last)
 
     async def over(self, rows: Sequence[Pending]) -> None:
-        """The replica has other content in the place of these rows."""
+        """The replica has other versions in place of these rows."""
         await self.write(partial(outbox.over, rows=rows))
 
     async def set_aside(self, row: Pending, reason: str) -> None:

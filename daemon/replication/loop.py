@@ -24,7 +24,7 @@ _LEFT_OUT: Final = "replica_rows"
 _AWAY: Final = "devices_away"
 _RETRY_SECONDS: Final = 30.0
 _END_SECONDS: Final = 2.0
-# These pass by themselves, but perhaps only after a month, so they are reported.
+# Temporary, but perhaps for a month, so it is reported.
 _QUOTA: Final = "quota"
 _UNEXPECTED: Final = "report this bug, with the log; it will be retried"
 
@@ -32,7 +32,7 @@ _UNEXPECTED: Final = "report this bug, with the log; it will be retried"
 class Loop:
     """Replicates one agent's memory with one database, which it does not close, until ended.
 
-    Failures that a person must fix are reported to `problems`.
+    Failures that need an action are reported to `problems`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Loop:
         self._problems = problems
         self._retry_seconds = 0.0 if waiting.instant else _RETRY_SECONDS
         self._is_away = False
-        # What keeps it from going on, where that is not the replica.
+        # The error that stops it, if it is not of the replica.
         self._trouble: ThermoclineError | None = None
         self._succeeded: float | None = None
         self.replicator = Replicator(
@@ -85,11 +85,11 @@ class Loop:
 
     @property
     def locked_out(self) -> bool:
-        """Whether another token may help."""
+        """Whether another token may work."""
         return self.replicator.state.error in ("unauthorized", "forbidden")
 
     def changed(self, kinds: frozenset[str]) -> None:
-        """Rows of these kinds are to be sent."""
+        """Schedule the sending of rows of these kinds."""
         if kinds & URGENT:
             self.replicator.changed(urgent=True)
         if kinds - URGENT:
@@ -109,11 +109,11 @@ class Loop:
         )
 
     async def end(self) -> None:
-        """Stop; what is not sent stays in the outbox."""
+        """Stop; unsent rows stay in the outbox."""
         deadline = time.monotonic() + 2 * _END_SECONDS
         while not self._task.done() and time.monotonic() < deadline:
             self._task.cancel()
-            # A failure at the moment of the cancellation hides it: it is cancelled again.
+            # A failure during the cancellation hides it: cancel again.
             await asyncio.wait([self._task], timeout=_END_SECONDS / 2)
         for code in (_TROUBLE, _LEFT_OUT, _AWAY):
             self._problems.clear(code, self.agent)
@@ -135,7 +135,7 @@ class Loop:
                 _log.error("replicating '%s' failed with %s:\n%s", self.agent, kind, where)
                 self._fail(ThermoclineError(f"a round failed with {kind}", hint=_UNEXPECTED))
             await asyncio.sleep(self._retry_seconds)
-            # What was due when it failed is due again.
+            # What was due when it failed is still due.
             self.replicator.wake()
 
     def _fail(self, error: ThermoclineError) -> None:

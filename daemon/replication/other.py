@@ -27,8 +27,7 @@ from ..store import apply
 from ..store.agent_store import AgentStore
 from ..store.kinds import URGENT, kind_of
 from .account import Account
-from .database import as_ours
-from .replicas import Connect
+from .database import Connect, as_ours
 
 T = TypeVar("T")
 _MOST_TRIES: Final = 5
@@ -49,7 +48,7 @@ class FoundThere(msgspec.Struct, frozen=True):
 class OtherDatabases:
     """Opens a database for one call.
 
-    Every method raises `ThermoclineError` where it cannot be reached, or refuses.
+    Every method raises `ThermoclineError` if it cannot be reached, or refuses.
     """
 
     def __init__(self, connect: Connect, device: Device) -> None:
@@ -57,17 +56,17 @@ class OtherDatabases:
         self._device = device
 
     async def prepare(self, account: Account) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         await self._ask(account, lambda remote: Replica(remote, "default").prepare(time.time()))
 
     async def search(
         self, account: Account, agent: str, words: list[str], limit: int
     ) -> list[FoundThere]:
-        """Memories in the database that hold some of `words`, those with the most of them first."""
+        """Memories in the database that contain some of `words`, those with most of them first."""
         return await self._ask(account, lambda remote: search(remote, agent, words, limit))
 
     async def send_critical(self, account: Account, agent: str, store: AgentStore) -> int:
-        """Send the hot state and the categories of an agent; return how many rows were sent."""
+        """Send the hot state and the categories of an agent; return the number of rows sent."""
         rows = await store.read(lambda db: list(apply.every(db, URGENT)))
         pending = [Pending(row, version_of(row) or "", None) for row in rows]
 
@@ -85,7 +84,7 @@ class OtherDatabases:
         return await self._ask(account, send)
 
     async def evoclaw(self, account: Account, agent: str) -> foreign.Foreign:
-        """What EvoClaw's own tables hold of an agent; they are only read."""
+        """The content of EvoClaw's own tables for an agent, which are only read."""
         return await self._ask(account, lambda remote: foreign.read(remote, agent))
 
     async def _ask(self, account: Account, question: Callable[[Remote], Awaitable[T]]) -> T:
@@ -100,7 +99,7 @@ class OtherDatabases:
 
 
 async def search(remote: Remote, agent: str, words: list[str], limit: int) -> list[FoundThere]:
-    """Memories in these rows, or in EvoClaw's table, those with the most of the words first."""
+    """Memories in these rows, or in EvoClaw's table, those with most of the words first."""
     hits = " + ".join(f"(instr(lower(text), ?{n}) > 0)" for n in range(3, len(words) + 3)) or "1"
     for source in (schema.MEMORIES, "SELECT * FROM cold_memories"):
         sql = (

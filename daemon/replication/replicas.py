@@ -18,7 +18,6 @@ import msgspec
 from thermocline.sync import (
     Device,
     Local,
-    Remote,
     Replica,
     Round,
     SchemaMissing,
@@ -29,48 +28,44 @@ from thermocline.sync import (
 
 from ..config.settings import Settings
 from ..errors import NotFound, ThermoclineError
-from ..memory.checks import is_agent
 from ..runtime.problems import Problems
 from ..shapes.sync import ReplicationStatus
 from ..store import outbox
 from ..store.agent_store import AgentStore
 from ..store.agents import Agents
 from .account import Account, Accounts
-from .database import Database, as_ours
+from .database import Connect, Databases, as_ours
+from .discovery import ACCOUNT_PROBLEM, HOME, Discovery
 from .loop import Loop
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-# Between two looks at the configuration and at loops that have ended; what agents do is told.
+# The interval of checks of the configuration and for ended loops.
 _LOOK_SECONDS: Final = 5.0
-# The same while agents are searched for, or closed ones have something to send.
+# The same while searching for agents, or while closed ones have unsent rows.
 _BUSY_SECONDS: Final = 1.0
 _ROUNDS: Final = 100
-_ACCOUNT_PROBLEM: Final = "replica_account"
 _EXPOSED: Final = "token_exposed"
 _COPIED: Final = "device_copied"
-# The agent in whose database other agents are searched for.
-_HOME: Final = "default"
 
-Connect: TypeAlias = Callable[[Account], Awaitable[Remote]]
 Question: TypeAlias = Callable[[Replica], Awaitable[T]]
-# From an agent's id, folder and workspace; None: it is not replicated. Runs on a thread.
+# From an agent's id, folder and workspace; None: not replicated. Runs on a thread.
 FindAccount: TypeAlias = Callable[[str, Path, Path | None], Account | None]
 
 
 class Replicas:
-    """Replicates each open agent, and closed ones that have something to send.
+    """Replicates each open agent, and closed ones with unsent rows.
 
-    Agents that other devices have stored in the same database are opened here by themselves.
+    Agents that other devices have stored in the same database are opened automatically.
 
     Args:
         agents: the memories.
         account, connect: find an agent's account, and open its remote.
         local: an agent's rows, as the replicator sees them.
-        rename: gives this device another id, once it is clear that its folder was copied.
+        rename: gives this device another id, after its folder was copied.
         settings: the configuration in force.
-        problems: where failures that a person must fix are reported.
-        done: hears how long each round of an agent took, in milliseconds.
+        problems: where failures that need an action are reported.
+        done: called with the duration of each round of an agent, in milliseconds.
     """
 
     def __init__(  # noqa: PLR0913 - the collaborators of the composition root
@@ -89,9 +84,8 @@ class Replicas:
     ) -> None:
         self._agents = agents
         self._accounts = Accounts(lambda agent: account(agent, *agents.place(agent)), settings)
-        self._connect = connect
         self._local = local
-        # As the others see it.
+        # This device as other devices see it.
         self.device = device
         self._rename = rename
         self._settings = settings
@@ -102,14 +96,18 @@ class Replicas:
         # The last state of an agent's loop: the next loop continues its counts.
         self._before: dict[str, ReplicationStatus] = {}
         self._rounds: dict[str, deque[Round]] = {}
-        self._databases: dict[Account, Database] = {}
+        self._databases = Databases(connect)
         self._starting = asyncio.Lock()
         # Closed agents with a non-empty outbox.
         self._owing: set[str] = set()
-        # Agents that existed here: an agent whose folder was removed is not created again.
-        self._known: set[str] = set()
-        self._discovered_at = float("-inf")
-        self._discovering: asyncio.Task[None] | None = None
+        self._discovery = Discovery(
+            agents,
+            self._accounts,
+            self._databases,
+            poll_seconds=lambda: settings().sync.poll_seconds,
+            problems=problems,
+            replicate=self.look_after,
+        )
         self._stirred = asyncio.Event()
         agents.followers.append(self._stirred.set)
 
@@ -122,45 +120,45 @@ class Replicas:
     async def run(self) -> None:
         """Start and end loops as needed, until cancelled."""
         names = await asyncio.to_thread(self._agents.names)
-        self._known.update(names)
+        self._discovery.known.update(names)
         self._owing = await asyncio.to_thread(self._with_outbox, names)
         while True:
             self._stirred.clear()
             open_agents = self._agents.open_stores().keys()
-            self._known |= open_agents
+            self._discovery.known |= open_agents
             for agent in sorted(open_agents | self._owing):
                 await self.look_after(agent)
             for agent, loop in list(self._loops.items()):
                 if loop.ended:
                     await self._end(loop)
                 elif agent not in self._agents.open_stores():
-                    # Of a memory that was closed, what is left is sent at once.
+                    # A closed memory's unsent rows are sent at once.
                     if not loop.owing:
                         await self._end(loop)
                     elif loop.replicator.state.phase == "idle":
                         loop.replicator.wake()
             if any(loop.replicator.copied for loop in self._loops.values()):
                 await self._take_other_id()
-            self._discover_soon()
+            self._discovery.soon()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._stirred.wait()
 
     def _pause(self) -> float:
         closing = self._loops.keys() - self._agents.open_stores().keys()
-        soon = self._settings().sync.poll_seconds if self._databases else _LOOK_SECONDS
+        soon = self._settings().sync.poll_seconds if self._databases.in_use else _LOOK_SECONDS
         return _BUSY_SECONDS if closing or soon < _LOOK_SECONDS else _LOOK_SECONDS
 
     async def look_after(self, agent: str) -> None:
-        """Replicate the agent by the account in force; report an account that is not usable."""
+        """Replicate the agent by the account in force; report an unusable account."""
         try:
             loop = await self._start(agent)
         except ThermoclineError as error:
             self._owing.discard(agent)
             self._accounts.fail(agent, error)
-            self._problems.report(_ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
+            self._problems.report(ACCOUNT_PROBLEM, agent, error.message, error.hint or "")
         else:
-            self._problems.clear(_ACCOUNT_PROBLEM, agent)
+            self._problems.clear(ACCOUNT_PROBLEM, agent)
             self._tell_exposed(agent, loop)
             if loop is None:
                 self._owing.discard(agent)
@@ -183,15 +181,15 @@ class Replicas:
         return tally
 
     async def account(self, agent: str) -> Account | None:
-        """Where the configuration in force puts the agent's replica; None: nowhere.
+        """The agent's replica by the configuration in force; None if there is none.
 
         Raises:
-            ConfigInvalid: a named file cannot be read, or holds no credentials.
+            ConfigInvalid: a named file cannot be read, or has no credentials.
         """
         return await self._accounts.read(agent)
 
     async def ask(self, agent: str, question: Question[T]) -> T:
-        """Ask the agent's replica something, now.
+        """Send a request to the agent's replica, now.
 
         Raises:
             NotFound: the agent is not replicated.
@@ -208,7 +206,7 @@ class Replicas:
             raise as_ours(error, loop.account) from error
 
     def status(self, agent: str) -> ReplicationStatus:
-        """The state of an agent's replication, as far as it is known without its memory."""
+        """The state of an agent's replication, as far as known without opening its memory."""
         loop, known = self._loops.get(agent), self._accounts.known(agent)
         error = known.error if known is not None else None
         if loop is not None:
@@ -226,7 +224,7 @@ class Replicas:
         )
 
     def rounds(self, agent: str) -> Sequence[Round]:
-        """The last rounds of an agent since the daemon started, the latest first."""
+        """The last rounds of an agent since the daemon started, latest first."""
         return [*reversed(self._rounds.get(agent, ()))]
 
     def _note(self, agent: str, one: Round) -> None:
@@ -254,11 +252,9 @@ class Replicas:
         )
 
     async def close(self, most_seconds: float = math.inf) -> None:
-        """Send what is left, as far as the time allows, and end."""
+        """Send unsent rows within the time limit, and end."""
         seconds = min(self._settings().sync.shutdown_seconds, most_seconds)
-        if self._discovering is not None:
-            self._discovering.cancel()
-            await asyncio.wait([self._discovering], timeout=_BUSY_SECONDS)
+        await self._discovery.end()
         stores = self._agents.open_stores()
         owing = {agent for agent, loop in self._loops.items() if loop.owing}
         last = [
@@ -271,12 +267,11 @@ class Replicas:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         await asyncio.gather(*map(self._end, list(self._loops.values())))
-        await asyncio.gather(*(database.close() for database in self._databases.values()))
-        self._databases.clear()
+        await self._databases.close()
 
     async def _last(self, agent: str, store: AgentStore | None) -> None:
         try:
-            # An agent that was opened a moment ago has no loop yet.
+            # An agent opened a moment ago has no loop yet.
             loop = await self._start(agent)
             if loop is None:
                 return
@@ -286,50 +281,8 @@ class Replicas:
         except (SyncError, ThermoclineError) as error:
             _log.info("the last changes wait: %s", error, extra={"action": "sync_unfinished"})
 
-    def _discover_soon(self) -> None:
-        """Search for new agents in the background, since a database may not answer."""
-        now = asyncio.get_running_loop().time()
-        running = self._discovering is not None and not self._discovering.done()
-        if not running and now - self._discovered_at >= self._settings().sync.poll_seconds:
-            self._discovered_at = now
-            self._discovering = asyncio.create_task(self._discover(), name="discovery of agents")
-
-    async def _discover(self) -> None:
-        """Open the agents that other devices have stored in the databases in use."""
-        seconds = self._settings().sync.poll_seconds
-        try:
-            found = await self._accounts.of(_HOME)
-            if found is not None:
-                await self._database(found)
-        except ThermoclineError as error:
-            self._problems.report(_ACCOUNT_PROBLEM, _HOME, error.message, error.hint or "")
-        for database in list(self._databases.values()):
-            try:
-                names = set(await database.polls.look(seconds))
-            except SyncError:
-                # The loops report what is wrong with it.
-                continue
-            for agent in sorted(filter(is_agent, names - self._known)):
-                await self._join(agent, database)
-
-    async def _join(self, agent: str, database: Database) -> None:
-        """Begin the memory of an agent that another device has, if this is its database."""
-        try:
-            if await self.account(agent) != database.account:
-                return
-            if not await Replica(database.remote, agent).counts():
-                # It was forgotten: only deletions are left.
-                self._known.add(agent)
-                return
-            async with self._agents.use(agent, create=True, quietly=True):
-                self._known.add(agent)
-            _log.info("found the agent '%s'", agent, extra={"action": "agent_found"})
-            await self.look_after(agent)
-        except (SyncError, ThermoclineError) as error:
-            _log.info("cannot open '%s': %s", agent, error, extra={"action": "agent_not_opened"})
-
     async def _take_other_id(self) -> None:
-        """Another device has this one's id, since its folder was copied."""
+        """Take another device id: another device uses this one, since the folder was copied."""
         async with self._starting:
             copied = [loop for loop in self._loops.values() if loop.replicator.copied]
             if not copied:
@@ -379,7 +332,7 @@ class Replicas:
                 return None
             self._loops[agent] = loop = Loop(
                 agent,
-                await self._database(account),
+                await self._databases.get(account),
                 self._local(agent),
                 self.device,
                 timing=timing,
@@ -389,21 +342,12 @@ class Replicas:
             )
             return loop
 
-    async def _database(self, account: Account) -> Database:
-        if account not in self._databases:
-            try:
-                remote = await self._connect(account)
-            except SyncError as error:
-                raise as_ours(error, account) from error
-            self._databases.setdefault(account, Database(account, remote))
-        return self._databases[account]
-
     async def _end(self, loop: Loop) -> None:
-        """End it, even if the caller is cancelled meanwhile."""
+        """End it, even if the caller is cancelled."""
         await asyncio.shield(self._end_now(loop))
 
     async def _end_now(self, loop: Loop) -> None:
-        """End it, unless another was begun in its place."""
+        """End it, unless it was replaced by another."""
         agent = loop.agent
         if self._loops.get(agent) is not loop:
             return
@@ -411,9 +355,7 @@ class Replicas:
         del self._loops[agent]
         self._owing.discard(agent)
         await loop.end()
-        home = self._accounts.known(_HOME)
+        home = self._accounts.known(HOME)
         used = {other.account for other in self._loops.values()} | {home.account if home else None}
         if loop.account not in used:
-            database = self._databases.pop(loop.account, None)
-            if database is not None:
-                await database.close()
+            await self._databases.release(loop.account)

@@ -46,7 +46,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _LONGEST_HEADERS: Final = 1_048_576
 _LONGEST_MANIFEST: Final = 65_536
 _LONGEST_CHECKSUMS: Final = 67_108_864
-# Of the names, and of what is remembered for each file besides.
+# Of the names, and of the data kept for each file.
 _MOST_BYTES_OF_NAMES: Final = 134_217_728
 _BYTES_PER_FILE: Final = 300
 _NONSENSE: Final = (
@@ -124,11 +124,11 @@ def spool(
 ) -> dict[str, int]:
     """Write every row of a database as a line, and count the live ones by kind. Blocking.
 
-    The database is in a transaction, so that all rows are of one moment. `live_only` leaves out
-    what is left of deleted rows.
+    The database is in a transaction, so all rows are of one moment. `live_only` leaves out
+    tombstones.
 
     Raises:
-        Unavailable: `stopped` said so.
+        Unavailable: `stopped` returned true.
     """
     for number, row in enumerate(apply.every(db)):
         if number % 1000 == 0 and stopped():
@@ -146,8 +146,8 @@ def write(
 ) -> Generator[bytes, None, None]:
     """An archive in pieces of a few hundred kilobytes at most, some of them empty. Blocking.
 
-    The rows are what `spool` wrote. The files of the workspace, which may be missing, are as they
-    are when their turn comes; the folder `never` is left out where it lies in there.
+    The rows are those that `spool` wrote. The files of the workspace, which may be missing, are
+    read when they are packed; the folder `never` is left out if it is in there.
 
     Raises:
         StoreDamaged: a file became shorter while it was read.
@@ -222,16 +222,16 @@ def _member(name: str, size: int, mtime: int, mode: int = 0o600) -> tarfile.TarI
 
 
 def read(file: Path, into: Path | None = None, *, room: int | None = None) -> Archive:
-    """Read all of an archive and compare it with its checksums. Blocking.
+    """Read an archive completely and check its checksums. Blocking.
 
-    `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; where this raises,
-    what is in it is not to be used. An archive that takes more than `room` bytes is refused.
+    `into` is a folder for `rows.jsonl` and `workspace/`, which are not in it; if this raises, its
+    content must not be used. An archive that takes more than `room` bytes is refused.
 
     Raises:
         InvalidInput: it was not written by this program.
         StoreDamaged: it is cut off or damaged.
         Conflict: a later release wrote it.
-        DiskFull: there is not the room.
+        DiskFull: there is not enough room.
     """
     if not stat.S_ISREG(file.stat().st_mode):
         raise InvalidInput(f"cannot use {file}: it is not a regular file")
@@ -265,7 +265,7 @@ def _read(file: Path, unpacked: gzip.GzipFile, into: Path | None, room: int | No
             continue
         if member.name == CHECKSUMS:
             listed = msgspec.json.decode(_whole(content, _LONGEST_CHECKSUMS), type=_Checksums)
-            # What follows the last block has to be whole too.
+            # The data after the last block must be complete too.
             while unpacked.read(_PIECE):
                 pass
             _compare(file, found, listed.files)
@@ -315,7 +315,7 @@ def _members(unpacked: gzip.GzipFile) -> Iterator[tuple[tarfile.TarInfo, BinaryI
             source.left = member.size + _LONGEST_HEADERS
             yield member, tar.extractfile(member)
             source.left = _LONGEST_HEADERS
-            # It would keep all of them.
+            # `tarfile` would keep all of them.
             tar.members.clear()
             tar.pax_headers.clear()
 
@@ -325,7 +325,7 @@ def _may_be_named(name: str) -> bool:
 
 
 def _entry(member: tarfile.TarInfo, content: BinaryIO, into: Path | None) -> ArchivedFile:
-    """Hash a file, and write it, if it is to be written."""
+    """Hash a file, and write it if wanted."""
     digest, size = hashlib.sha256(), 0
     path = Path(os.devnull) if into is None else into / member.name
     if into is not None:

@@ -41,7 +41,7 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
     """Restore an archive. Blocking.
 
     Raises:
-        ThermoclineError: as of `restore_file`.
+        ThermoclineError: as for `restore_file`.
     """
     os.umask(0o077)
     assert request.file is not None
@@ -49,7 +49,7 @@ def from_file(request: RestoreRequest, say: Callable[[str], None]) -> Restored:
 
 
 def from_replica(request: RestoreRequest) -> Outcome:
-    """Restore from a database. Blocking; Ctrl-C leaves it for another run to go on with.
+    """Restore from a database. Blocking; after Ctrl-C another run resumes it.
 
     Raises:
         ThermoclineError: nothing was restored.
@@ -172,13 +172,13 @@ class Progress:
 
     def __init__(self) -> None:
         self._rewrites = sys.stderr.isatty()
-        # The last column is left free: some terminals go on below once it is written.
+        # The last column stays free: some terminals wrap once it is written.
         self._columns = shutil.get_terminal_size().columns - 1
         self._shown = float("-inf")
         self._dirty = False
 
     def say(self, line: str) -> None:
-        """Write a line that stays."""
+        """Write a permanent line."""
         self.end()
         sys.stderr.write(f"{line}\n")
 
@@ -194,7 +194,7 @@ class Progress:
             self.say(line)
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the rewritten line."""
         if self._dirty:
             self._dirty = False
             sys.stderr.write("\n")

@@ -1,7 +1,7 @@
 """Compares a database with its replica: counts and digests by kind, then row by row.
 
-Rows that this device changed since it received them count as what the replica had then, which the
-outbox knows. Rows that changed on the replica since are left out.
+Rows that this device has changed since it received them count in the version that the replica had
+then, which the outbox knows. Rows that changed on the replica since are left out.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _LISTED: Final = (
 
 
 class ReadableMemory(Protocol):
-    """A database: one that is being restored, or one in use."""
+    """A database: the one being restored, or one in use."""
 
     async def read(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Read from one moment of it."""
+        """Read in one snapshot."""
 
 
 class Digest(msgspec.Struct, frozen=True):
     """All rows of a kind together.
 
     Attributes:
-        rows: how many, deleted ones too.
+        rows: their number, deleted ones included.
         total: the sum of the first digits of their versions.
-        live: how many were not deleted, where the replica says so.
+        live: the number of rows that are not deleted, if the replica says so.
     """
 
     rows: int = 0
@@ -127,7 +127,7 @@ async def _compare_kind(
 
 
 async def _is_same(replica: Replica, kind: str, key: str, version: str) -> bool:
-    """Whether a row on the replica is the same, only written otherwise by another release."""
+    """Whether a row on the replica is equal, but was encoded differently by another release."""
     sql = "SELECT data, clocks FROM rows WHERE agent_id = ? AND kind = ? AND id = ?"
     [found] = await replica.remote.batch([SqlStatement(sql, (replica.agent, kind, key))])
     try:

@@ -42,7 +42,7 @@ from .place import RUN_FILE, WORKSPACE, Target, locked, renewed
 from .staging import Staging
 
 T = TypeVar("T")
-# About what one processor writes and compares.
+# Approximately what one processor writes and compares.
 _ROWS_A_SECOND: Final = 8000
 
 
@@ -113,7 +113,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct):
-    """The result for all agents: restored, or failed and why."""
+    """The result for all agents: restored, or failed with a reason."""
 
     restored: list[AgentRestored] = []
     failed: dict[str, ThermoclineError] = {}
@@ -129,7 +129,7 @@ class _Run(msgspec.Struct):
     restored: dict[str, AgentRestored] = {}
 
     def has_moved(self, place: Target) -> bool:
-        """Whether the memory is in its place already."""
+        """Whether the memory is already in its place."""
         return place.agent in self.restored and place.is_taken() and not place.staged.exists()
 
 
@@ -173,13 +173,13 @@ class Joiner:
             raise as_ours(error) from error
 
     async def join(self) -> Outcome:
-        """Restore. A failure of one agent does not stop the others.
+        """Restore. A failure of one agent does not stop the other restores.
 
         Raises:
             NotFound: there is nothing to restore.
             Conflict: a place is not empty; nothing was changed.
             AlreadyRunning: a daemon runs in the state folder.
-            ThermoclineError: the replica cannot be asked, or the disk refuses.
+            ThermoclineError: the replica cannot be queried, or the disk refuses.
         """
         state_dir = self._request.state_dir
         try:
@@ -191,7 +191,7 @@ class Joiner:
             raise translate_os(error, state_dir) from error
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Call `ask` until it succeeds, while the replica cannot be reached."""
+        """Repeat `ask` while the replica cannot be reached."""
         began, give_up = time.monotonic(), self._request.give_up_seconds
 
         def wait(error: TryLater, seconds: float) -> None:
@@ -283,7 +283,7 @@ class Joiner:
             counts = await staging.read(apply.counts)
             await staging.seal()
         except StoreDamaged:
-            # The next run would resume with it.
+            # The next run would resume it.
             await staging.discard()
             raise
         finally:
@@ -309,7 +309,7 @@ class Joiner:
         place.swap(aside)
 
     async def _begin(self, staging: Staging, replica: Replica) -> int:
-        """Open what an interrupted run has left, or an empty database; how many rows it holds."""
+        """Open the database of an interrupted run, or an empty one; return its number of rows."""
         poll = await self._patiently(replica.poll)
         if await staging.resume(self._url):
             link = await staging.read(outbox.link)
@@ -341,7 +341,7 @@ class Joiner:
 
 
 def _unusable(found: Differences) -> list[str]:
-    """What a restore lacks, where this device has just received everything."""
+    """What is missing for a restore, after this device has received everything."""
     return [
         *named(found.missing, "not on the replica"),
         *named(found.different, "not as received"),

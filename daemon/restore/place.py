@@ -1,7 +1,7 @@
-"""Where a memory is restored to: it is made ready beside its place, and swapped in when complete.
+"""The place of a restored memory: it is prepared beside it, and swapped in when complete.
 
 Nothing in the place changes before the swap. The new folder is first renamed to a name that marks
-it as complete; then what is in the place is set aside, and the new folder takes the place. A kill
+it as complete; then the existing memory is set aside, and the new folder takes the place. A kill
 between these renames is repaired by `finish`.
 """
 
@@ -23,7 +23,7 @@ from ..store.lock import StateLock
 
 _log = logging.getLogger(__name__)
 WORKSPACE: Final = "memory"
-# What an interrupted restore of several agents has restored, for the same command.
+# The agents that an interrupted restore of several has restored, for the same command.
 RUN_FILE: Final = ".restored.json"
 _STAGED: Final = ".restoring"
 _COMPLETE: Final = ".restored"
@@ -43,7 +43,7 @@ class Target:
         self._beside = beside
 
     def is_taken(self) -> bool:
-        """Whether anything is there that is not kept."""
+        """Whether the place has anything that is not kept."""
         if not self.folder.is_dir() or self.folder.is_symlink():
             return os.path.lexists(self.folder)
         return any(path.name not in self._beside for path in self.folder.iterdir())
@@ -61,7 +61,7 @@ class Target:
             )
 
     def free_name(self) -> Path:
-        """The name that `swap` is to set aside under what is there."""
+        """The name under which `swap` sets the existing memory aside."""
         return atomic.free_name(self.folder, "before-restore")
 
     def swap(self, aside: Path) -> Path | None:
@@ -134,14 +134,14 @@ def locked(state_dir: Path, why: str) -> Iterator[None]:
 
 
 def renewed(state_dir: Path) -> str:
-    """A new id for this device: the old one may be in use on another. Blocking."""
+    """A new id for this device: another device may use the old one. Blocking."""
     device = DeviceId(state_dir).renew()
     _give(state_dir, state_dir / "device.json")
     return device
 
 
 def _give(state_dir: Path, path: Path) -> None:
-    """Make a file that root restores the daemon's, whose user owns the state folder."""
+    """Give a file restored by root to the daemon's user, the owner of the state folder."""
     if os.geteuid() == 0:
         owner = state_dir.stat()
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
@@ -153,7 +153,7 @@ def _rename(path: Path, target: Path) -> None:
 
 
 def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
-    """Copy files durably, unless the new folder has a file of the name."""
+    """Copy files durably, except those that the new folder already has."""
     for name in names:
         source, target = there / name, staged / name
         if os.path.lexists(target) or not source.exists():
@@ -166,7 +166,7 @@ def _copy(there: Path, staged: Path, names: Collection[str]) -> None:
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
-    """What is neither a file, a folder nor a link cannot be copied."""
+    """Refuse files of other types than file, folder or link, which cannot be copied."""
     paths = [Path(folder, name) for name in names]
     return [
         path.name for path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())

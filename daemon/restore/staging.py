@@ -64,7 +64,7 @@ class Staging(AgentLocal):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="restore")
 
     async def resume(self, origin: str) -> bool:
-        """Open what an interrupted run from the same replica has left; False: nothing usable.
+        """Open the database of an interrupted run from the same replica; False: nothing usable.
 
         Raises:
             ThermoclineError: the disk refuses.
@@ -85,7 +85,7 @@ class Staging(AgentLocal):
         return await self._run(run)
 
     async def begin(self, origin: str = "") -> None:
-        """Begin with an empty database; what an earlier run has left is removed.
+        """Start with an empty database; that of an earlier run is removed.
 
         Raises:
             ThermoclineError: the disk refuses.
@@ -107,7 +107,7 @@ class Staging(AgentLocal):
         """Run an operation in one transaction, within all limits.
 
         Raises:
-            ThermoclineError: and then nothing was changed.
+            ThermoclineError: nothing was changed.
         """
 
         def run() -> T:
@@ -170,7 +170,7 @@ class Staging(AgentLocal):
         return applied
 
     async def _run(self, function: Callable[[], T]) -> T:
-        """Run it on the thread. What was begun runs to its end, though its caller is cancelled."""
+        """Run it on the thread, to its end even if the caller is cancelled."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, function)
@@ -208,6 +208,6 @@ def temporary_folder(state_dir: Path) -> Path:
 
 
 def remove_leftovers(state_dir: Path) -> None:
-    """Remove the temporary folders of a daemon that was killed. Blocking."""
+    """Remove the temporary folders of a killed daemon. Blocking."""
     for folder in state_dir.glob(f"{_TEMPORARY}*"):
         shutil.rmtree(folder, ignore_errors=True)

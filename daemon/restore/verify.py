@@ -1,6 +1,6 @@
-"""Verifies that a restore would work, by one into a temporary folder.
+"""Verifies that a restore works, by restoring into a temporary folder.
 
-The command does it in its own process, since the daemon needs the time and memory itself.
+The command does it in a separate process, to keep its time and memory out of the daemon.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import DiskFull, NotFound, Unavailable
 from ..replication.account import Account
 from ..replication.replicas import Replicas
 from ..runtime.problems import Problems
-from ..shapes.restore import Verification
+from ..shapes.sync import Verification
 from ..store import noted
 from ..store.agents import Agents
 from ..store.database import translate_os
@@ -41,12 +41,12 @@ _NICENESS: Final = 10
 
 
 def last_verification(db: sqlite3.Connection) -> Verification | None:
-    """The last one of the memory; None: there was none."""
+    """The last verification of the memory, if any."""
     return noted.read(db, _KEY, Verification)
 
 
 class _Printed(msgspec.Struct):
-    """What the command prints."""
+    """The output of the command."""
 
     restored: list[AgentRestored]
     failed: dict[str, dict[str, Any]]
@@ -103,7 +103,6 @@ class Verifier:
         return found
 
     def _folder(self, database: Path) -> Path:
-        """A new folder, where there is room for a copy."""
         needed, free = _ROOM * database.stat().st_size, shutil.disk_usage(self._state_dir).free
         if free < needed:
             raise DiskFull(
@@ -146,7 +145,7 @@ async def _restore(account: Account, agent: str, folder: Path) -> _Printed:
         stderr=subprocess.PIPE,
     )
     try:
-        # What others are doing is more urgent.
+        # Other processes have priority.
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
         token = b"" if account.token is None else account.token.reveal().encode()
         printed, said = await process.communicate(token)

@@ -1,6 +1,6 @@
 """Requests and answers, each described once: for the edge and for clients.
 
-The modules load when they are first used, so that a command loads only those that it needs.
+The modules load on first use, so that a command loads only those that it needs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
         compact,
         config,
         context,
-        devices,
         distill,
-        events,
         experiences,
         files,
         graph,
@@ -28,14 +26,11 @@ if TYPE_CHECKING:
         hot,
         imports,
         memory,
-        merging,
-        metadata,
         observe,
         own_files,
         pairs,
         profclaw,
         recall,
-        restore,
         scalyclaw,
         sessions,
         stats,
@@ -44,14 +39,13 @@ if TYPE_CHECKING:
         tools,
         tree,
         upkeep,
-        validate,
     )
 
 __all__ = [
-    "agents", "cold", "common", "compact", "config", "context", "devices", "distill", "events",
-    "experiences", "files", "graph", "history", "hot", "imports", "memory", "merging",
-    "metadata", "observe", "own_files", "pairs", "profclaw", "recall", "restore", "scalyclaw",
-    "sessions", "stats", "status", "sync", "tools", "tree", "upkeep", "validate",
+    "agents", "cold", "common", "compact", "config", "context", "distill", "experiences",
+    "files", "graph", "history", "hot", "imports", "memory", "observe", "own_files",
+    "pairs", "profclaw", "recall", "scalyclaw", "sessions", "stats", "status", "sync",
+    "tools", "tree", "upkeep",
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ class AgentList(Struct):
 
 
 class ForgetAgentQuery(Struct, forbid_unknown_fields=True):
-    """With `dry_run` the answer shows what would be forgotten, and nothing is."""
+    """With `dry_run` nothing is forgotten, and the answer shows what would be."""
 
     dry_run: bool = False
 
@@ -33,8 +33,8 @@ class ForgetAgentQuery(Struct, forbid_unknown_fields=True):
 class AgentForgotten(Struct):
     """What the agent had.
 
-    `replica` tells whether the replica was told that it is forgotten: `synced`, or `behind` and
-    why; `none` where there is none. `workspace` is a folder elsewhere, which is left as it is.
+    `replica`: `synced` if the agent is forgotten on its replica too, `behind` with the reason `why`
+    if not, `none` if it has none. `workspace` is a folder elsewhere, which is not removed.
     """
 
     id: str

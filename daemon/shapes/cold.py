@@ -16,10 +16,10 @@ Token = Annotated[str, Meta(max_length=16_384, description="what opens the datab
 
 
 class ColdQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Words to look for, or none for the newest.
+    """Words to search for; without any, the newest memories.
 
-    With words, only the best matches are looked at, `recall.candidates` or up to the end of the
-    page, and `total` counts those.
+    With words, only the best matches are examined: `recall.candidates`, or up to the end of the
+    page; `total` counts those.
     """
 
     query: str = ""
@@ -28,10 +28,10 @@ class ColdQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class DatabaseBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A database; left out: the agent's own replica.
+    """A database; default: the agent's own replica, whose `token` may be left out.
 
-    The `token` of that one need not be given with its `url`. Any other database is opened for
-    this call alone, and naming one needs the role `admin`, since the daemon goes there itself.
+    Any other database is opened for this call only, and needs the role `admin`, since the daemon
+    connects to it.
     """
 
     url: Url | None = None
@@ -45,13 +45,13 @@ class Initialized(Struct):
 
 
 class ColdSearchBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
-    """Words to look for in all that the database holds; without any, what matters most."""
+    """Words to search for in the whole database; without any, the most important memories."""
 
     query: Words = ""
     limit: RecallLimit = 10
 
 
 class ColdFound(Struct):
-    """What holds most of the words comes first; `relevance` is its share of them."""
+    """Memories with most of the words first; `relevance` is the fraction of the words in each."""
 
     results: list[HitView]

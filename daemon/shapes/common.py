@@ -1,14 +1,18 @@
-"""Types of fields that several requests share.
+"""Types of fields that several requests share, and the conversion of JSON to a struct.
 
-A limit that the configuration sets is marked with the setting's name; the OpenAPI description
+A limit that the configuration sets is marked with the name of the setting; the OpenAPI description
 shows its value.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
+import msgspec
 from msgspec import Meta
+
+from ..errors import InvalidInput
 
 SETTING: Final = "x-setting"
 
@@ -47,3 +51,32 @@ Included = Literal["merged", "expired"]
 Order = Literal["newest", "oldest", "importance", "score", "uses", "type", "category", "subject"]
 # Whether a model made a result, or the rules.
 Way = Literal["rule", "llm"]
+
+
+T = TypeVar("T")
+_PLACE: Final = re.compile(r" - at `\$?\.?(.*)`$")
+
+
+def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
+    """`value` as a `kind`.
+
+    Raises:
+        InvalidInput: naming the field, what was expected and what was found.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        message = _PLACE.sub("", text)
+        message = message[0].lower() + message[1:]
+        field = ".".join(filter(None, (place and place.group(1), _named(message))))
+        where = f"'{field}': " if field else ""
+        raise InvalidInput(f"{where}{message}", field=field or None) from error
+    except RecursionError as error:
+        raise InvalidInput("cannot read the body: it is nested too deeply") from error
+
+
+def _named(message: str) -> str:
+    found = re.search(r"field `([^`]+)`", message)
+    return found.group(1) if found else ""

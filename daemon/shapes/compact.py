@@ -14,18 +14,17 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class CompactBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The messages, the oldest first, each with a `role`, a text as `content`, and whatever else.
+    """The messages, oldest first, each with a `role`, a text as `content`, and any other fields.
 
-    `window` is what the model can read, in tokens; without it that of the `model` counts, by
-    litellm's table, and 128,000 for one that is not known. A token is four characters, or one and a
-    half of a script without blanks. Beyond `threshold` of the window the messages are brought down
-    to `target`, which is no more than that; fewer than `min_messages` never are, the last
-    `preserve_recent` always stay, and results of tools are cut to `max_tool_result_tokens`.
-    `check` only tells whether it is time.
+    `window` is the model's window in tokens; default: that of `model` by litellm's table, or
+    128,000 if unknown. A token is four characters, or one and a half of a script without blanks.
+    Beyond `threshold` of the window the messages are reduced to `target`, which is not higher;
+    fewer than `min_messages` are never reduced, the last `preserve_recent` always stay, and results
+    of tools are cut to `max_tool_result_tokens`. `check` only reports whether a reduction is due.
 
-    The messages that leave are summed up by a model if one is configured, else by rules; `llm`
-    false uses the rules alone, true says why a model did not answer, and `llm_endpoint`, which
-    needs the role `write`, asks another server.
+    The removed messages are summarized by a model if one is configured, else by rules; `llm` false
+    uses only the rules, true reports why a model did not answer, and `llm_endpoint`, which needs
+    the role `write`, asks another server.
     """
 
     messages: Annotated[tuple[dict[str, Json], ...], Meta(min_length=1, max_length=10_000)]
@@ -42,11 +41,11 @@ class CompactBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CompactedMessages(Struct, kw_only=True, rename="camel"):
-    """The messages as they should go on, under profClaw's names.
+    """The resulting messages, under profClaw's names.
 
-    `needs_compaction`, which is spelt so, tells how it was before; `tokens` is how many there
-    were, `share` what of the window they took, `summary` what is said of the messages that are
-    gone, and `mode` by what.
+    `needs_compaction` (spelt so) is the state before; `tokens` and `share` are their size before,
+    in tokens and as a fraction of the window; `summary` is that of the removed messages, and `mode`
+    how it was made.
     """
 
     messages: list[dict[str, Json]] | UnsetType = UNSET

@@ -15,8 +15,8 @@ class ConfigKey(Struct, frozen=True):
     Attributes:
         key: dotted, as `--set` takes it.
         origin: the file that gives the value, `default` or `--set`.
-        default: the value where no layer gives one; null too for an entry of a map.
-        expected: what a value must be, in words; `schema` is the same as JSON Schema.
+        default: the value if no layer gives one; also null for an entry of a map.
+        expected: the allowed values in words; `schema` is the same as JSON Schema.
         needs_restart: whether a change takes effect only when the daemon starts.
     """
 
@@ -39,11 +39,11 @@ class ConfigPage(Struct, frozen=True):
 
 
 class ConfigChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to change in the user's layer. `null` is a value; `unset` takes a key out.
+    """Changes of the user's layer. `null` is a value; `unset` removes a key.
 
     Attributes:
         set: values by dotted key; the value of a section is an object of the keys to set in it.
-        unset: dotted keys that leave the layer, so that the layers below it count again.
+        unset: dotted keys to remove from the layer, so that lower layers apply again.
     """
 
     set: dict[str, Json] = {}

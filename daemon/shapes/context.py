@@ -1,4 +1,4 @@
-"""What an agent reads before its turn."""
+"""The context block, which an agent reads before its turn."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ContextFormat = Literal["thermocline", "json", "tinyclaw", "tiny-claw", "scalycl
 
 
 class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """For which question the block is, its size, and how it is written.
+    """The question, the size and the format of the block.
 
-    Without a `query` it has what is always worth knowing. `max_tokens`, about four characters
-    each, is for `thermocline` and `json`; the other formats are those of the systems they are
-    named after, with their own sizes. With a `session` the block has what that session sees, and
-    what it shows of memories and experiences is recorded; one that names a category or paths goes
-    with `thermocline` and `json`. Only memories that a query finds count as used, and not by
-    a reader. `found` leaves out all that the query does not find, for a turn in the middle of a
-    conversation; then, too, it goes with `thermocline` and `json`.
+    Without a `query` it has what is always worth knowing. `max_tokens`, about four characters each,
+    applies to `thermocline` and `json`; the other formats are those of the systems they are named
+    after, with their own sizes. With a `session` the block is limited to what that session sees,
+    and the memories and experiences shown are recorded; a session with a category or paths needs
+    `thermocline` or `json`. Only memories found by a query count as used, and not for a reader.
+    `found` leaves out everything that the query does not find, for a turn within a conversation; it
+    needs `thermocline` or `json`.
     """
 
     query: Words = ""
@@ -31,14 +31,14 @@ class ContextQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ContextItem(Struct, kw_only=True, omit_defaults=True):
-    """One thing of a section.
+    """One item of a section.
 
     Attributes:
-        source: who said it, or where it stands.
-        at, age_seconds: since when it is so.
+        source: who said it, or where it is written.
+        at, age_seconds: since when it is known.
         id: of a memory.
-        quoted: whether it is what others said or wrote: data, and no instruction.
-        cut: whether this is its beginning alone.
+        quoted: whether it is the words of other people or files: data, not an instruction.
+        cut: whether this is only its beginning.
         relevance: to the query, if that found it.
     """
 
@@ -53,7 +53,7 @@ class ContextItem(Struct, kw_only=True, omit_defaults=True):
 
 
 class ContextSection(Struct):
-    """A part of the block; `left_out` counts the items for which there was no room."""
+    """A part of the block; `left_out` counts the items that did not fit."""
 
     name: str
     items: list[ContextItem]

@@ -12,14 +12,13 @@ from .recall import Expense
 
 
 class DistilBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """One `text`, or 1 to 100 `texts`; none is blank.
+    """One `text`, or 1 to 100 `texts`; none may be blank.
 
-    `llm` true asks the configured model, false goes by rules; left out, `distillation.mode` of
-    the configuration decides. `llm_endpoint` is the URL of a server to ask instead. `facts`
-    gives every statement worth keeping. `store` keeps what was distilled (all the facts, if
-    they were asked for) in the fitting category of the tree, or else in `category`, which goes
-    with `store` alone.
-    `max_bytes` and `aggression` replace those of the configuration.
+    `llm` true asks the configured model, false uses the rules; default: `distillation.mode` of the
+    configuration. `llm_endpoint` is the URL of a server to ask instead. `facts` returns every
+    statement worth keeping. `store` stores the result (all the facts, if requested) in the matching
+    category of the tree, or else in `category`, which needs `store`. `max_bytes` and `aggression`
+    replace those of the configuration.
     """
 
     text: str | None = None

@@ -11,15 +11,15 @@ from .common import Json, Limit, Offset, RecallLimit, Share, Words
 
 Said = Annotated[str, Meta(min_length=1, max_length=2_000, description="not blank")]
 User = Annotated[str, Meta(max_length=200)]
-# 0 would prune nothing, and all that is new has 1.
+# 0 would prune nothing; new experiences have 1.
 Weight = Annotated[float, Meta(gt=0, le=1)]
 
 
 class ExperienceBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """What was wanted (`intent`), and what was done about it: any JSON as `solution`.
 
-    `weight` is what it is worth when it is used; it halves every 30 days without a use.
-    `successScore`, `userId` and `conversationId` are profClaw's names of fields.
+    `weight` is the weight after a use; it halves every 30 days without a use. `successScore`,
+    `userId` and `conversationId` are profClaw's names of fields.
     """
 
     type: ExperienceType
@@ -40,12 +40,12 @@ class ExperienceView(Struct, kw_only=True, omit_defaults=True):
 
     Attributes:
         success_score: how well it worked; of a preference the confidence, which closes a fifth of
-            the gap to 1 each time that it is told again.
-        weight: what it is worth now.
-        initial_weight: what it is worth when it is used.
+            the gap to 1 with each repetition.
+        weight: the present weight.
+        initial_weight: the weight after a use.
         pruned_at: since when it is no longer found.
-        relevance: to the question, if one was asked.
-        similarity: the relevance, up to halved by the asked tags that it lacks.
+        relevance: to the question, if there was one.
+        similarity: the relevance, reduced by up to half for missing tags.
     """
 
     id: str
@@ -68,7 +68,7 @@ class ExperienceView(Struct, kw_only=True, omit_defaults=True):
 
 
 class ExperienceQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which experiences to list, the heaviest first; `userId` and `minWeight` are profClaw's."""
+    """Which experiences to list, heaviest first; `userId` and `minWeight` are profClaw's names."""
 
     type: ExperienceType | None = None
     user: User | None = None
@@ -80,14 +80,14 @@ class ExperienceQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ExperiencePage(Struct):
-    """A page of experiences, and how many there are."""
+    """A page of experiences, and their total number."""
 
     experiences: list[ExperienceView]
     total: int
 
 
 class ExperienceSearch(Struct, kw_only=True, forbid_unknown_fields=True):
-    """An intent in words; what has more of the `tags` comes first among the similar."""
+    """An intent in words; among similar experiences those with more of the `tags` come first."""
 
     q: Words
     tags: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class ExperienceSearch(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SimilarExperiences(Struct, omit_defaults=True):
-    """The experiences with a similar intent, the most similar first."""
+    """The experiences with a similar intent, most similar first."""
 
     query: str
     experiences: list[ExperienceView]
@@ -103,13 +103,13 @@ class SimilarExperiences(Struct, omit_defaults=True):
 
 
 class ExperienceDeleted(Struct):
-    """The experience is gone for good."""
+    """The experience is deleted for good."""
 
     deleted: str
 
 
 class ExperienceStats(Struct, kw_only=True, rename="camel"):
-    """How many there are, by type, and their mean age in days; `faded` would be pruned now."""
+    """The number by type, and the mean age in days; `faded` would be pruned now."""
 
     total: int
     by_type: dict[str, int]
@@ -118,7 +118,7 @@ class ExperienceStats(Struct, kw_only=True, rename="camel"):
 
 
 class PruneBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What weighs less than `min_weight` is pruned; `dry_run` only tells which."""
+    """Experiences of less than `min_weight` are pruned; `dry_run` only lists them."""
 
     min_weight: Weight | None = None
     minWeight: Weight | None = None  # noqa: N815 - profClaw's name
@@ -126,7 +126,7 @@ class PruneBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pruned(Struct):
-    """What is no longer found: `undo` of kind `experience` restores one; `kept` are left."""
+    """The pruned experiences, each restored by `undo` of kind `experience`; `kept` are left."""
 
     pruned: list[ExperienceView]
     kept: int
@@ -143,7 +143,7 @@ class PreferenceBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PreferenceView(Struct):
-    """A preference, how sure it is, and how often it was told."""
+    """A preference, its confidence, and the number of times that it was stated."""
 
     id: str
     user: str
@@ -156,7 +156,7 @@ class PreferenceView(Struct):
 
 
 class PreferenceQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Whose preferences to list; left out: everybody's."""
+    """Whose preferences to list; default: those of all users."""
 
     user: User | None = None
     userId: User | None = None  # noqa: N815 - profClaw's name
@@ -165,7 +165,7 @@ class PreferenceQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PreferencePage(Struct):
-    """The preferences, the surest of a category first, and how many there are."""
+    """The preferences, most certain of a category first, and their total number."""
 
     preferences: list[PreferenceView]
     total: int

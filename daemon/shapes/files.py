@@ -13,12 +13,12 @@ Line = Annotated[int, Meta(ge=1, le=2**31)]
 
 
 class FileSearch(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A question to the watched files alone.
+    """A question to the watched files only.
 
-    Without `max_results` and `min_score`, `index.max_results` and `index.min_score` count;
-    `maxResults` and `minScore` are profClaw's names of them. `wait_ms` is how long to wait for an
-    index that is behind the files (default: `index.search_wait_ms`). `session` narrows the question
-    to the paths of that session, and records what the answer shows.
+    The defaults of `max_results` and `min_score` are `index.max_results` and `index.min_score`;
+    `maxResults` and `minScore` are profClaw's names. `wait_ms` is the time to wait for an index
+    that is older than the files (default: `index.search_wait_ms`). `session` limits the question to
+    the paths of that session, and records what the answer shows.
     """
 
     query: Words
@@ -31,7 +31,7 @@ class FileSearch(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FoundChunk(Struct):
-    """A part of a file that answers; `heading` names the headings above it, the title first."""
+    """A part of a file that answers; `heading` names the headings above it, title first."""
 
     id: str
     path: str
@@ -45,8 +45,8 @@ class FoundChunk(Struct):
 class FilesFound(Struct, omit_defaults=True):
     """The chunks that answer, best first.
 
-    `auto_synced` is true if the index was behind the files and the search waited for it, false if
-    it did not wait long enough; it is left out if the index was in step.
+    `auto_synced` is true if the index was older than the files and the search waited for it, false
+    if it did not wait long enough; it is left out if the index was current.
     """
 
     query: str
@@ -60,7 +60,7 @@ class FilesFound(Struct, omit_defaults=True):
 class LinesQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """Which lines of a watched file: up to `to_line`, or `lines` of them (default: all).
 
-    `chat://` and the name of a conversation is what is there of that, a turn a line.
+    `chat://` and the name of a conversation reads its text, a turn a line.
     """
 
     path: FilePath
@@ -70,7 +70,7 @@ class LinesQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class FileLines(Struct):
-    """Lines of a file as they are now, with the number of all."""
+    """Lines of a file as it is now, and their total number."""
 
     path: str
     from_line: int
@@ -80,7 +80,7 @@ class FileLines(Struct):
 
 
 class FilesSynced(Struct):
-    """What looking at every file has changed; counts are of files."""
+    """What has changed in the files; counts are of files."""
 
     added: int
     updated: int
@@ -115,20 +115,20 @@ class FileView(Struct, omit_defaults=True):
 
 
 class FilePage(Struct):
-    """The files, by path, and the number of all."""
+    """The files, by path, and their total number."""
 
     results: list[FileView]
     total: int
 
 
 class ChunksQuery(Struct, forbid_unknown_fields=True):
-    """Of which watched file."""
+    """The watched file."""
 
     path: FilePath
 
 
 class ChunkPlace(Struct):
-    """Where a chunk is in its file; `heading` names the headings above it, the title first."""
+    """The place of a chunk in its file; `heading` names the headings above it, title first."""
 
     id: str
     start_line: int
@@ -144,7 +144,7 @@ class ChunkList(Struct):
 
 
 class IndexState(Struct):
-    """Where an index stands: whether it is behind the files, and whether it hears of changes."""
+    """The state of an index: whether it is older than the files, and whether it sees changes."""
 
     dirty: bool
     syncing: bool
@@ -155,7 +155,7 @@ class IndexState(Struct):
 
 
 class WatchedPath(Struct):
-    """A path that is watched: of the `workspace`, by the `config`, or `added`."""
+    """A watched path: the `workspace`, from the `config`, or `added`."""
 
     path: str
     origin: str
@@ -163,7 +163,7 @@ class WatchedPath(Struct):
 
 
 class FilesStats(Struct):
-    """How much is indexed, and what is watched. `tokens` counts four characters as one."""
+    """The size of the index, and the watched paths. `tokens` counts four characters as one."""
 
     files: int
     left_out: int
@@ -181,9 +181,9 @@ class PathBody(Struct, forbid_unknown_fields=True):
 
 
 class PathAdded(Struct):
-    """A path that is watched from now on; `added` is false if it was before.
+    """A path that is now watched; `added` is false if it was already.
 
-    `in_step` says whether all its files are read yet; `files` counts all of the agent's.
+    `in_step` says whether all its files have been read; `files` counts all of the agent's.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The people and things that memories name, in ScalyClaw's shape and with what it lacks."""
+"""The people and things that memories name, in ScalyClaw's shape, extended."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class GraphQuery(Struct, forbid_unknown_fields=True):
 
 
 class EntityChanges(Struct, forbid_unknown_fields=True):
-    """What a person says of an entity; what is left out stays.
+    """What a person states of an entity; fields left out stay.
 
-    `aliases` replaces the list: an alias that is an entity of its own becomes this one.
+    `aliases` replaces the list: an alias that is itself an entity is merged into this one.
     """
 
     type: EntityKind | UnsetType = UNSET

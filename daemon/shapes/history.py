@@ -12,7 +12,7 @@ from .common import Json, Time
 class HistoryQuery(Struct, forbid_unknown_fields=True):
     """The versions of one row, by its kind and id, or the latest of all rows.
 
-    `conflicts` leaves only values that lost because another device changed the same field.
+    With `conflicts` only values that were lost because another device changed the same field.
     """
 
     kind: str = "memory"
@@ -25,7 +25,7 @@ class VersionView(Struct):
     """A version that was replaced: when (`at`), by whom, on which device, and why.
 
     `data` is the whole version; `replaced` names the fields that the next change gave other values,
-    and `after` has those values; a field that is not there was removed.
+    and `after` has those values; a field missing there was removed.
     """
 
     number: int
@@ -41,16 +41,16 @@ class VersionView(Struct):
 
 
 class VersionList(Struct):
-    """Versions, the latest first; of one row also the `device` that wrote the version in force."""
+    """Versions, latest first; of one row also the `device` that wrote the current version."""
 
     results: list[VersionView]
     device: str | UnsetType = UNSET
 
 
 class UndoBody(Struct, forbid_unknown_fields=True):
-    """What to undo: the last change of a row, or all that a writer changed since a time.
+    """What to undo: the last change of a row, or everything that a writer changed since a time.
 
-    `number` names a version of the row other than the last. With `dry_run` nothing is changed.
+    `number` names an earlier version of the row. With `dry_run` nothing is changed.
     """
 
     id: str | None = None
@@ -69,7 +69,7 @@ class RowName(Struct):
 
 
 class Undone(Struct):
-    """The rows that were restored or, if the change created them, forgotten."""
+    """The rows that were restored or, if the change created them, deleted."""
 
     results: list[RowName]
     done: bool

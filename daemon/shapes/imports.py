@@ -1,4 +1,4 @@
-"""Importing what other programs or people have written."""
+"""Importing the files of other programs, and texts written by people."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ class ImportBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         text: the content of a file, which is called `name` and was `written_at`.
-        memories: records as in warm-memory.json, each with an `id` that stays the same; one that
-            is known changes where its `updated_at` is later than the change here. Secrets in them
-            are replaced.
+        memories: records as in warm-memory.json, each with a stable `id`; a known one is changed if
+            its `updated_at` is later than the change here. Secrets in them are replaced.
         experiences: the same for experiences.
-        distil: keep of turns only what is worth remembering, by rules.
-        `format`: what the file is, where neither its name nor its content tells.
+        distil: store only the facts of turns, extracted by rules.
+        `format`: of the file, if neither its name nor its content shows it.
         dry_run: only report what would be stored.
     """
 
@@ -36,7 +35,7 @@ class ImportBody(DatabaseBody, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReadPart(Struct, kw_only=True):
-    """A file with its format, or a table, and how many entries it held."""
+    """A file with its format, or a table, and its number of entries."""
 
     file: str | UnsetType = UNSET
     table: str | UnsetType = UNSET

@@ -1,10 +1,13 @@
-"""Storing, reading, changing and forgetting memories. Times are seconds since the epoch."""
+"""Memories: storing, reading, changing, merging and forgetting them, and what they refer to.
+
+Times are seconds since the epoch.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..memory.records import GivenType, Metadata, Tier, Type
 from .common import (
@@ -28,10 +31,10 @@ Text = Annotated[str, limited_by("limits.max_text_bytes")]
 class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
     """A statement to remember. `content` is another name for `text`, `ttl` for `expires`.
 
-    `importance` is 0 to 1, or an integer from 2 to 10, a tenth of which counts; 1 is 0.1 beside
+    `importance` is 0 to 1, or an integer from 2 to 10, which means tenths; 1 means 0.1 with
     `content`, else 1.0. The types `fact`, `analysis` and `research` are stored as `semantic`,
-    `conversation` as `episodic`. `expires` may also be a span such as `7d`. `event` is not blank.
-    What is `pinned` stays hot and in the hot state.
+    `conversation` as `episodic`. `expires` may also be a duration such as `7d`. `event` must not be
+    blank. A `pinned` memory stays hot and in the hot state.
     """
 
     text: Text | UnsetType = UNSET
@@ -58,7 +61,7 @@ class NewMemory(Struct, kw_only=True, forbid_unknown_fields=True):
 class MemoryChanges(NewMemory, kw_only=True, forbid_unknown_fields=True):
     """The changes of a memory; fields left out stay. `merged_into` points to its successor.
 
-    The fields are those of a new memory, and have its limits; one at least is given.
+    The fields are those of a new memory, with the same limits; at least one is required.
     """
 
     merged_into: str | UnsetType | None = UNSET
@@ -88,7 +91,7 @@ class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
     """The memories to list: any of the types and events must match, and all of the tags.
 
     `url` is any part of a URL that the memory mentions. `merged_into` lists those that were merged
-    into one memory. `reverse` turns the order round.
+    into one memory. `reverse` reverses the order.
     """
 
     limit: Limit = 50
@@ -106,10 +109,9 @@ class ListQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
 class MemoryView(Struct, kw_only=True):
     """A memory as an answer shows it. Times are seconds since the epoch.
 
-    `content` repeats `text` for callers who know it by that name. `score` and `tier` are those
-    of this moment; `archived` tells whether it has left the warm memories.
-    `superseded_by` names a newer memory that contradicts it. `warning` says, where it was just
-    stored or changed, that it holds a secret.
+    `content` repeats `text` under its other name. `score` and `tier` are those of this moment;
+    `archived` tells whether it has left the warm memories. `superseded_by` names a newer memory
+    that contradicts it. `warning` reports a secret in a memory just stored or changed.
     """
 
     id: str
@@ -145,7 +147,7 @@ class MemoryView(Struct, kw_only=True):
 
 
 class MemoryPage(Struct):
-    """A page of memories, and the number of all that pass the filters."""
+    """A page of memories, and the number of all that match."""
 
     results: list[MemoryView]
     total: int
@@ -164,7 +166,7 @@ class Updated(MemoryView, kw_only=True):
 
 
 class Deleted(Struct):
-    """The memory is forgotten; `unmerged` names others that were merged into it, now restored."""
+    """The memory is deleted; `unmerged` are memories once merged into it, now restored."""
 
     id: str
     deleted: bool = True
@@ -183,12 +185,11 @@ class Reinforced(Struct):
 class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """The memories to forget; with several fields, those that match all.
 
-    `category` is one category and all below it. `query` are words that the text, the subject or
-    the outcome contains, all of them and in any case. `secrets` are memories that hold a key, a
-    token or a password; alone, it also forgets such pairs, replaces such values of the hot state,
-    the tree and the episodes by a mark, and forgets earlier versions of rows that hold one. Merged
-    and expired memories are included.
-    `dry_run` only counts them and shows the newest.
+    `category` is one category and all below it. `query` are words that the text, the subject or the
+    outcome contains, all of them and in any case. `secrets` are memories with a key, a token or a
+    password; as the only field, it also deletes such pairs, replaces such values of the hot state,
+    the tree and the episodes by a mark, and deletes earlier versions of rows with one. Merged and
+    expired memories are included. `dry_run` only counts them and shows the newest.
     """
 
     category: CategoryPath | None = None
@@ -200,7 +201,7 @@ class ForgetBody(Struct, kw_only=True, forbid_unknown_fields=True):
 class Forgotten(Struct):
     """The number of matching memories; `results` are the newest, as they were before.
 
-    With `secrets` alone `elsewhere` names what else holds one: "pair KEY", "hot SECTION/KEY",
+    With only `secrets`, `elsewhere` names other places of a secret: "pair KEY", "hot SECTION/KEY",
     "category PATH", "history KIND/ID", "file PATH".
     """
 
@@ -208,3 +209,93 @@ class Forgotten(Struct):
     forgotten: bool
     results: list[MemoryView] = []
     elsewhere: list[str] | UnsetType = UNSET
+
+
+class TidyBody(Struct, forbid_unknown_fields=True):
+    """With `dry_run` nothing is changed."""
+
+    dry_run: bool = False
+
+
+class TidyPair(Struct):
+    """Two memories by their ids, their relation, and the reasons."""
+
+    older: str
+    newer: str
+    relation: Literal["duplicate", "contradiction"]
+    reasons: tuple[str, ...]
+    older_text: str
+    newer_text: str
+
+
+class Tidied(Struct):
+    """What was or would be done; at most 500 pairs are listed."""
+
+    merged: int
+    superseded: int
+    archived: int
+    examined: int
+    pairs: list[TidyPair]
+
+
+class MergeBody(Struct, forbid_unknown_fields=True):
+    """The memory to merge into, by its id or a prefix of it."""
+
+    into: MemoryId
+
+
+class Merged(Struct):
+    """Both memories as they are now."""
+
+    kept: MemoryView
+    retired: MemoryView
+
+
+class Unmerged(Struct):
+    """The restored memory, and the memory that it was merged into, if that still exists."""
+
+    restored: MemoryView
+    kept: MemoryView | None
+
+
+class TextBody(Struct, forbid_unknown_fields=True):
+    """The text to search; only the limit of a body applies."""
+
+    text: Annotated[str, Meta(min_length=1)]
+
+
+class MetadataCounts(Struct):
+    """The number of each."""
+
+    urls_count: int
+    commands_count: int
+    paths_count: int
+
+
+class MetadataFound(Struct):
+    """What was found, in the order of the text."""
+
+    metadata: Metadata
+    summary: MetadataCounts
+
+
+class UrlQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs to list."""
+
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class UrlView(Struct):
+    """A URL, the number of memories that mention it, and the first ten of them by score."""
+
+    url: str
+    count: int
+    memories: list[MemoryView]
+
+
+class UrlPage(Struct):
+    """A page of URLs, those of the memories with the highest scores first."""
+
+    results: list[UrlView]
+    total: int

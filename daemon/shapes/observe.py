@@ -13,9 +13,9 @@ Tools = tuple[str | dict[str, Json], ...]
 
 
 class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """One turn: `text` or `content`, who speaks (`role`, not blank), and when; left out: now.
+    """One turn: `text` or `content`, the speaker (`role`, not blank), and the time (default: now).
 
-    `toolsUsed`, or `tools_used`, names what an agent used.
+    `toolsUsed`, or `tools_used`, names the tools that an agent used.
     """
 
     role: str
@@ -30,12 +30,11 @@ class TurnBody(Struct, kw_only=True, forbid_unknown_fields=True):
 class Talk(Struct, kw_only=True, forbid_unknown_fields=True):
     """Up to 500 turns of a conversation, in their order: `turns`, `messages` or a `text`.
 
-    `messages` are taken as the providers' interfaces have them: `content` may be null or a list of
-    parts, `name` says who speaks, `tool_calls` what was used. One that cannot be read is left
-    out, and named in `skipped`; `turns` are refused together. A `text` has lines such as
-    "Ada: I like tea", which say who speaks; so does a turn of a user that begins like this.
-
-    The conversation is named by `conversation` or `conversationId`, once.
+    `messages` are those of providers' interfaces: `content` may be null or a list of parts, `name`
+    is the speaker, `tool_calls` the tools used. An unreadable message is left out, and reported in
+    `skipped`; `turns` are refused together. A `text` has lines such as "Ada: I like tea", which
+    name the speaker; so may a turn of a user. The conversation is named by `conversation` or
+    `conversationId`, once.
     """
 
     conversation: str | UnsetType = UNSET
@@ -47,12 +46,12 @@ class Talk(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ObserveBody(Talk, kw_only=True, forbid_unknown_fields=True):
-    """Turns that are read for what is worth remembering.
+    """Turns to extract memories from.
 
     They are on the disk when the answer comes, and are read after a pause (`observe` in the
     configuration). `end` ends the conversation. With `wait` they are read at once, and the answer
-    shows what was stored; `llm` and `llm_endpoint`, as for distilling, are only valid with it.
-    `store_turns` stores the turns as well, as `/api/turns` does.
+    shows what was stored; `llm` and `llm_endpoint`, as for distilling, need `wait`. `store_turns`
+    also stores the turns themselves, as `/api/turns` does.
     """
 
     end: bool = False
@@ -93,7 +92,7 @@ class Observed(Struct, kw_only=True):
 
 
 class ExperiencesObserved(Struct, kw_only=True):
-    """The experiences that a conversation holds: those that are new, and those told again."""
+    """The experiences in a conversation: new ones, and repeated ones."""
 
     conversation: str
     stored: list[ExperienceView]

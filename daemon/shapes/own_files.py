@@ -1,4 +1,4 @@
-"""What an agent keeps in files of its own: knowledge, reflections, episodes, skills."""
+"""The agent's own files: knowledge, reflections, episodes, skills."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReflectionQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReflectionBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What was learned of something: the lesson, where it was learned, what to do about it."""
+    """What was learned: the subject, the lesson, the source, the action."""
 
     type: ReflectionType
     context: Said
@@ -34,7 +34,7 @@ class ReflectionBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReflectionStored(Struct, kw_only=True):
-    """The reflection as it stands in the file, and a warning if it holds a secret."""
+    """The reflection as written to the file, and a warning if it has a secret."""
 
     ts: str
     type: str
@@ -45,7 +45,7 @@ class ReflectionStored(Struct, kw_only=True):
 
 
 class ReflectionPage(Struct):
-    """A page of reflections, the newest first, and how many there are."""
+    """A page of reflections, newest first, and their total number."""
 
     results: list[Reflection]
     total: int
@@ -60,7 +60,7 @@ class EpisodeQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a conversation came to, and with whom it was."""
+    """The result of a conversation, and its participants."""
 
     summary: Said
     tags: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class EpisodeBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class EpisodeStored(Struct, kw_only=True):
-    """The episode as it stands in the file, and a warning if it holds a secret."""
+    """The episode as written to the file, and a warning if it has a secret."""
 
     ts: str
     user: str
@@ -81,7 +81,7 @@ class EpisodeStored(Struct, kw_only=True):
 
 
 class EpisodePage(Struct):
-    """A page of episodes, the newest first, and how many there are."""
+    """A page of episodes, newest first, and their total number."""
 
     results: list[EpisodeLine]
     total: int
@@ -106,7 +106,7 @@ class SkillBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SkillView(Struct):
-    """A skill; `path` is where its file is, from the workspace on."""
+    """A skill; `path` is that of its file in the workspace."""
 
     id: str
     description: str
@@ -116,7 +116,7 @@ class SkillView(Struct):
 
 
 class SkillPage(Struct):
-    """A page of skills, and how many there are."""
+    """A page of skills, and their total number."""
 
     results: list[SkillView]
     total: int
@@ -131,7 +131,7 @@ class SkillStored(Struct):
 
 
 class KnowledgeQuery(Struct, forbid_unknown_fields=True):
-    """`fold` proposes what could go, or be said in fewer words, while it is too long."""
+    """`fold` proposes what to remove or shorten if it is too long."""
 
     fold: bool = False
 
@@ -139,7 +139,7 @@ class KnowledgeQuery(Struct, forbid_unknown_fields=True):
 class KnowledgeView(Struct, kw_only=True):
     """The knowledge, and a warning if it has more lines than a model should always get.
 
-    `folds` are the lines to fold, and `folded` is what they come to: by a model or by rules.
+    `folds` are the lines to fold, and `folded` is the shorter text: by a model or by rules.
     """
 
     text: str

@@ -27,22 +27,24 @@ class GivenWeights(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
-    """A question, and what the answer must fit.
+    """A question, and conditions on the answer.
 
-    `mode` tree asks the categories alone. In mode `llm` a model, or the server at `llm_endpoint`,
-    names the categories in which it expects the answer, and what is filed there takes part; in
-    mode `hybrid` only if it does so at once (`recall.hybrid_deadline_ms`). Without its answer
-    both are as `keyword`, and `llm` in the answer says why. Who takes `application/x-ndjson`
-    gets two lines in mode `hybrid`: what the words find, at once, and then the answer.
+    `mode` tree only searches the categories. In mode `llm` a model, or the server at
+    `llm_endpoint`, names the categories in which it expects the answer, and their memories take
+    part; in mode `hybrid` only if it does so in time (`recall.hybrid_deadline_ms`). Without the
+    model's answer both are as `keyword`, and `llm` in the answer says why. With `Accept:
+    application/x-ndjson`, mode `hybrid` gives two lines: the result by words, at once, and then the
+    final one.
 
-    Without `limit`, `recall.limit` of the configuration counts; without `preset` and `weights`,
-    `recall.preset`. A preset ranks by a published formula in place of the weights. `now`, seconds
-    or ISO 8601, is the time that "last week" is told from and by which memories have aged.
-    `max_tokens` counts four characters of text as one. `min_relevance` drops every hit below it, in
-    place of `recall.min_relevance`, which decides by the most relevant one. `reinforce` false
-    leaves no trace of the question.
-    `session` narrows the question to what that session sees, and records what the answer shows.
-    `llm_endpoint` needs the role `write`, and goes with the modes `llm` and `hybrid`.
+    The default of `limit` is `recall.limit` of the configuration; without `preset` and `weights`,
+    `recall.preset` applies. A preset ranks by a published formula in place of the weights. `now`,
+    seconds or ISO 8601, is the reference time of words like "last week" and of ages. `max_tokens`
+    counts four characters of text as one. `min_relevance` drops every hit below it, in place of
+    `recall.min_relevance`, which depends on the most relevant one. With `reinforce` false the
+    question leaves no trace.
+
+    `session` limits the question to what that session sees, and records what the answer shows.
+    `llm_endpoint` needs the role `write`, and mode `llm` or `hybrid`.
     """
 
     query: Words
@@ -62,13 +64,13 @@ class RecallQuery(Narrowing, kw_only=True, forbid_unknown_fields=True):
 
 
 class RecallBody(RecallQuery, kw_only=True, forbid_unknown_fields=True):
-    """A question as in the URL, with `weights` for this call, of which one at least is above 0."""
+    """A question as in the URL, with `weights` for this call, at least one of them above 0."""
 
     weights: GivenWeights = GivenWeights()
 
 
 class SearchQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """ScalyClaw's parameters beside ours: `q` or `query` is given, `topK` is the limit."""
+    """ScalyClaw's parameters besides ours: `q` or `query` is required, `topK` is the limit."""
 
     q: Words | None = None
     query: Words | None = None
@@ -79,16 +81,16 @@ class SearchQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Explanation(Struct):
-    """Why a memory has its place in the results.
+    """Why a memory has its rank.
 
     Attributes:
         match, recency, importance: the parts of the order, each 0 to 1; with a preset, of the
             relevance.
         signals: what each signal added to the match, before scaling to the best candidate.
-        words: those of the query that it has.
+        words: the words of the query that it has.
         lenders: the ids of the neighbours whose words count for it.
         path: the category of the tree that named it, or "".
-        reason: what a model says of that category, or "".
+        reason: a model's reason for that category, or "".
     """
 
     match: float
@@ -105,8 +107,8 @@ class HitView(MemoryView, kw_only=True):
     """A memory that answers a query.
 
     `relevance` estimates how likely it does, 0 to 1, on one scale for all questions; the order is
-    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's. `path` is
-    `chat://` and its conversation, for a turn and for what was kept of one.
+    the ranking's. In mode `tree` it is EvoClaw's, with a preset that system's. `path` is `chat://`
+    and its conversation, for a turn and for a memory made from one.
     """
 
     relevance: float
@@ -126,7 +128,7 @@ class FoundPair(Struct):
 
 
 class FoundEntry(Struct):
-    """An entry of the agent's own files that answers; `path` is the file, from the workspace on."""
+    """An entry of the agent's own files that answers; `path` is its file in the workspace."""
 
     source: Literal["reflection", "episode", "skill"]
     id: str
@@ -202,8 +204,8 @@ class ByModel(Struct):
 class Recalled(Struct, omit_defaults=True):
     """The hits, best first. `why` explains an empty answer in a sentence.
 
-    `doubt` says that no hit is likely to answer, where the question is too long to tell for sure.
-    `llm` is there in the modes that a model has a part in, `understood` with an explanation.
+    `doubt` says that no hit is likely to answer, if the question is too long to be certain. `llm`
+    is present in modes with a model, `understood` with an explanation.
     """
 
     results: list[HitView]

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from .tools import Tool, told
 
 Importance = Annotated[int, told("1 to 10", ge=1, le=10)]
-# Its sender's types of old are taken, too.
+# Including the older types that its clients send.
 ScalyType = Literal[
     "semantic", "episodic", "procedural", "fact", "analysis", "research", "conversation"
 ]
@@ -44,7 +44,7 @@ class ScalyStore(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ScalyStored(Struct, kw_only=True, rename="camel"):
-    """Its id, or that of the one that says the same."""
+    """Its id, or that of the memory that says the same."""
 
     stored: bool
     id: str | UnsetType = UNSET
@@ -54,7 +54,7 @@ class ScalyStored(Struct, kw_only=True, rename="camel"):
 
 
 class ScalyWeights(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of this call alone; `semantic` is that of the match."""
+    """For this call; `semantic` is the weight of the match."""
 
     semantic: Annotated[float, Meta(ge=0, le=100)] | UnsetType = UNSET
     recency: Annotated[float, Meta(ge=0, le=100)] | UnsetType = UNSET

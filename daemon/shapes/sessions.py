@@ -11,16 +11,16 @@ from .common import CategoryPath, Limit, Offset
 Name = Annotated[str, Meta(max_length=200)]
 PathStart = Annotated[str, Meta(min_length=1, max_length=4_096)]
 SessionStatus = Literal["active", "archived"]
-# What has become of something that went into an answer.
+# The fate of a part of an answer.
 Change = Literal["same", "moved", "changed", "superseded", "merged", "expired", "gone"]
 
 
 class SessionBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """A session to open.
 
-    With a `category` or `paths`, the beginnings of the paths of watched files, it sees the memories
-    below the one and the files below the other, and nothing else. With neither it sees everything.
-    `conversationId` and `userId` are profClaw's names.
+    With a `category` or `paths` (prefixes of the paths of watched files), it only sees the memories
+    below the one and the files below the other. With neither it sees everything. `conversationId`
+    and `userId` are profClaw's names.
     """
 
     name: Name = ""
@@ -33,7 +33,7 @@ class SessionBody(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SessionView(Struct, kw_only=True):
-    """A session; `answers` are those of which is known what went into them."""
+    """A session; `answers` is the number of recorded answers."""
 
     id: str
     name: str
@@ -57,14 +57,14 @@ class SessionQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SessionPage(Struct):
-    """A page of sessions, the newest first, and how many there are."""
+    """A page of sessions, newest first, and their total number."""
 
     sessions: list[SessionView]
     total: int
 
 
 class UsedQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which answers of a session, the last first; `answer` names one."""
+    """Which answers of a session, last first; `answer` names one."""
 
     answer: str | None = None
     limit: Limit = 50
@@ -72,7 +72,7 @@ class UsedQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class UsedItem(Struct):
-    """Something that went into an answer: of a `source` of recall, and a hash of what it said."""
+    """A part of an answer: the `source` of recall, the id, and a hash of its content."""
 
     source: str
     id: str
@@ -90,7 +90,7 @@ class UsedAnswer(Struct, kw_only=True):
 
 
 class UsedPage(Struct):
-    """The answers of a session, the last first, and how many there are."""
+    """The answers of a session, last first, and their total number."""
 
     session: str
     answers: list[UsedAnswer]
@@ -98,7 +98,7 @@ class UsedPage(Struct):
 
 
 class ReplayedItem(Struct, omit_defaults=True):
-    """Something that went into an answer, and what has become of it; `hash` is that of then."""
+    """A part of an answer, and its fate since; `hash` is that of the time of the answer."""
 
     source: str
     id: str
@@ -108,7 +108,7 @@ class ReplayedItem(Struct, omit_defaults=True):
 
 
 class ReplayedAnswer(Struct, kw_only=True):
-    """An answer, with all that went into it; `changed` counts what is no longer the same."""
+    """An answer with its parts; `changed` counts those that have changed."""
 
     id: str
     at: float
@@ -119,7 +119,7 @@ class ReplayedAnswer(Struct, kw_only=True):
 
 
 class Replayed(Struct):
-    """What has changed since the answers, and how much of how many."""
+    """What has changed since the answers, and their numbers."""
 
     session: str
     answers: list[ReplayedAnswer]

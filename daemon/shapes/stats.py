@@ -1,4 +1,4 @@
-"""An agent's numbers, now and over the days."""
+"""An agent's numbers, now and by day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HotStats(Struct):
 
 
 class CategoryCount(Struct):
-    """How many warm memories are filed in a category."""
+    """The number of warm memories in a category."""
 
     category: str
     count: int
@@ -48,14 +48,14 @@ class TreeStats(Struct):
 
 
 class ScoringStats(Struct):
-    """What decides when a memory leaves the warm ones."""
+    """The parameters that decide when a memory leaves the warm ones."""
 
     half_life_days: float
     eviction_threshold: float
 
 
 class CounterStats(Struct):
-    """Counters since the beginning, and when the last consolidation was; 0 for never."""
+    """Counters since the beginning, and the time of the last consolidation; 0: never."""
 
     last_consolidation: float
     total_stored: int
@@ -75,13 +75,13 @@ class Stats(Struct):
 
 
 class DaysQuery(Struct, forbid_unknown_fields=True):
-    """How many of the last recorded days."""
+    """The number of recorded days, counted from the last."""
 
     days: Annotated[int, Meta(ge=1, le=731)] = 14
 
 
 class Day(Struct, frozen=True, rename={"day": "date"}):
-    """A day, as it stood when it was recorded last. Counters count since the beginning.
+    """The last record of a day. Counters count since the beginning.
 
     The first names are those of EvoClaw's tracker.
     """
@@ -101,18 +101,18 @@ class Day(Struct, frozen=True, rename={"day": "date"}):
 
 
 class LiveMetrics(Struct, frozen=True):
-    """An agent's last two hours by minute, the oldest first; the last minute is the current one.
+    """An agent's last two hours by minute, oldest first; the last minute is the current one.
 
-    It is kept in memory: None stands where nothing was measured, such as before the start.
+    It is kept in memory: null if nothing was measured, such as before the start.
 
     Attributes:
         since: when the first minute began.
-        step_seconds: how long each lasts.
-        stores, recalls: how many there were; a context block counts as a recall.
-        recall_p50_ms, recall_p99_ms: how long recalls took, to within 5 percent.
+        step_seconds: the length of each.
+        stores, recalls: their number; a context block counts as a recall.
+        recall_p50_ms, recall_p99_ms: the duration of recalls, to within 5 percent.
         outbox: rows that the replica does not have, at the end of the minute.
-        sync_ms: how long the minute's last round of replication took.
-        memory_bytes: what the whole daemon holds in RAM, at the end of the minute.
+        sync_ms: the duration of the minute's last round of replication.
+        memory_bytes: the daemon's resident memory, at the end of the minute.
     """
 
     since: float
@@ -130,9 +130,9 @@ class Compared(Struct, frozen=True):
     """A number over the last seven days, and over the seven before.
 
     Attributes:
-        average: of the days that were recorded; of a counter, what was added in a day.
-        before: the same of the week before; None: nothing was recorded then.
-        delta: how much more it is.
+        average: of the recorded days; of a counter, the increase per day.
+        before: the same of the week before; None: nothing was recorded.
+        delta: the difference.
     """
 
     average: float
@@ -149,7 +149,7 @@ class Trend(Struct, frozen=True):
 
 
 class MetricsHistory(Struct):
-    """The days that were recorded, the oldest first, and the last seven against those before."""
+    """The recorded days, oldest first, and the last seven against those before."""
 
     days: list[Day]
     trend: Trend | None

@@ -1,4 +1,4 @@
-"""The daemon at a glance. Times are seconds since the epoch."""
+"""The daemon at a glance, and its events. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ModelState = Literal["off", "ready", "failing", "spent", "missing"]
 
 
 class Problem(Struct, frozen=True):
-    """One thing that a person should know or do. `since` is in seconds since the epoch."""
+    """A notice for a person. `since` is in seconds since the epoch."""
 
     code: str
     message: str
@@ -24,7 +24,7 @@ class Problem(Struct, frozen=True):
 
 
 class WorkerState(Struct, frozen=True):
-    """The model's process at a glance.
+    """The model's process.
 
     Attributes:
         pid: None while it does not run.
@@ -41,10 +41,10 @@ class WorkerState(Struct, frozen=True):
 
 
 class Spent(Struct):
-    """What one day has cost.
+    """The cost of one day.
 
     Attributes:
-        unpriced: calls of models whose price is not known, and not in `cost`.
+        unpriced: calls of models with unknown prices, not included in `cost`.
     """
 
     tokens: int = 0
@@ -54,14 +54,14 @@ class Spent(Struct):
 
 
 class DayLimits(Struct, frozen=True):
-    """The most for a day; 0 for no limit. The cost is in US dollars."""
+    """The limits of one day; 0 for no limit. The cost is in US dollars."""
 
     tokens: int = 0
     cost: float = 0.0
 
 
 class CacheState(Struct, frozen=True):
-    """How often a question had been answered before."""
+    """The cache of answers: its size, and how often it had an answer."""
 
     entries: int
     hits: int
@@ -72,12 +72,12 @@ class PurposeUsage(Struct, frozen=True):
     """One purpose's numbers.
 
     Attributes:
-        calls: questions, those answered from the cache included.
+        calls: questions, including those answered from the cache.
         errors: questions without a usable reply.
-        repaired: replies that were of use only at the second attempt.
+        repaired: replies that were only usable at the second attempt.
         cost: in US dollars, as far as prices are known.
         p50_seconds, p95_seconds: of the latest replies that were not cached; 0 without one.
-        last_error: why the last question without a reply got none, in a word.
+        last_error: why the last question without a reply failed, in a word.
     """
 
     calls: int
@@ -93,15 +93,15 @@ class PurposeUsage(Struct, frozen=True):
 
 
 class ModelStatus(Struct, frozen=True):
-    """Models at a glance.
+    """The state of the models.
 
     Attributes:
-        state: `off` when none is configured, `spent` when the day's budget is, `missing` when
-            litellm is not installed, `failing` when the latest call failed.
+        state: `off` if none is configured, `spent` if the day's budget is, `missing` if litellm is
+            not installed, `failing` if the latest call failed.
         models: those configured, by purpose.
-        resting: those left alone for a while after they failed, and why.
+        resting: those not used for a while after a failure, and why.
         day: the day of `today` and `limits`.
-        cleared: how many secrets of each kind were kept from models since the start.
+        cleared: the number of secrets of each kind removed from questions since the start.
     """
 
     state: ModelState
@@ -117,7 +117,7 @@ class ModelStatus(Struct, frozen=True):
 
 
 class AgentStatus(Struct):
-    """One open agent. Sizes are bytes of compact JSON, but for the database's."""
+    """One open agent. Sizes are bytes of compact JSON, except the database's."""
 
     memories: int
     warm: int
@@ -140,7 +140,7 @@ class AgentStatus(Struct):
 class Status(Struct):
     """The daemon, and those of its open agents that the caller may read.
 
-    `ready` turns true when the default agent is open, taken over or rebuilt where need be.
+    `ready` turns true when the default agent is open, taken over or rebuilt if necessary.
     """
 
     version: str
@@ -165,7 +165,7 @@ class Health(Struct, omit_defaults=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing lasting is wrong."""
+        """Whether there is no lasting problem."""
         return self.status == "ok"
 
 
@@ -190,3 +190,9 @@ class Metrics(Struct, kw_only=True):
     timestamp: str
     agent_id: str
     daemon: dict[str, float]
+
+
+class EventsQuery(Struct, forbid_unknown_fields=True):
+    """The types to receive: full names, or a prefix such as `memory`. Default: all."""
+
+    types: tuple[str, ...] = ()

@@ -1,12 +1,12 @@
-"""The tools that a model may call: their arguments, their answers, and how each is described.
+"""The tools that a model may call: their arguments, answers and descriptions.
 
 A model reads all of this in every conversation, so descriptions are short, and answers have only
 what a model can use. Ours are here; presets with the names and shapes of other systems are in
 `scalyclaw.py` and `profclaw.py`.
 
 `tools.json` has them as MCP clients take them, for the bridge, which every session starts: making
-the schemas takes longer than all else that it does. `python -m thermocline.daemon.shapes.tools`
-writes it.
+the schemas would take longer than the rest of its start. `python -m
+thermocline.daemon.shapes.tools` writes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Kind = Literal["semantic", "episodic", "procedural"]
 
 
 def told(text: str, **limits: Any) -> Meta:
-    """What a model reads of an argument, and its limits."""
+    """The description of an argument for a model, and its limits."""
     return Meta(description=text, **limits)
 
 
@@ -36,10 +36,10 @@ class Tool(Struct, frozen=True, kw_only=True):
     """One tool.
 
     Attributes:
-        does: what the model reads of it.
+        does: the description for the model.
         takes, gives: the structs of arguments and answer.
         reads: whether it changes nothing.
-        destroys: whether something is gone afterwards.
+        destroys: whether it deletes something.
         repeats: whether a second call with the same arguments changes nothing more.
     """
 
@@ -205,7 +205,7 @@ DEFAULT: Final = (
 
 
 def tools_of(preset: str) -> tuple[Tool, ...]:
-    """The tools of a preset; those of other systems load when they are first asked for."""
+    """The tools of a preset; those of other systems load on first use."""
     if preset == "default":
         return DEFAULT
     tools: tuple[Tool, ...] = import_module(f".{preset}", __package__).TOOLS
@@ -213,14 +213,14 @@ def tools_of(preset: str) -> tuple[Tool, ...]:
 
 
 class ToolsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which set of tools, and in whose form a list of them is."""
+    """A preset of tools, and the form of the list."""
 
     tools: Preset = "default"
     format: ToolFormat = "mcp"
 
 
 class ToolQuery(Struct, forbid_unknown_fields=True):
-    """Of which set the tool is; default: the first of ours, ScalyClaw's, profClaw's with it."""
+    """The preset of the tool; default: the first with it of ours, ScalyClaw's, profClaw's."""
 
     tools: Preset | None = None
 

@@ -24,14 +24,14 @@ class TreeView(Struct):
 
 
 class CategoryBody(Struct, forbid_unknown_fields=True):
-    """A category to make; its parents come with it."""
+    """A category to add, with its missing parents."""
 
     path: CategoryPath
     desc: str = ""
 
 
 class CategoryAdded(Struct):
-    """Whether the category is there now; `made` tells whether it is new."""
+    """Whether the category exists now; `made` tells whether it is new."""
 
     path: str
     added: bool
@@ -39,27 +39,27 @@ class CategoryAdded(Struct):
 
 
 class CategoryQuery(Struct, forbid_unknown_fields=True):
-    """The category that is meant."""
+    """The category."""
 
     path: CategoryPath
 
 
 class CategoryRemoved(Struct):
-    """The category is gone, with those below it."""
+    """The category is removed, with those below it."""
 
     path: str
     removed: bool
 
 
 class RenameBody(Struct, forbid_unknown_fields=True):
-    """The category that is meant, and the path that it gets; no category has that yet."""
+    """The category, and its new path, which must not exist yet."""
 
     path: CategoryPath
     to: CategoryPath
 
 
 class CategoryRenamed(Struct):
-    """The category and all below it are called otherwise; `memories` counts those refiled."""
+    """The category and all below it are renamed; `memories` counts those refiled."""
 
     path: str
     to: str
@@ -67,16 +67,16 @@ class CategoryRenamed(Struct):
 
 
 class TreePruned(Struct):
-    """How many idle categories were removed, and which."""
+    """The removed idle categories, and their number."""
 
     pruned: int
     paths: list[str]
 
 
 class RebuildUndone(Struct):
-    """What was taken back: when it had been done, and the changes.
+    """The undone rebuild: its time, and its changes.
 
-    `memories` counts those that are filed as before; what was filed elsewhere since is not.
+    `memories` counts those filed as before; memories refiled since then stay.
     """
 
     undone: bool

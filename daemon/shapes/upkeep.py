@@ -1,4 +1,4 @@
-"""What happens by itself, and doing it now. Times are seconds since the epoch."""
+"""Upkeep: its schedule, its runs, and reading notes. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..memory.records import Metadata
+from ..memory.records import Metadata, Omission
 from .common import Endpoint, Way
 
 Step = Literal["ingest", "evict", "prune", "merge", "rebuild", "clean", "hot"]
@@ -14,7 +14,7 @@ ConsolidationMode = Literal["quick", "daily", "monthly", "full"]
 
 
 class ConsolidateBody(Struct, forbid_unknown_fields=True):
-    """How much to do, and whether only to tell what would be done.
+    """How much to do; with `dry_run` only report what would be done.
 
     `llm_endpoint` names a model to ask in place of the configured one.
     """
@@ -34,24 +34,24 @@ class Scores(Struct, frozen=True):
 
 
 class Consolidated(Struct, frozen=True, kw_only=True):
-    """What a run did, or would do; an optional field is there if its step was part of the run.
+    """What a run did, or would do; an optional field is present if its step was part of the run.
 
     Attributes:
         mode, agent_id, timestamp, evicted_warm, archived_cold, hot_size_bytes, ingested_facts,
             ingest_skipped, ingest_error, pruned_nodes, tree_rebuilt: EvoClaw's. The tree was
             rebuilt by "llm" or by "rule"; "counts-only" says that nothing had to be changed.
-        merged, pruned, decayed: Tiny Claw's: memories merged into others; those that faded and
+        merged, pruned, decayed: Tiny Claw's: memories merged into other ones; those that faded and
             left, warm for the archive or the archive for good; those unused for so long that its
             preset ranks them by less than their importance.
         dry_run: nothing was changed.
-        took_ms: of this run alone.
+        took_ms: of this run only.
         expired: memories deleted because their time has passed.
         scores: of the warm memories.
         promoted: the number of memories in the hot state.
         superseded: memories marked as contradicted.
         forgotten: memories deleted because they were frozen longer than the archive keeps them.
         tree_changes: the operations in words.
-        model_error: why the rules stood in for a model.
+        model_error: why the rules were used in place of a model.
     """
 
     mode: str
@@ -82,7 +82,7 @@ class Consolidated(Struct, frozen=True, kw_only=True):
 
 
 class IngestBody(Struct, forbid_unknown_fields=True):
-    """Of how many days to read the notes, today's included, and whether only to look."""
+    """The number of days whose notes are read, today included; `dry_run` stores nothing."""
 
     days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
     dry_run: bool = False
@@ -100,11 +100,11 @@ class TakenIn(Struct, frozen=True):
 
 
 class NoteReport(Struct, frozen=True):
-    """What became of one note.
+    """The result for one note.
 
     Attributes:
-        status: `unchanged` since it was read last; `refused` for the reason in `why`.
-        found, stored: its facts, and those of them that were new.
+        status: `unchanged` since it was last read; `refused` for the reason in `why`.
+        found, stored: the number of its facts, and of the new ones.
     """
 
     file: str
@@ -115,13 +115,13 @@ class NoteReport(Struct, frozen=True):
 
 
 class Ingested(Struct, frozen=True):
-    """What was taken in, or would be: EvoClaw's fields, and a report on each file.
+    """The stored facts: EvoClaw's fields, and a report on each file.
 
     Attributes:
         mode: whether a model was asked.
-        facts_skipped: what is already remembered, or was and has been forgotten.
-        llm_fallbacks: the notes that the rules had to read since no model did.
-        model_error: why not, of the last of them.
+        facts_skipped: facts already stored, or stored and deleted before.
+        llm_fallbacks: the notes read by the rules because no model answered.
+        model_error: the reason, for the last of them.
     """
 
     files_scanned: int
@@ -137,7 +137,7 @@ class Ingested(Struct, frozen=True):
 
     @property
     def unread(self) -> str:
-        """A message that names the notes that were not read, and why; "" where all were."""
+        """A message that names the unread notes, and why; "" if all were read."""
         named = "; ".join(f"{file.file}: {file.why}" for file in self.files if file.why)
         return named and f"did not read {named}"
 
@@ -151,7 +151,7 @@ class Running(Struct, frozen=True):
 
 
 class UpkeepRun(Struct, frozen=True, kw_only=True):
-    """A run that is over: when it began, how long it took, and what it did, or why it failed."""
+    """A finished run: its start and duration, and its result or error."""
 
     mode: str
     at: float
@@ -181,7 +181,7 @@ class Schedule(Struct, frozen=True):
 
 
 class UpkeepBrief(Struct, frozen=True):
-    """What ran last and how that went, what runs now, and what is due next."""
+    """The last run and its result, the current run, and the next one."""
 
     running: str | None
     last: str | None
@@ -194,7 +194,7 @@ class UpkeepBrief(Struct, frozen=True):
 class UpkeepStatus(Struct, frozen=True):
     """An agent's upkeep; `zone` is the current name of the device's time zone.
 
-    `runs` are the last 20 since the daemon started, the latest first.
+    `runs` are the last 20 since the daemon started, latest first.
     """
 
     agent: str
@@ -205,7 +205,7 @@ class UpkeepStatus(Struct, frozen=True):
 
     @property
     def brief(self) -> UpkeepBrief:
-        """The same in a few words."""
+        """A summary."""
         # Larger runs come later in the list, and record the smaller ones that they contain.
         ran = [one for one in reversed(self.schedules) if one.last is not None]
         last = max(ran, key=lambda one: one.last or 0.0, default=None)
@@ -219,3 +219,22 @@ class UpkeepStatus(Struct, frozen=True):
             next=None if first is None else first.name,
             next_at=None if first is None else first.next,
         )
+
+
+class ValidateBody(Struct, forbid_unknown_fields=True):
+    """A `text`, and the name of its file; without both, today's note is read."""
+
+    text: str | None = None
+    file: Annotated[str, Meta(max_length=4_096)] | None = None
+
+
+class Validated(Struct, kw_only=True):
+    """EvoClaw's answer: `ok` with a message, or `warning` with a suggestion for each warning."""
+
+    status: Literal["ok", "warning"]
+    message: str | UnsetType = UNSET
+    warnings_count: int | UnsetType = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    file: str | None
+    suggestions: list[str] | UnsetType = UNSET
+    omissions: list[Omission] | UnsetType = UNSET

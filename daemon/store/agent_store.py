@@ -6,11 +6,9 @@ import asyncio
 import logging
 import math
 import sqlite3
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final, TypeVar
 
 from ..config.settings import Rules
@@ -20,36 +18,31 @@ from .database import FILE_NAME, connect_standby, quick_check, reads_whole, remo
 from .engine import CHECKED, Engine, copy_database, readers_of, start_engine
 from .kinds import rebuild_indexes
 from .place import Place, Surroundings
-from .refusal import Refusal
-from .settling import is_due, settle_anew
-from .transaction import Face, Transaction
+from .refusal import Refusal, probe, take_room
+from .settling import is_due, settle_all
+from .transaction import Face
 from .use_counter import UseCounter
 from .writer import Committed, Operation
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _FADING_SECONDS: Final = 3600.0
-# What a value of a wrong type causes in code that trusts the schema.
+# Raised for a value of the wrong type in code that trusts the schema.
 _ODD: Final = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 _PRUNING_SECONDS: Final = 86_400.0
-# An error that comes back so soon is of the file, whatever a check of it says.
+# An error that recurs within this time is a fault of the file, even if a check finds none.
 _TRUSTED_SECONDS: Final = 60.0
-_REOPEN: Final = {"action": "reopen"}
-_REBUILD: Final = {"action": "rebuild"}
-# A disk with less counts as full.
-_ROOM: Final = 1_048_576
 
 
 class AgentStore:
     """The memory of one agent, open. Made by `Agents`.
 
-    A damaged database is repaired under way: the operation that met the damage is run once more
-    on the rebuilt one. While the disk refuses writes, reads go on; writes begin again by
-    themselves when it takes them.
+    A damaged database is rebuilt in use: the operation that found the damage is repeated on the
+    rebuilt one. While the disk refuses writes, reads continue; writes resume automatically.
 
     Attributes:
-        exists: whether the agent does; see `EmptyStore`.
-        leave_chunks: has whoever writes the database of chunks close it.
+        exists: whether the agent exists; see `EmptyStore`.
+        leave_chunks: asks the writer of the chunk database to close it.
     """
 
     exists = True
@@ -88,19 +81,19 @@ class AgentStore:
 
     @property
     def faces_pending(self) -> bool:
-        """Whether a state file is behind the database."""
+        """Whether a state file is older than the database."""
         return self._engine is not None and self._engine.faces.pending
 
     @property
     def refused(self) -> bool:
-        """Whether the disk refuses writes, and is looked at until it takes them again."""
+        """Whether the disk refuses writes; it is probed until it accepts them."""
         return self._refusal.stands
 
     async def open(self) -> None:
-        """Open, take over or rebuild the database, and begin to keep the state files.
+        """Open, take over or rebuild the database, and start writing the state files.
 
         Raises:
-            ThermoclineError: it cannot be opened, nor, where the disk refuses, be read.
+            ThermoclineError: it cannot be opened, or, if the disk refuses writes, not be read.
         """
         try:
             self._engine = await self._start()
@@ -113,10 +106,10 @@ class AgentStore:
         """Run `operation` in the next commit; return once it is on the disk.
 
         Raises:
-            ThermoclineError: and then nothing was changed.
+            ThermoclineError: nothing was changed.
         """
         with self._refusal.noted():
-            return await self._mended(lambda engine: engine.writer.submit(operation))
+            return await self._with_repair(lambda engine: engine.writer.submit(operation))
 
     async def read(
         self, read: Callable[[sqlite3.Connection], T], *, seconds: float | None = None
@@ -125,7 +118,7 @@ class AgentStore:
 
         Args:
             read: what to run.
-            seconds: after which it is interrupted; None: it takes its time.
+            seconds: after which it is interrupted; None: never.
 
         Raises:
             TooSlow: it was interrupted.
@@ -134,13 +127,13 @@ class AgentStore:
             try:
                 return await standby.run(read, seconds)
             except ShuttingDown:
-                # Closed while writing is tried: whatever comes of that is there next.
+                # Closed to open the database for writing: wait for the outcome.
                 async with self._repairing:
                     pass
-        return await self._mended(lambda engine: engine.readers.run(read, seconds))
+        return await self._with_repair(lambda engine: engine.readers.run(read, seconds))
 
     async def renew_chunks(self, engine: Engine | None = None) -> None:
-        """Make the database of chunks anew."""
+        """Replace the chunk database with an empty one."""
         async with self._renewing:
             await self.leave_chunks()
             renew = partial(chunk_database.renew, self.place.folder, self.place.cache_kb)
@@ -152,16 +145,16 @@ class AgentStore:
 
         Args:
             used: the ids of the memories.
-            chars: of their texts, by which it is told what the answer spared its reader.
+            chars: the length of their texts, from which the saved context is estimated.
         """
         self._uses.note(used, chars)
 
     def note_hot(self, chars: int) -> None:
-        """Count that the hot state was read, which spares its reader all else."""
+        """Count a read of the hot state, in place of all memories."""
         self._uses.note(None, chars)
 
     def want_faces(self, wanted: Iterable[Face]) -> None:
-        """Have state files written anew soon."""
+        """Schedule the rewriting of state files."""
         self._running().faces.want(wanted)
 
     async def flush_faces(self) -> bool:
@@ -169,7 +162,7 @@ class AgentStore:
         return await self._running().faces.flush()
 
     async def look(self) -> None:
-        """Notice hand edits, what was taken away, and a disk that takes writes again."""
+        """Detect edited state files, a removed database, and a disk that accepts writes again."""
         if self._refusal.stands and not await self._accepted():
             return
         if not self.place.database.exists():
@@ -177,19 +170,19 @@ class AgentStore:
         await self._running().faces.look()
 
     async def tend(self) -> None:
-        """What the passing of time asks for: faded memories leave warm, expired ones go.
+        """Apply the passing of time: archive faded memories, delete expired ones.
 
-        The index is merged, and the words of deleted texts leave it. Limits that the configuration
-        has changed are kept from here on. Nothing is written while nothing is due. The files, whose
-        scores fade, follow hourly.
+        Also merges the full-text index, which removes the words of deleted texts, and applies
+        changed limits. Nothing is written unless something is due. The state files are rewritten
+        hourly, because scores fade.
         """
         rules, now = self.rules, self.now
         if rules is not self._kept or await self.read(lambda db: is_due(db, now, rules)):
-            await self.write(settle_anew)
+            await self.write(settle_all)
             self._kept = rules
         if await self.read(full_text.is_deep):
             await self.write(rebuild_indexes)
-        # Under load there are new parts and deleted texts after every step.
+        # Bounded: under load every step finds new segments and deleted texts.
         for _ in range(await self.read(full_text.steps)):
             if not await self.read(full_text.is_loose):
                 break
@@ -203,7 +196,7 @@ class AgentStore:
             self.want_faces(("hot", "warm", "tree"))
 
     async def close(self) -> None:
-        """Commit what is queued, write the files, and leave the folder complete."""
+        """Commit queued writes, write the state files, and close the database."""
         await self.leave_chunks()
         if self._engine is not None:
             await self._uses.finish()
@@ -228,7 +221,7 @@ class AgentStore:
             self.place,
             self._around,
             committed=self._committed,
-            damaged=self._mend_soon,
+            damaged=self._repair_soon,
             damage=damage,
         )
         if engine.doubtful:
@@ -250,20 +243,20 @@ class AgentStore:
         """Read the whole database once, so that damage is found before it is needed."""
         try:
             await asyncio.to_thread(quick_check, self.place.database)
-            await engine.writer.submit(_note_check, durable=False)
+            await engine.writer.submit(lambda tx: noted.write(tx, CHECKED, tx.now), durable=False)
         except StoreDamaged as error:
-            # Of this engine alone: another call may have met the damage, and mended it.
-            await self._mend_behind(engine, error)
+            # For this engine only: another call may have found and repaired the damage.
+            await self._repair_in_background(engine, error)
         except ThermoclineError as error:
             _log.info("did not check the database: %s", error, extra={"action": "check_skipped"})
 
-    def _mend_soon(self, error: StoreDamaged) -> None:
-        """Repair on a task of its own: a repair waits for the caller, who writes state files."""
+    def _repair_soon(self, error: StoreDamaged) -> None:
+        """Repair in a separate task: a repair waits for the caller, which writes state files."""
         self._repair_task = asyncio.get_running_loop().create_task(
-            self._mend_behind(self._engine, error), name=f"repair of {self.place.agent}"
+            self._repair_in_background(self._engine, error), name=f"repair of {self.place.agent}"
         )
 
-    async def _mend_behind(self, engine: Engine | None, error: StoreDamaged) -> None:
+    async def _repair_in_background(self, engine: Engine | None, error: StoreDamaged) -> None:
         try:
             await self._repair(engine, error)
         except ThermoclineError as failure:
@@ -271,28 +264,28 @@ class AgentStore:
                 "rebuild_failed",
                 self.place.agent,
                 f"cannot rebuild the damaged database of '{self.place.agent}': {failure.message}",
-                "mend what keeps it from being written; the next call tries it again",
+                "fix what keeps it from being written; the next call tries it again",
             )
 
-    async def _mended(self, use: Callable[[Engine], Awaitable[T]]) -> T:
+    async def _with_repair(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         engine, renewals = await self._ready(), self._renewals
         try:
             return await use(engine)
         except StoreDamaged as error:
             if await self._repair(engine, error, renewals):
-                return await self._mended(use)
+                return await self._with_repair(use)
         except _ODD as error:
-            # A value that cannot be there: either a fault of ours, or of the disk.
+            # A value that the schema excludes: a bug, or damage on the disk.
             await self._repair(engine, await self._damage_behind(error))
         except ShuttingDown:
-            # Closed under way because another call met damage; that one mends it.
+            # Closed meanwhile because another call found damage and repairs it.
             async with self._repairing:
                 if self._engine is engine:
                     raise
         return await use(await self._ready())
 
     async def _damage_behind(self, error: Exception) -> StoreDamaged:
-        """The damage that an error comes from; where there is none, the error is raised again."""
+        """The damage that caused an error; raises the error if the database is sound."""
         try:
             await asyncio.to_thread(quick_check, self.place.database)
         except StoreDamaged as damage:
@@ -300,7 +293,7 @@ class AgentStore:
         raise error
 
     async def _ready(self) -> Engine:
-        """The engine; started again, if a repair failed or is on its way."""
+        """The engine; restarted if a repair failed, awaited if one is running."""
         async with self._repairing:
             if self._engine is None and not self._closed:
                 self._engine = await self._start(self._damage)
@@ -308,12 +301,12 @@ class AgentStore:
             return self._running()
 
     async def _accepted(self) -> bool:
-        """Whether the disk takes writes again. Opens what it kept from being opened."""
+        """Whether the disk accepts writes again; if so, opens the database for writing."""
         try:
-            await asyncio.to_thread(_take_room, self.place.folder)
+            await asyncio.to_thread(take_room, self.place.folder)
             if self._refusal.standby is not None:
                 await self._leave_standby()
-            await self.write(_probe)
+            await self.write(probe)
         except (DiskFull, ReadOnly, OSError):
             return False
         self._refusal.over()
@@ -332,56 +325,56 @@ class AgentStore:
     async def _repair(
         self, broken: Engine | None, error: StoreDamaged, renewals: int | None = None
     ) -> bool:
-        """Close, set aside, rebuild, reopen; once, however many met the damage.
+        """Close, set aside, rebuild, reopen; once, however many calls found the damage.
 
-        A database that SQLite calls malformed, but that reads whole once it is closed, is opened
-        as it is. If it happens again within a minute, it is rebuilt all the same.
+        A database that SQLite reports as malformed but that reads whole after closing is reopened
+        as it is. If the error recurs within a minute, it is rebuilt.
 
         Args:
-            broken: where it was met.
+            broken: the engine in which the damage was found.
             error: the damage.
-            renewals: how often the chunks had been made anew before, where it may have been theirs.
+            renewals: the value of `_renewals` before, if the damage may be in the chunks.
 
         Returns:
-            Whether it was only opened again, so that the damage may show once more.
+            Whether it was only reopened, so that the damage may show again.
         """
         async with self._repairing:
             if self._engine is not broken or broken is None:
                 return False
             if not await asyncio.to_thread(chunk_database.is_sound, self.place.folder):
-                # Not of the memory: the files have all that was in it.
+                # Only the chunks are damaged; they are rebuilt from the files.
                 await self.renew_chunks(broken)
                 return False
             async with self._renewing:
                 if renewals not in (None, self._renewals):
-                    # The chunks were damaged, and are sound since a moment ago.
+                    # The chunks were damaged and have been replaced meanwhile.
                     return False
             self._engine, self._damage = None, error
             await broken.stop()
             doubted = isinstance(error.__cause__, sqlite3.Error) and self._is_trusted()
             if doubted and await asyncio.to_thread(reads_whole, self.place.database):
-                _log.error("reopening a sound database: %s", error, extra=_REOPEN)
+                _log.error("reopening a sound database: %s", error, extra={"action": "reopen"})
                 self._reopened, self._damage = time.monotonic(), None
                 self._engine = await self._start()
                 return True
-            _log.error("rebuilding a damaged database: %s", error, extra=_REBUILD)
+            _log.error("rebuilding a damaged database: %s", error, extra={"action": "rebuild"})
             self._engine = await self._start(error)
             self._damage = None
             return False
 
     def _is_trusted(self) -> bool:
-        """Whether no error of SQLite's was doubted a moment ago."""
+        """Whether no database was reopened despite an error within the last minute."""
         return time.monotonic() - self._reopened > _TRUSTED_SECONDS
 
     async def _recover_removed(self) -> None:
-        """Write the database anew from the open handle, when only its name was removed."""
+        """Write the database again from the open handle, if only its name was removed."""
         if not self.place.folder.exists():
             return
         copy = self.place.database.with_name(f"{FILE_NAME}.building")
         async with self._repairing:
             engine = self._running()
-            # Only when nobody can write any more does the copy have everything. If it fails, the
-            # open handle is the only one, and stays.
+            # The copy is complete only once the writer is closed. If it fails, the open handle is
+            # the only copy, and stays open.
             await engine.writer.close(lambda db: copy_database(db, copy))
             self._engine = None
             await engine.stop()
@@ -401,20 +394,5 @@ class AgentStore:
         return self._engine
 
 
-def _note_check(tx: Transaction) -> None:
-    noted.write(tx, CHECKED, tx.now)
-
-
-def _take_room(folder: Path) -> None:
-    """Raise OSError unless there is room for more than what the database's log has in reserve."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(bytes(_ROOM))
-
-
-def _probe(tx: Transaction) -> None:
-    """The smallest write, to learn whether the disk takes one."""
-    noted.write(tx, "probe", tx.now)
-
-
 async def _nothing_to_leave() -> None:
-    """Nobody writes chunks."""
+    """The default of `leave_chunks`: no chunk database is open."""

@@ -1,4 +1,4 @@
-"""All agents of the daemon: opened on first use, closed when idle."""
+"""All agents of the daemon: opened on first use, closed when idle, limited by quotas."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from ..config.settings import StoreSettings
-from ..errors import NotFound, ShuttingDown, ThermoclineError, Unavailable
+from thermocline.sync import HybridClock
+
+from ..config.settings import Quotas, StoreSettings
+from ..errors import NotFound, QuotaReached, ShuttingDown, ThermoclineError, Unavailable
 from ..memory.checks import check_agent, is_agent
-from . import atomic
+from . import atomic, chunk_database
 from .agent_store import AgentStore
-from .database import translate_os
-from .empty import EmptyStore
+from .database import migrate, translate_os
 from .opening import has_database
 from .place import Place, Surroundings
+from .schema import MIGRATIONS
+from .transaction import Transaction
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _UNREADABLE: Final = "agent_unreadable"
-# How long a new caller waits for those who use a memory whose folder was removed.
+# How long a new caller waits for the users of a memory whose folder was removed.
 _USERS_SECONDS: Final = 5.0
-# Behind the name of a folder that is being removed; no agent can be called so.
+# Appended to the name of a folder that is being removed; not valid in an agent's id.
 _FORGOTTEN: Final = ".forgotten"
 
 
 class Agents:
-    """Hands out the open store of an agent, to as many callers at once as there are.
+    """Opens and closes the stores of agents; one open store is shared by all callers.
 
     Args:
-        state_dir: the folder whose `agents/` holds a folder for each.
-        workspaces: folders elsewhere, by agent.
+        state_dir: the folder whose `agents/` has a folder for each agent.
+        workspaces: workspaces outside `state_dir`, by agent.
         cache_kb: the page cache of each database connection.
         around: what the stores share.
-        settings: gives how long they stay open.
+        settings: the limits on open stores.
 
     Attributes:
         followers: called whenever an agent was opened or closed.
@@ -67,17 +72,17 @@ class Agents:
     async def use(
         self, agent: str, *, create: bool, quietly: bool = False, or_empty: bool = False
     ) -> AsyncIterator[AgentStore]:
-        """The agent's store, which stays open as long as the block runs.
+        """The agent's store, which stays open until the block ends.
 
         Args:
             agent: its id.
-            create: whether a new memory may be begun. The default agent always may.
-            quietly: this use does not keep it from being closed as idle.
+            create: whether a new memory may be created. That of the default agent always may.
+            quietly: this use does not count against closing it as idle.
             or_empty: an agent that does not exist is read as one without memories.
 
         Raises:
-            InvalidInput: the id is none.
-            NotFound: there is no such agent, and none is to be made.
+            InvalidInput: the id is not valid.
+            NotFound: the agent does not exist and may not be created.
         """
         check_agent(agent)
         if not create and agent != "default" and not self._exists(agent):
@@ -112,8 +117,8 @@ class Agents:
         return dict(self._open)
 
     def names(self) -> list[str]:
-        """Every agent there is, open or not."""
-        # Beside them stand folders that a restore has set aside, or has not finished.
+        """Every agent, open or not."""
+        # Folders that a restore has set aside or not finished are there too.
         names = {path.name for path in self._folder.glob("*") if is_agent(path.name)}
         return sorted({name for name in names if self._is_seen(name)} | self._open.keys())
 
@@ -122,12 +127,12 @@ class Agents:
         return _size(self._folder / agent)
 
     async def close_idle(self) -> None:
-        """Close the agents that nobody uses, and those whose folder was removed."""
+        """Close idle agents, and agents whose folder was removed."""
         for agent, store in self.open_stores().items():
             if not store.place.folder.exists():
                 await self._close(agent, unless_used=True)
         await self._close_idle(self._settings())
-        # Nobody waits for a lock that is free.
+        # A free lock has no waiters.
         self._opening = {
             agent: lock
             for agent, lock in self._opening.items()
@@ -135,12 +140,12 @@ class Agents:
         }
 
     def finish_forgetting(self) -> None:
-        """Remove what a crash kept from being removed. Blocking."""
+        """Finish removals that a crash interrupted. Blocking."""
         for left in self._folder.glob(f"*{_FORGOTTEN}"):
             shutil.rmtree(left, ignore_errors=True)
 
     async def forget(self, agent: str) -> None:
-        """Close an agent and remove its folder. After a crash it is there whole, or not at all.
+        """Close an agent and remove its folder. After a crash it exists whole, or not at all.
 
         Raises:
             ThermoclineError: the folder cannot be removed.
@@ -158,13 +163,13 @@ class Agents:
             _log.info("forgot the agent '%s'", agent, extra={"action": "agent_forgotten"})
 
     async def close(self) -> None:
-        """Close every store: what was acknowledged is on the disk and in the files."""
+        """Close every store: acknowledged writes are on the disk and in the state files."""
         self._closed = True
-        # By the locks, which are more: one that is just being opened is closed as well.
+        # By the locks, which include stores that are being opened.
         await asyncio.gather(*(self._close(agent) for agent in list(self._opening)))
 
     def _is_seen(self, agent: str) -> bool:
-        """Whether there is such an agent. One whose folder is closed to us is told of."""
+        """Whether the agent exists. A folder that cannot be read is reported as a problem."""
         try:
             found = self._exists(agent)
         except ThermoclineError as error:
@@ -174,10 +179,10 @@ class Agents:
         return found
 
     def _exists(self, agent: str) -> bool:
-        """Whether there is a memory of an agent.
+        """Whether the agent exists.
 
         Raises:
-            ThermoclineError: its folder cannot be looked into.
+            ThermoclineError: its folder cannot be read.
         """
         folder = self._folder / agent
         try:
@@ -192,7 +197,7 @@ class Agents:
             raise ShuttingDown("cannot serve: the daemon is stopping")
         store = self._open.get(agent)
         if store is not None and not store.place.folder.exists():
-            # Its owner removed it a moment ago: what comes now is a new beginning.
+            # The folder was removed a moment ago: this call starts a new memory.
             await self._leave_removed(agent, store)
             store = self._open.get(agent)
         if store is not None:
@@ -207,10 +212,10 @@ class Agents:
         return store
 
     async def _leave_removed(self, agent: str, store: AgentStore) -> None:
-        """Close a store whose folder is gone: what it wrote from now on would be lost.
+        """Close a store whose folder was removed: later writes would be lost.
 
         Raises:
-            Unavailable: somebody goes on using it.
+            Unavailable: it is still in use.
         """
         deadline = time.monotonic() + _USERS_SECONDS
         while store.in_use and time.monotonic() < deadline:  # noqa: ASYNC110 - users are brief
@@ -254,7 +259,7 @@ class Agents:
     async def _close(self, agent: str, *, unless_used: bool = False) -> None:
         async with self._opening.setdefault(agent, asyncio.Lock()):
             store = self._open.get(agent)
-            # Somebody may have come for it while another store was closed.
+            # It may have come into use while another store was closed.
             if store is None or (unless_used and store.in_use):
                 return
             del self._open[agent]
@@ -264,7 +269,7 @@ class Agents:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder: in one step for everybody who looks for it, and then for good."""
+    """Remove a folder: first its name, in one step, then its content."""
     gone = folder.with_name(folder.name + _FORGOTTEN)
     if gone.exists():
         shutil.rmtree(gone)
@@ -280,3 +285,77 @@ def _size(folder: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += path.stat().st_size if path.is_file() else 0
     return total
+
+
+class EmptyStore(AgentStore):
+    """An empty memory that stores nothing and leaves no trace on the disk."""
+
+    exists = False
+
+    async def read(
+        self,
+        read: Callable[[sqlite3.Connection], T],
+        *,
+        seconds: float | None = None,  # noqa: ARG002 - there is nothing that takes long
+    ) -> T:
+        """Run `read` on an empty database."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._around.threads, _on_empty, read
+        )
+
+    async def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run `operation` on an empty database, which is then discarded."""
+
+        def written(db: sqlite3.Connection) -> T:
+            around = self._around
+            with_clock = HybridClock(around.now)
+            tx = Transaction(
+                db, now=self.now, device=around.device.id, rules=self.rules, clock=with_clock
+            )
+            return operation(tx)
+
+        return await self.read(written)
+
+    def note_answer(self, used: Sequence[str], chars: int) -> None:
+        """Nothing is counted."""
+
+    def note_hot(self, chars: int) -> None:
+        """Nothing is counted."""
+
+
+def _on_empty(read: Callable[[sqlite3.Connection], T]) -> T:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(db, Path(":memory:"), MIGRATIONS)
+        chunk_database.attach_none(db)
+        return read(db)
+    finally:
+        db.close()
+
+
+def require_room(db: sqlite3.Connection, agent: str, quotas: Quotas) -> None:
+    """Check that the agent is below its quotas.
+
+    Raises:
+        QuotaReached: it has the maximum number of memories or size of the database.
+    """
+    if quotas.memories:
+        (memories,) = db.execute("SELECT count(*) FROM memories").fetchone()
+        if memories >= quotas.memories:
+            raise _reached(agent, f"{memories} memories", "quotas.memories")
+    if quotas.megabytes:
+        # Without free pages: deleting makes room at once.
+        pages, free, size = (
+            db.execute(f"PRAGMA main.{name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        megabytes = (pages - free) * size / (1 << 20)
+        if megabytes >= quotas.megabytes:
+            raise _reached(agent, f"{megabytes:.1f} MB", "quotas.megabytes")
+
+
+def _reached(agent: str, has: str, key: str) -> QuotaReached:
+    return QuotaReached(
+        f"cannot store more for '{agent}': it has {has}, and may have no more",
+        hint=f"forget some, or raise {key}",
+    )

@@ -1,7 +1,7 @@
-"""The one way in for rows from elsewhere: a replica, an archive, an import, a damaged database.
+"""Applying rows from elsewhere: a replica, an archive, an import, a damaged database.
 
-Each is merged with what is here, so that any copy of a row may come at any time, in any order,
-as often as it likes.
+Each is merged with the row that is here, so copies may arrive at any time, in any order, any number
+of times.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .kind import Kind, Settled
 from .kinds import KINDS, kind_of
 from .transaction import Transaction
 
-# What a row can cause that was damaged, or written by somebody else: other errors of SQLite's
-# mean the disk.
+# What a damaged or foreign row can cause; other SQLite errors
+# concern the disk.
 _NONSENSE: Final = (
     ThermoclineError,
     ValueError,
@@ -34,9 +34,9 @@ _NONSENSE: Final = (
     sqlite3.InterfaceError,
     sqlite3.ProgrammingError,
 )
-# After each statement SQLite walks through all that it keeps to undo a savepoint.
+# After each statement SQLite walks through all pages kept for undoing a savepoint.
 _AT_ONCE: Final = 32
-# Fields that every change writes: two devices never agree on them, and nobody misses the loser.
+# Fields that every change writes: devices always differ in them, and the lost value is not kept.
 _INCIDENTAL: Final = frozenset(
     {"created_at", "updated_at", "modified_at", "position", "last_accessed_at"}
 )
@@ -45,13 +45,13 @@ _INCIDENTAL: Final = frozenset(
 def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> Applied:
     """Merge rows into the memory.
 
-    A row that makes no sense is left out, alone. `Received` rows stand so in the replica, which
-    then needs to hear only of what differs; plain rows come from anywhere else.
+    An invalid row is skipped; the rest is applied. `Received` rows are on the replica in this
+    version, so only differing rows are marked for sending; plain rows come from anywhere else.
 
     Args:
         tx: the transaction.
         came: the rows.
-        why: what for, as the history shows it.
+        why: the reason to record in the history.
     """
     fresh, others = _parted(tx, came)
     done: list[Applied] = []
@@ -71,16 +71,16 @@ def apply(tx: Transaction, came: Sequence[Received | Row], *, why: str = "") -> 
     tx.warm_floor = None
     result = sum(done, Applied())
     if result.changed:
-        _mend(tx, came)
+        _repair_links(tx, came)
         tx.tell("rows.applied", rows=result.changed)
     return result
 
 
 def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterator[Row]:
-    """Each row there is, deleted ones included, those of other releases too.
+    """Every row, including deleted rows and kinds of other releases.
 
     Raises:
-        StoreDamaged: a row is not what was written, which SQLite does not notice by itself.
+        StoreDamaged: a row is not valid although SQLite reports no error.
     """
     found = {name for (name,) in db.execute("SELECT DISTINCT kind FROM rows")} | KINDS.keys()
     if None in found:
@@ -91,7 +91,7 @@ def every(db: sqlite3.Connection, kinds: Iterable[str] | None = None) -> Iterato
 
 
 def counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many live rows there are of each kind."""
+    """The number of live rows of each kind."""
     found = dict(db.execute("SELECT kind, count(*) FROM rows WHERE live GROUP BY kind").fetchall())
     memory = db.execute("SELECT count(*) FROM memories").fetchone()[0]
     return {"memory": memory, **found} if memory else found
@@ -100,7 +100,7 @@ def counts(db: sqlite3.Connection) -> dict[str, int]:
 def _parted(
     tx: Transaction, came: Sequence[Received | Row]
 ) -> tuple[list[Received | Row], list[Received | Row]]:
-    """Rows that are live and new here, which nothing has to be merged with, and the others."""
+    """Split rows into those that are live and new here, which need no merge, and the rest."""
     keys: dict[str, list[str]] = {}
     for one in came:
         row = _row(one)
@@ -111,7 +111,7 @@ def _parted(
     others: list[Received | Row] = []
     for one in came:
         row = _row(one)
-        # A category is made by the first memory in it.
+        # A category is created by the first memory in it.
         is_fresh = (
             row.id not in known[row.kind]
             and twice[row.key] == 1
@@ -123,7 +123,7 @@ def _parted(
 
 
 def _add(tx: Transaction, came: Sequence[Received | Row]) -> list[Applied]:
-    """Store rows that are new here, those of a kind together."""
+    """Store rows that are new here, grouped by kind."""
     by_kind: dict[str, list[Row]] = {}
     done = []
     for one in came:
@@ -152,7 +152,7 @@ def _row(one: Received | Row) -> Row:
 
 
 def _checked(tx: Transaction, row: Row) -> tuple[str, ...]:
-    """Refuse a row that could not be used; the device whose clock is too far ahead, if one is."""
+    """Check a row; return the device whose clock is too far ahead, if any."""
     kind, clocks = kind_of(row.kind), row.clocks
     stamps_ = [clocks.at, *clocks.fields.values(), clocks.deleted or clocks.at]
     if not all(0 <= clock < TOO_HIGH for clock, _ in stamps_):
@@ -182,7 +182,7 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
         device = settled.lost.clocks.latest[1]
         rows.keep(tx, kind, settled.lost, why=history.CONFLICT, device=device)
     if ours is not None and kind.lives(merged) and (lost := outlived(merged, ours, theirs)):
-        # It was edited after somebody else had deleted it: the rest of it comes back too.
+        # It was edited after another device had deleted it: its other fields are restored too.
         merged = changed_row(merged, merged.key, lost | merged.data, tx.stamp(merged), kind.sets)
     copied = bool(_given(merged, tx.device) & _given(theirs, tx.device) - _given(ours, tx.device))
     changed = merged != ours
@@ -200,7 +200,7 @@ def _apply(tx: Transaction, one: Received | Row, why: str) -> Applied:
 
 
 def _given(row: Row | None, device: str) -> set[int]:
-    """The clocks of a device's own changes that a version still shows."""
+    """The clocks of a device's own changes that are still visible in a version."""
     if row is None:
         return set()
     clocks = row.clocks
@@ -209,12 +209,12 @@ def _given(row: Row | None, device: str) -> set[int]:
 
 
 def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
-    """Note what the replica has of a row, and whether it has to hear of it."""
+    """Record the replica's version of a row, and whether to send ours."""
     if merged == one.row:
         tx.db.execute("DELETE FROM outbox WHERE kind = ? AND id = ?", merged.key)
         return
     tx.outgoing.add(merged.kind)
-    # The next version from there is made from this one.
+    # The next version there will be based on this one.
     base = rows.kept(tx, kind, one.row) if kind.join is not None else None
     tx.db.execute(
         "INSERT INTO outbox VALUES (?, ?, ?, ?, NULL)"
@@ -224,7 +224,7 @@ def _agree(tx: Transaction, kind: Kind, one: Received, merged: Row) -> None:
 
 
 def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -> Settled:
-    """Where both sides changed one field: join what can be joined, keep what lost."""
+    """Resolve fields that both sides changed: join what can be joined, keep the lost value."""
     if not kind.history or not kind.lives(ours) or not kind.lives(theirs) or ours == theirs:
         return Settled()
     waiting = tx.db.execute(
@@ -242,14 +242,14 @@ def _settled(tx: Transaction, kind: Kind, ours: Row, theirs: Row, merged: Row) -
 
 
 def _is_known(tx: Transaction, kind: Kind, theirs: Row, fields: Iterable[str]) -> bool:
-    """Whether ours was made from their version, such as a push whose answer was lost."""
+    """Whether ours is based on their version, as after a push whose answer was lost."""
     other = stamps(theirs, kind.sets)
     known = [stamps(v.row, kind.sets) for v in history.versions(tx.db, kind, theirs.id)]
     return all(any(was.get(name) == other[name] for was in known) for name in fields)
 
 
 def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
-    """The fields that both sides have changed since the base, and say differently."""
+    """The fields that both sides have changed since the base, to different values."""
     was = stamps(base, kind.sets) if base is not None else {}
     mine, other = stamps(ours, kind.sets), stamps(theirs, kind.sets)
     nothing: tuple[Any, Any] = (None, ABSENT)
@@ -262,11 +262,11 @@ def _clashes(kind: Kind, base: Row | None, ours: Row, theirs: Row) -> list[str]:
     ]
 
 
-def _mend(tx: Transaction, came: Iterable[Received | Row]) -> None:
-    """Put right what rows that came leave untrue together, though each is true by itself."""
+def _repair_links(tx: Transaction, came: Iterable[Received | Row]) -> None:
+    """Repair links between rows that are each valid but inconsistent together."""
     rows_ = list(map(_row, came))
     if any(row.kind == memory_rows.KIND.name and _may_loosen(row) for row in rows_):
-        merging.mend_links(tx)
+        merging.repair_links(tx)
     if any(row.kind == tree_rows.KIND.name and not row.data for row in rows_):
         homeless = tx.db.execute(
             "SELECT DISTINCT category FROM memories WHERE category NOT IN (SELECT path FROM tree)"
@@ -276,5 +276,5 @@ def _mend(tx: Transaction, came: Iterable[Received | Row]) -> None:
 
 
 def _may_loosen(row: Row) -> bool:
-    """Whether a link may point to nothing, or run in a circle, once a memory has come."""
+    """Whether a new memory may leave a link dangling, or in a circle."""
     return not row.data or "merged_into" in row.data or "superseded_by" in row.data

@@ -1,7 +1,7 @@
-"""Reading and replacing files in folders that others may write to.
+"""Reading and replacing files in folders that other programs may write to.
 
-A link is never followed, a pipe never waited for, and nothing is written into a file that exists.
-A reader, and a power cut, find the old file or the new one, whole.
+Links are never followed, pipes are never waited for, and existing files are never written in place.
+A reader sees the old file or the new one, whole; so does a restart after a power cut.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 class Replacement:
     """New content for a file, under a random name beside it until `finish`.
 
-    The content is durable after `sync`, and takes the file's name whole. `discard` removes what
-    was not finished.
+    The content is durable after `sync`. `finish` renames it to its name, `discard` removes it.
 
     Args:
         path: the file.
-        content: what it is to hold.
+        content: the new content.
         mode: its permissions.
         owner: user and group, if they are not this process's.
 
@@ -69,7 +68,7 @@ class Replacement:
             raise
 
     def finish(self) -> os.stat_result:
-        """Take the name; return how the file stands."""
+        """Rename it to the final name; return the file's status."""
         names = (self._temporary, self.path.name)
         os.replace(*names, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         os.close(self._folder)
@@ -98,7 +97,7 @@ class Replacement:
 def sync(replacements: Iterable[Replacement]) -> None:
     """Make the content of several files durable, with one sync for each file system.
 
-    What was written before to other files there, such as a database's log, is durable with it.
+    Earlier writes to other files there, such as a database's log, become durable too.
 
     Raises:
         OSError: the disk refused.
@@ -110,12 +109,12 @@ def sync(replacements: Iterable[Replacement]) -> None:
 def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
     """Replace `path` by `content`, durably.
 
-    When it returns, the content and the name are on the disk. When it raises, or the machine
-    stops half-way, `path` is as it was.
+    When it returns, the content and the name are on the disk. When it raises, or the machine stops
+    midway, `path` is unchanged.
 
     Raises:
         Conflict: `path` is a folder, a link or a device.
-        OSError: the disk refused; the temporary file is gone again.
+        OSError: the disk refused; the temporary file is removed.
     """
     if _is_special(path):
         raise Conflict(f"cannot replace {path}: it is not a regular file", hint="move it away")
@@ -133,17 +132,17 @@ def write(path: Path, content: bytes, mode: int = 0o600) -> os.stat_result:
 def read(
     path: Path, limit: int, *, below: Path | None = None, alone: bool = False
 ) -> tuple[bytes, os.stat_result]:
-    """The content of a regular file, and how it stood when it was opened.
+    """The content of a regular file, and its status when it was opened.
 
     Args:
         path: the file.
         limit: bytes; a larger file is not read.
-        below: a folder above it from which on no part of the path may be a link.
-        alone: whether a file that has other names as well (hard links) is refused.
+        below: a folder above it below which no part of the path may be a link.
+        alone: whether a file with other names (hard links) is refused.
 
     Raises:
-        FileNotFoundError: nothing has the name.
-        Conflict: it is no regular file, or a link is on the way.
+        FileNotFoundError: it does not exist.
+        Conflict: it is not a regular file, or the path has a link.
         TooLarge: it is larger than the limit.
         OSError: it cannot be read.
     """
@@ -170,10 +169,10 @@ def read(
 
 
 def make_folder(path: Path, mode: int = 0o700) -> None:
-    """Make a folder and those above it, durably: the parent of each one made is synced.
+    """Make a folder and its missing parents, durably: the parent of each new folder is synced.
 
     Raises:
-        OSError: the disk refused, or something else has the name.
+        OSError: the disk refused, or the name is taken by something else.
     """
     if path.is_dir():
         return
@@ -187,9 +186,9 @@ def make_folder(path: Path, mode: int = 0o700) -> None:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove what a writer of `name` (a pattern) in `folder` left when it was killed.
+    """Remove the temporary files of `name` (a pattern) in `folder` that a killed writer left.
 
-    A disk that refuses is left for the next write to find.
+    Errors are ignored; the next write will report them.
     """
     with contextlib.suppress(OSError):
         for path in folder.glob(f".{name}.????????.tmp"):
@@ -221,7 +220,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def keep_copy(path: Path, copy: Path) -> None:
-    """Copy `path`, durably, with its times. What cannot be read, or is huge, is moved instead."""
+    """Copy `path`, durably, with its times. An unreadable or huge file is moved instead."""
     try:
         write(copy, read(path, _LARGEST_COPY)[0])
     except (Conflict, PermissionError, TooLarge):
@@ -231,14 +230,14 @@ def keep_copy(path: Path, copy: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove `path`, durably; it may be gone already."""
+    """Remove `path`, durably, if it exists."""
     if path.exists():
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
 
 
 def set_aside(path: Path, word: str) -> Path:
-    """Rename `path`, whatever it is, to its `free_name` and return that."""
+    """Rename `path`, of whatever type, to its `free_name` and return that."""
     aside = free_name(path, word)
     path.rename(aside)
     sync_folder(path.parent)
@@ -256,12 +255,12 @@ def free_name(path: Path, word: str) -> Path:
 
 
 def stamp() -> str:
-    """The present time, as it stands in the names of files: `20260211T081500`."""
+    """The present time as used in file names: `20260211T081500`."""
     return time.strftime("%Y%m%dT%H%M%S", time.gmtime())
 
 
 def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:
-    """Open a folder on the way to `path`, or the file itself."""
+    """Open a folder on the path, or the file itself."""
     found = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISLNK(found):
         raise Conflict(f"cannot read {path}: '{name}' is a link")
@@ -271,7 +270,7 @@ def _open(name: str, folder: int, path: Path, *, inner: bool) -> int:
 
 
 def _prefix(name: str) -> str:
-    """What the unfinished names of a file begin with; shorter than any disk's limit."""
+    """The prefix of a file's temporary names; shorter than any file system's limit."""
     return f".{name.encode()[:200].decode(errors='ignore')}."
 
 

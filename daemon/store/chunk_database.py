@@ -1,7 +1,7 @@
 """`index.db`: the database of the watched files and their chunks; `chunk_tables` has its content.
 
-All of it can be read again from the files, so it stands beside the memory, not in it: its commits
-wait for no disk, make none of the memory's longer, and a damaged one is removed and made anew.
+Its content can be read again from the files, so it is kept apart from the memory: its commits do
+not wait for the disk or delay those of the memory, and a damaged file is replaced by an empty one.
 Readers of the memory have it attached.
 """
 
@@ -18,13 +18,13 @@ from .schema import CHUNK_COUNTS, CHUNK_TEXT, INDEX_VERSION, full_text_tables
 
 FILE_NAME: Final = "index.db"
 SCHEMA: Final = "chunked"
-# Of these tables; with another number, or other words in the full text, the file is made anew.
+# The version of these tables; if it or the version of the full text differs, the file is replaced.
 _VERSION: Final = 1000 * INDEX_VERSION + 1
 _CREATE: Final = re.compile(r"(CREATE (?:VIRTUAL TABLE|TABLE|INDEX)|INSERT INTO) ")
-# Before a commit copies the log into the database, and syncs both.
+# The size at which a commit copies the log into the database and syncs both.
 _LOG_PAGES: Final = 4_000
 _TABLES: Final = (
-    # A file that cannot be indexed has a reason, and no chunks. `mtime`, `ctime` and `inode` tell
+    # A file that cannot be indexed has a reason and no chunks. `mtime`, `ctime` and `inode` show
     # whether it has changed.
     """
     CREATE TABLE files (
@@ -42,7 +42,7 @@ _TABLES: Final = (
         reason TEXT NOT NULL
     ) STRICT
     """,
-    # `position` counts the chunks of a file from 0; `digest` is that of heading and text.
+    # `position` counts the chunks of a file from 0; `digest` covers heading and text.
     """
     CREATE TABLE chunks (
         row INTEGER PRIMARY KEY,
@@ -63,9 +63,9 @@ _TABLES: Final = (
 
 
 def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "mode=rw") -> None:
-    """Let a reader of the memory read the chunks too: none, if `index.db` cannot be read."""
+    """Attach the chunks to a reader of the memory; none, if `index.db` cannot be read."""
     path = folder / FILE_NAME
-    # The option would make an empty file of one that is not there.
+    # The option would create an empty file if none exists.
     if path.is_file():
         try:
             db.execute("ATTACH ? AS chunked", (f"file:{_uri(path)}?{option}",))
@@ -82,14 +82,14 @@ def attach(db: sqlite3.Connection, folder: Path, cache_kb: int, option: str = "m
 
 
 def attach_none(db: sqlite3.Connection) -> None:
-    """Let a reader of the memory find no chunks."""
+    """Attach an empty table of chunks to a reader of the memory."""
     db.execute("ATTACH ':memory:' AS chunked")
     for statement in _TABLES:
         db.execute(_CREATE.sub(rf"\1 {SCHEMA}.", statement, count=1))
 
 
 def open_index(folder: Path, cache_kb: int) -> sqlite3.Connection:
-    """The connection that writes; the file is made, or made anew, where it is not usable.
+    """The connection for writing; an unusable or missing file is replaced by an empty one.
 
     Raises:
         sqlite3.Error, OSError: the disk refuses.
@@ -131,7 +131,7 @@ def _opened(path: Path, cache_kb: int) -> sqlite3.Connection:
 def _prepare(db: sqlite3.Connection, found: int) -> None:
     if not found:
         db.execute("PRAGMA journal_mode = WAL").fetchone()
-    # A lost commit costs a reading of the file; the log keeps the rest whole.
+    # A lost commit only costs reading the file again; the log keeps the database consistent.
     db.execute("PRAGMA synchronous = NORMAL" if found else "PRAGMA synchronous = OFF")
     db.execute("PRAGMA secure_delete = FAST").fetchone()
     db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}").fetchone()
@@ -145,20 +145,20 @@ def _prepare(db: sqlite3.Connection, found: int) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove the file; whoever has it open keeps what was in it."""
+    """Remove the file; open connections keep their content."""
     for suffix in ("", "-wal", "-shm"):
         (folder / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
 
 
 def renew(folder: Path, cache_kb: int) -> None:
-    """Make the file anew; nobody has it open. Where the disk refuses, there is none. Blocking."""
+    """Replace the file, which must not be open, by an empty one, if the disk allows. Blocking."""
     with suppress(sqlite3.Error, OSError):
         remove(folder)
         open_index(folder, cache_kb).close()
 
 
 def is_sound(folder: Path) -> bool:
-    """Whether every page of the file is what SQLite wrote. Blocking."""
+    """Whether every page of the file is as SQLite wrote it. Blocking."""
     path = folder / FILE_NAME
     if not path.is_file():
         return True
@@ -174,7 +174,7 @@ def is_sound(folder: Path) -> bool:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """A block that is stored whole, or not at all."""
+    """A transaction: committed at the end of the block, rolled back on an exception."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

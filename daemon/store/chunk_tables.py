@@ -21,7 +21,7 @@ _THESE: Final = "(SELECT value FROM json_each(?))"
 
 
 class FileStand(msgspec.Struct, frozen=True):
-    """How a file stands on the disk."""
+    """The status of a file on the disk."""
 
     size: int
     mtime: int
@@ -30,7 +30,7 @@ class FileStand(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A chunk that is to be stored; `extra` is found with it, but not shown."""
+    """A chunk to be stored; `extra` is searched with it, but not shown."""
 
     first_line: int
     last_line: int
@@ -40,13 +40,13 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Of what it says, wherever it stands."""
+        """The digest of its content, independent of its place."""
         said = f"{self.heading}\0{self.extra}\0{self.text}".encode()
         return hashlib.blake2b(said, digest_size=16).hexdigest()
 
 
 class FileContent(msgspec.Struct, frozen=True):
-    """What a file says: its chunks, or the reason why it has none."""
+    """The content of a file: its chunks, or the reason why it has none."""
 
     digest: str
     title: str = ""
@@ -57,7 +57,7 @@ class FileContent(msgspec.Struct, frozen=True):
 
 
 class IndexedChunk(msgspec.Struct, frozen=True):
-    """A chunk, and where it stands. Its id is the file's path and the lines."""
+    """A chunk and its place. Its id is the file's path and the lines."""
 
     path: str
     position: int
@@ -71,12 +71,12 @@ class IndexedChunk(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Its path and lines, as editors take them."""
+        """Path and lines, as editors take them."""
         return f"{self.path}:{self.first_line}-{self.last_line}"
 
 
 class IndexedFile(msgspec.Struct, frozen=True):
-    """A watched file; with a reason, it is not indexed."""
+    """A watched file; if it has a reason, it is not indexed."""
 
     path: str
     size: int
@@ -90,7 +90,7 @@ class IndexedFile(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """How much is indexed; `left_out` counts the files that cannot be."""
+    """The size of the index; `left_out` counts files that cannot be indexed."""
 
     files: int
     left_out: int
@@ -100,7 +100,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """What became of the chunks of a file."""
+    """How the chunks of a file changed."""
 
     added: int = 0
     kept: int = 0
@@ -108,7 +108,7 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileStand]:
-    """How each file stood when it was read, by path; of a path and what is below it, or all."""
+    """The status of each file when it was read, by path; below a path, or of all files."""
     sql = "SELECT path, size, mtime, ctime, inode FROM files"
     arguments: tuple[str, ...] = ()
     if below is not None:
@@ -118,36 +118,36 @@ def known(db: sqlite3.Connection, below: str | None = None) -> dict[str, FileSta
 
 
 def digest_of(db: sqlite3.Connection, path: str) -> str | None:
-    """The digest of a file's content as it was read; None, if it was not."""
+    """The digest of a file's content; None if it was not read."""
     found = db.execute("SELECT digest FROM files WHERE path = ?", (path,)).fetchone()
     return None if found is None else str(found[0])
 
 
 def title_of(db: sqlite3.Connection, path: str) -> str | None:
-    """The title of a file; None, if it is not known."""
+    """The title of a file; None if unknown."""
     found = db.execute("SELECT title FROM files WHERE path = ?", (path,)).fetchone()
     return None if found is None else str(found[0])
 
 
 def file_count(db: sqlite3.Connection) -> int:
-    """How many files are known, those without chunks included."""
+    """The number of known files, including those without chunks."""
     return int(db.execute("SELECT count(*) FROM files").fetchone()[0])
 
 
 def noted(db: sqlite3.Connection, key: str) -> str | None:
-    """What was noted under a key."""
+    """The value stored under a key."""
     found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if found is None else str(found[0])
 
 
 def note(db: sqlite3.Connection, key: str, value: str) -> None:
-    """Note something under a key."""
+    """Store a value under a key."""
     if noted(db, key) != value:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
-    """Note that a file says what it said, though it stands otherwise."""
+    """Record a new status of a file with unchanged content."""
     db.execute(
         "UPDATE files SET size = ?, mtime = ?, ctime = ?, inode = ? WHERE path = ?",
         (*msgspec.structs.astuple(stand), path),
@@ -155,7 +155,7 @@ def touch(db: sqlite3.Connection, path: str, stand: FileStand) -> None:
 
 
 def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
-    """Give a file its new path; its chunks stay as they are."""
+    """Give a file a new path; its chunks stay unchanged."""
     with transaction(db):
         _drop(db, new)
         db.execute("UPDATE files SET path = ? WHERE path = ?", (new, path))
@@ -165,7 +165,7 @@ def move(db: sqlite3.Connection, path: str, new: str, stand: FileStand) -> None:
 def put(
     db: sqlite3.Connection, path: str, stand: FileStand, content: FileContent, now: float
 ) -> Changed:
-    """Store what a file says; chunks that say what they said before are not touched."""
+    """Store the content of a file; unchanged chunks are not rewritten."""
     with transaction(db):
         row = (
             *msgspec.structs.astuple(stand),
@@ -223,7 +223,7 @@ def _put_pieces(db: sqlite3.Connection, number: int, pieces: Sequence[Piece]) ->
 
 
 def drop(db: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Remove files and their chunks, each in a transaction of its own."""
+    """Remove files and their chunks, each in a separate transaction."""
     for path in paths:
         with transaction(db):
             _drop(db, path)
@@ -249,9 +249,9 @@ def _indexed(text: str, heading: str, extra: str) -> tuple[str, str]:
 
 
 def merge(db: sqlite3.Connection, now: float) -> bool:
-    """Go one short step towards a full-text index of one part; False: none is worth it.
+    """Merge the full-text index a little, in one short step; False: not worthwhile.
 
-    It writes all of the index anew: once it has grown, and for the words of deleted texts daily.
+    A complete merge rewrites the index: after it has grown, and daily to remove deleted texts.
     """
     if not full_text.has_grown(db, CHUNK_COUNTS):
         last = noted(db, _MERGED)
@@ -278,7 +278,7 @@ def at_rows(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, IndexedChu
 
 
 def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
-    """What the chunks of some files say now: their digests, by id."""
+    """The digests of the chunks of some files, by id."""
     found = db.execute(
         "SELECT path || ':' || first_line || '-' || last_line, chunks.digest"
         f" FROM files CROSS JOIN chunks ON file = files.id WHERE path IN {_THESE}",
@@ -288,7 +288,7 @@ def digests(db: sqlite3.Connection, paths: Iterable[str]) -> dict[str, str]:
 
 
 def chunk_count(db: sqlite3.Connection) -> int:
-    """How many chunks there are."""
+    """The number of chunks."""
     return full_text.counts(db, (INDEX,))[INDEX][0]
 
 
@@ -306,7 +306,7 @@ def chunks_of(db: sqlite3.Connection, path: str) -> list[IndexedChunk]:
 def page(
     db: sqlite3.Connection, prefix: str, limit: int, offset: int, *, left_out: bool = False
 ) -> tuple[list[IndexedFile], int]:
-    """The files whose path begins with `prefix`, in order, and how many they are.
+    """The files whose path begins with `prefix`, in order, and their number.
 
     With `left_out` only those that cannot be indexed.
     """
@@ -328,7 +328,7 @@ def page(
 
 
 def totals(db: sqlite3.Connection) -> Totals:
-    """How much is indexed."""
+    """The size of the index."""
     files, left_out = db.execute(
         "SELECT count(*) FILTER (WHERE reason = ''), count(*) FILTER (WHERE reason <> '')"
         " FROM files"
@@ -340,6 +340,6 @@ def totals(db: sqlite3.Connection) -> Totals:
 
 
 class _Writing(msgspec.Struct, frozen=True):
-    """What `full_text` needs of a transaction."""
+    """The part of a transaction that `full_text` needs."""
 
     db: sqlite3.Connection

@@ -1,7 +1,7 @@
-"""The turns of conversations on their way to becoming memories.
+"""Buffered turns of conversations, which become memories.
 
-A turn is on the disk before whoever sent it hears of it, and leaves in the same commit that stores
-what was kept of it. So nothing is lost and nothing comes twice, wherever the daemon is killed.
+A turn is on the disk before it is acknowledged, and is removed in the commit that stores what was
+extracted from it. So nothing is lost or stored twice, wherever the daemon is killed.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import msgspec
 
 from .transaction import Transaction
 
-# What an entry about a whole conversation is made of: its beginning, its end, and of each turn
-# that was read already so many characters.
+# An entry about a whole conversation is made from its beginning, its end, and this many characters
+# of each turn that was already read.
 _FIRST_TURNS: Final = 20
 _LAST_TURNS: Final = 100
 _EXCERPT: Final = 1000
-# Conversations are named so among paths.
+# The prefix of a conversation's name among paths.
 PATH: Final = "chat://"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One turn as it comes in; `at` is in seconds since the epoch."""
+    """One reported turn; `at` is in seconds since the epoch."""
 
     role: str
     text: str
@@ -34,7 +34,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """One turn that is kept; `position` is its place in the conversation."""
+    """One buffered turn; `position` is its place in the conversation."""
 
     position: int
     role: str
@@ -45,17 +45,17 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """What is known of a conversation of which turns are kept.
+    """The state of a conversation with buffered turns.
 
     Attributes:
-        next_position: the place that the next turn gets.
-        read_to: the place of the first turn that is still to be read for what is worth keeping.
-        turns: how many there have been since the last entry about the whole.
+        next_position: the position of the next turn.
+        read_to: the position of the first turn that is not yet read for facts.
+        turns: their number since the last entry about the whole.
         began_at, last_at: when the first and the last of these came.
-        ended_at: when somebody said that it is over.
+        ended_at: when its end was reported.
         tries: how often making the entry has failed.
-        writer: who sent the last turn.
-        entry: the line that still has to be written into the file.
+        writer: the sender of the last turn.
+        entry: the line that is still to be written to the file.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def unread(self) -> int:
-        """How many turns are still to be read."""
+        """The number of unread turns."""
         return self.next_position - self.read_to
 
 
@@ -79,25 +79,25 @@ _SELECT: Final = f"SELECT {', '.join(Conversation.__struct_fields__)} FROM conve
 
 
 def find(db: sqlite3.Connection, key: str) -> Conversation | None:
-    """The conversation, while turns of it are kept."""
+    """The conversation, if it has buffered turns."""
     row = db.execute(f"{_SELECT} WHERE id = ?", (key,)).fetchone()
     return None if row is None else Conversation(*row)
 
 
 def waiting(db: sqlite3.Connection) -> list[Conversation]:
-    """Every conversation of which turns are kept."""
+    """Every conversation with buffered turns."""
     return [Conversation(*row) for row in db.execute(_SELECT)]
 
 
 def hear(
     tx: Transaction, key: str, turns: Sequence[Said], *, ended: bool, writer: str
 ) -> Conversation | None:
-    """Keep some turns, in their order, and note whether that was the last of them.
+    """Buffer turns, in their order; `ended` marks the end of the conversation.
 
-    The places are those among the buffered turns.
+    Positions are those among the buffered turns.
 
     Returns:
-        The conversation; None if nothing is kept of it: it is over, and there was nothing new.
+        The conversation; None if it ended and no turn is buffered.
     """
     known = find(tx.db, key)
     if known is None and not turns:
@@ -123,7 +123,7 @@ def hear(
 
 
 def next_place(db: sqlite3.Connection, key: str) -> int:
-    """The place behind the last turn that is stored of a conversation."""
+    """The position after the last stored turn of a conversation."""
     found = db.execute(
         "SELECT max(position) FROM memories WHERE grp <> '' AND grp = ?", (key,)
     ).fetchone()[0]
@@ -131,7 +131,7 @@ def next_place(db: sqlite3.Connection, key: str) -> int:
 
 
 def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[Heard]:
-    """The turns that are still to be read, from the first on; as many as fit, but one at least."""
+    """The unread turns from the first on: as many as fit, at least one."""
     rows = db.execute(
         f"{_TURNS} JOIN conversations ON id = conversation"
         " WHERE conversation = ? AND position >= read_to ORDER BY position",
@@ -147,7 +147,7 @@ def unread(db: sqlite3.Connection, key: str, most_chars: int) -> list[Heard]:
 
 
 def kept(db: sqlite3.Connection, key: str) -> list[Heard]:
-    """All the turns that are kept, in their order; of a long conversation its two ends."""
+    """All buffered turns, in their order; of a long conversation the first and last ones."""
     return [
         _turn(row)
         for row in db.execute(f"{_TURNS} WHERE conversation = ? ORDER BY position", (key,))
@@ -155,7 +155,7 @@ def kept(db: sqlite3.Connection, key: str) -> list[Heard]:
 
 
 def transcript(db: sqlite3.Connection, key: str) -> list[str]:
-    """What is there of a conversation, a line each: its turns, else what was kept of it."""
+    """The text of a conversation, a line each: its turns, else the memories made from it."""
     rows = db.execute(
         "SELECT position, actor, text FROM memories WHERE grp = ? AND grp <> ''"
         " AND merged_into IS NULL ORDER BY position, created_at, row",
@@ -168,11 +168,11 @@ def transcript(db: sqlite3.Connection, key: str) -> list[str]:
 
 
 def were_read(tx: Transaction, key: str, turns: Sequence[Heard]) -> bool:
-    """Note that some turns were read; what was made of them belongs into the same commit.
+    """Mark turns as read; what was extracted from them must be stored in the same commit.
 
     Returns:
-        Whether they were still to be read. If not, somebody else has done it meanwhile, and
-        nothing may be made of them again.
+        Whether they were unread. If not, another call has read them, and nothing may be stored from
+        them again.
     """
     start, end = turns[0].position, turns[-1].position + 1
     moved = tx.db.execute(
@@ -194,16 +194,16 @@ def were_read(tx: Transaction, key: str, turns: Sequence[Heard]) -> bool:
 
 
 def keep_entry(tx: Transaction, key: str, line: str, *, seen_to: int) -> bool:
-    """Keep the line about the whole until it stands in the file, and forget the turns.
+    """Keep the line about the whole until it is in the file, and remove the turns.
 
     Args:
         tx: the transaction, which also stores what else is made of the conversation.
         key: the conversation.
         line: about it.
-        seen_to: what `next_position` was when the turns were looked at.
+        seen_to: the value of `next_position` when the turns were read.
 
     Returns:
-        Whether it is still so; if not, it goes on, and the line is none about the whole.
+        False if turns came since then: the conversation continues, and the line is not kept.
     """
     made = tx.db.execute(
         "UPDATE conversations SET entry = ? WHERE id = ? AND next_position = ? AND read_to = ?"
@@ -216,13 +216,13 @@ def keep_entry(tx: Transaction, key: str, line: str, *, seen_to: int) -> bool:
 
 
 def entry_written(tx: Transaction, key: str) -> None:
-    """The line about the whole stands in the file: what came before it is done with."""
+    """Remove the line about the whole once it is in the file, with all before it."""
     tx.db.execute(
         "DELETE FROM conversations WHERE id = ? AND next_position = read_to"
         " AND NOT EXISTS (SELECT 1 FROM turns WHERE conversation = id)",
         (key,),
     )
-    # What was said meanwhile begins the next one.
+    # Turns that came meanwhile start the next conversation.
     tx.db.execute(
         "UPDATE conversations SET entry = NULL, tries = 0, began_at = last_at,"
         " turns = (SELECT count(*) FROM turns WHERE conversation = ?1) WHERE id = ?1",
@@ -231,19 +231,19 @@ def entry_written(tx: Transaction, key: str) -> None:
 
 
 def failed(tx: Transaction, key: str) -> int:
-    """Count a failure to make the entry; return how many there were."""
+    """Count a failure to make the entry; return the number of failures."""
     tx.db.execute("UPDATE conversations SET tries = tries + 1 WHERE id = ?", (key,))
     found = find(tx.db, key)
     return found.tries if found else 0
 
 
 def forget(tx: Transaction, key: str) -> None:
-    """Forget a conversation of which nothing is to be kept."""
+    """Remove a conversation without storing anything from it."""
     tx.db.execute("DELETE FROM turns WHERE conversation = ?", (key,))
     tx.db.execute("DELETE FROM conversations WHERE id = ?", (key,))
 
 
-# What a damaged database is asked for, and the types of a row; -1 and "" stand for none.
+# The columns read from a damaged database, and the types of a row; -1 and "" mean null.
 SALVAGE: Final = (
     "SELECT id, next_position, read_to, turns, began_at, last_at, coalesce(ended_at, -1.0), tries,"
     " writer, coalesce(entry, '') FROM conversations"
@@ -254,9 +254,9 @@ SALVAGED: Final = (str, int, int, int, float, float, float, int, str, str)
 def adopt(
     tx: Transaction, found: Sequence[tuple[Any, ...]], turns: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Keep what a damaged database still held: rows of `SALVAGE`, and of `turns`.
+    """Store rows recovered from a damaged database: of `SALVAGE`, and of `turns`.
 
-    A turn without its conversation says nothing of whether it was read, and is left.
+    A turn without its conversation is skipped: it is unknown whether it was read.
     """
     tx.db.executemany(
         "INSERT OR IGNORE INTO conversations"

@@ -1,4 +1,4 @@
-"""Who this device is: an id made once, kept beside the agents."""
+"""The id of this device, created once and kept beside the agents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from . import atomic
 
 
 class DeviceId:
-    """The id of this device, in `<state-dir>/device.json`; made, durably, if there is none.
+    """The id of this device, in `<state-dir>/device.json`; created, durably, if missing.
 
     A damaged file is set aside and a new id made: stamps stay ordered by their clock, and the old
-    id only names where older changes came from.
+    id only names the origin of older changes.
 
     Args:
         state_dir: the folder, which exists.
@@ -25,7 +25,7 @@ class DeviceId:
         self.id = self._found() or self.renew()
 
     def renew(self) -> str:
-        """Take another id, since this one is in use on another device. Blocking."""
+        """Take another id because another device uses this one. Blocking."""
         atomic.remove_unfinished(self._path.parent, self._path.name)
         made = secrets.token_hex(6)
         content = {"device": made, "created_at": int(time.time())}

@@ -1,4 +1,4 @@
-"""The documents that the state files show: the memory in EvoClaw's shapes, from the database."""
+"""The content of the state files: the memory in EvoClaw's shapes, from the database."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STORED_METRICS: Final = (
 def render(
     db: sqlite3.Connection, wanted: Iterable[Face], now: float, rules: Rules
 ) -> dict[str, str]:
-    """The wanted files as they should stand, by name. MEMORY.md's is the page of its section."""
+    """The content of the given state files, by name; for MEMORY.md that of its section."""
     files: dict[str, str] = {}
     for face in sorted(set(wanted)):
         if face == "hot":
@@ -60,8 +60,8 @@ def render(
 
 
 def warm_document(db: sqlite3.Connection, now: float, rules: Rules) -> list[dict[str, Any]]:
-    """The warm memories in EvoClaw's shape, the newest first."""
-    # Left to itself SQLite takes the index that spares it the sorting, and reads the archive.
+    """The warm memories in EvoClaw's shape, newest first."""
+    # By default SQLite uses the index that avoids sorting, and reads the archive.
     rows = db.execute(
         f"{SELECT} INDEXED BY memories_warm"
         " WHERE archived_at IS NULL ORDER BY created_at DESC, row DESC"
@@ -75,7 +75,7 @@ def tree_document(db: sqlite3.Connection) -> dict[str, Any]:
 
 
 def metrics_document(db: sqlite3.Connection, now: float) -> dict[str, Any]:
-    """The stored counters under EvoClaw's names, each 0 until something counts it."""
+    """The stored counters under EvoClaw's names, with 0 as the default."""
     values = metrics.totals(db, now)
     today = time.strftime("%Y-%m-%d", time.localtime(now))
     found: dict[str, Any] = {"_schema_version": "2.0"}
@@ -97,7 +97,7 @@ def _local_zone() -> tzinfo:
 
 
 def _json(document: Any, limit: int | None) -> str:
-    """Indented for people, as long as even that stays within the limit."""
+    """Indented for people, unless that exceeds the limit."""
     compact = msgspec.json.encode(document)
     indented = msgspec.json.format(compact, indent=2) + b"\n"
     return (indented if limit is None or len(indented) <= limit else compact).decode()

@@ -1,7 +1,7 @@
-"""Finding the memory that says a thing already, anywhere in the memory, cold included.
+"""Finding a memory that already says the same, in all tiers.
 
-Inside a transaction the answer holds until the commit: whoever stores only what is not found
-stores nothing twice. Full text has to know the transaction's own memories first: `index_new`.
+Inside a transaction the answer holds until the commit, so storing only what is not found stores
+nothing twice. The transaction's own memories must be indexed first: `index_new`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ..memory.stop_words import STOP_WORDS
 from . import memory_rows
 from .memory_table import SELECT, from_row
 
-# The words of so many characters tell a text from most others; the rest is compared in full.
+# Words of at least this many characters identify nearly any text; the rest is compared in full.
 _BEGINNING: Final = 400
-# What the index takes for a part of a word, as it is told in the schema.
+# The characters of a word for the index, as declared in the schema.
 _IN_WORDS: Final = frozenset({"Co", "Mn", "Mc"})
 _MARKS: Final = ".,;:!?()[]{}*_~<>/|-"
-# The first would end the quoted word, and the others stand in "isn't", which may be "is not".
+# The first would end the quoted word; the rest are in "isn't", which may be written "is not".
 _QUOTES: Final = re.compile("[\"\0]|\\S*['’]\\S*")
-# The longest words are the rarest; so many tell nearly all texts apart.
+# The longest words are the rarest; this many identify nearly any text.
 _WORDS: Final = 8
 _CANDIDATES: Final = 64
 
@@ -36,10 +36,10 @@ _CANDIDATES: Final = 64
 def find_same(
     db: sqlite3.Connection, text: str, now: float, *, turns: bool = True
 ) -> Memory | None:
-    """A memory with the same text but for case, blanks and closing full stops.
+    """A memory with the same text except for case, blanks and closing full stops.
 
-    Archived and merged memories are looked at as well, expired ones are not; turns of
-    conversations if `turns`.
+    Archived and merged memories are included, expired ones are not; turns of conversations only if
+    `turns`.
     """
     key = exact_key(text)
     for memory in _beginning_alike(db, text):
@@ -50,9 +50,9 @@ def find_same(
 
 
 def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
-    """The memory that says what `memory` would, whatever their ids are.
+    """The memory that says the same as `memory`, whatever their ids.
 
-    One counts that would be merged with it, too; a turn says nothing already.
+    This includes one that would be merged with it; a turn is never a duplicate.
     """
     found = find_same(db, memory.text, memory.updated_at, turns=False)
     if found is not None:
@@ -67,7 +67,7 @@ def said_already(db: sqlite3.Connection, memory: Memory) -> Memory | None:
 
 
 def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
-    """Whether `memory` says nothing new, or was forgotten under its id."""
+    """Whether `memory` says nothing new, or was deleted under its id."""
     if memory_rows.KIND.load(db, memory.id) is not None:
         return True
     return said_already(db, memory) is not None
@@ -76,14 +76,14 @@ def is_known(db: sqlite3.Connection, memory: Memory) -> bool:
 def _beginning_alike(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
     beginning = _cut(index_text(text))
     if not any(map(_in_words, beginning)):
-        # The index knows no such text.
+        # The index has no such text.
         return map(from_row, db.execute(f"{SELECT} WHERE text = ?", (text,)))
     quoted = beginning.replace('"', '""')
     return _matching(db, f'text : ^ "{quoted}"', "ORDER BY rowid")
 
 
 def _with_telling_words(db: sqlite3.Connection, text: str) -> Iterator[Memory]:
-    """Memories that have all the telling words of `text`, the newest first."""
+    """Memories that have all the telling words of `text`, newest first."""
     telling = sorted(set(_telling(text)), key=lambda word: (-len(word), word))[:_WORDS]
     if not telling:
         return iter(())
@@ -100,9 +100,9 @@ def _matching(db: sqlite3.Connection, query: str, order: str) -> Iterator[Memory
 
 
 def _telling(text: str) -> Iterator[str]:
-    """The words of `text` as they stand there, which the index cuts as it has cut all texts.
+    """The words of `text` as the index splits them.
 
-    Those that come and go while a statement stays the same are left out.
+    Words that may change while the statement stays the same are left out.
     """
     for chunk in index_text(text).split():
         word = _QUOTES.sub(" ", chunk).strip()
@@ -112,9 +112,9 @@ def _telling(text: str) -> Iterator[str]:
 
 
 def _in_words(character: str) -> bool:
-    """Whether every release of SQLite takes the character for a part of a word.
+    """Whether every release of SQLite treats the character as part of a word.
 
-    By the oldest table of characters that there is: the newest ones are not known everywhere.
+    By the oldest Unicode table in use: newer ones are not available everywhere.
     """
     category = unicodedata.ucd_3_2_0.category(character)
     return category[0] in "LN" or category in _IN_WORDS
@@ -123,5 +123,5 @@ def _in_words(character: str) -> bool:
 def _cut(indexed: str) -> str:
     if len(indexed) <= _BEGINNING:
         return indexed
-    # A word that is cut in two would be another word.
+    # A part of a split word is a different word.
     return indexed[: indexed.rfind(" ", 0, _BEGINNING) + 1] or indexed

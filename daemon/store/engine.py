@@ -27,7 +27,7 @@ from .state_files import StateFiles
 from .transaction import Transaction
 from .writer import Committed, Writer
 
-# When the whole database was read last and found sound, in the table `meta`.
+# The key in `meta` of the time when the whole database was last read and found sound.
 CHECKED: Final = "checked_at"
 _WEEK: Final = 604_800.0
 
@@ -36,8 +36,8 @@ class Engine(msgspec.Struct, frozen=True):
     """The parts that are replaced together when a database is rebuilt.
 
     Attributes:
-        doubtful: whether the database should be read as a whole: it was not closed in order, or
-            nobody has done so since the daemon started, or for a week.
+        doubtful: whether the whole database should be checked: it was not closed properly, or was
+            not checked since the daemon started, or for a week.
     """
 
     writer: Writer
@@ -48,23 +48,19 @@ class Engine(msgspec.Struct, frozen=True):
     indexing: asyncio.Task[None] | None
 
     async def end_tasks(self) -> None:
-        """Write no state file any more, but for one that is on its way."""
+        """Stop writing state files, after a write in progress."""
         self.writing.cancel()
         await asyncio.gather(self.writing, return_exceptions=True)
 
-    async def stop(self, last: Callable[[sqlite3.Connection], None] | None = None) -> None:
-        """Commit what is queued and close the database.
-
-        Args:
-            last: called with the writer's connection after all commits.
-        """
+    async def stop(self) -> None:
+        """Commit what is queued and close the database."""
         await self.end_tasks()
         await self.faces.finish()
-        # The connection that is closed last moves the log into the database: one that may write.
+        # The connection closed last moves the log into the database, so it must allow writing.
         await asyncio.to_thread(self.readers.close)
-        await self.writer.close(last)
+        await self.writer.close()
         if self.indexing is not None:
-            # A failure shows again when the memory is opened next.
+            # A failure shows again when the memory is next opened.
             await asyncio.gather(self.indexing, return_exceptions=True)
 
 
@@ -76,14 +72,14 @@ async def start_engine(
     damaged: Callable[[StoreDamaged], None],
     damage: StoreDamaged | None = None,
 ) -> Engine:
-    """Open the database, mend it if it is damaged, and start its writer and readers.
+    """Open the database, rebuild it if it is damaged, and start its writer and readers.
 
     Args:
         place: where.
         around: what all agents share.
-        committed: told what each commit changed.
-        damaged: told when damage shows while the state files are written.
-        damage: a fault that was found since it was opened last.
+        committed: called with what each commit changed.
+        damaged: called when damage is found while the state files are written.
+        damage: a fault found since it was last opened.
 
     Raises:
         ThermoclineError: it cannot be opened.
@@ -104,7 +100,7 @@ async def start_engine(
     indexing: asyncio.Task[None] | None = None
     if not opened.indexed:
         indexing = loop.create_task(writer.submit(rebuild_indexes))
-        # Queued before any other write, which would take words out that are not in the index.
+        # Queued before any other write, which would remove words that are not in the index yet.
         await asyncio.sleep(0)
     readers = readers_of(place, around, connect_reader)
     files = StateFiles(place, around, writer, readers, damaged)
@@ -119,7 +115,7 @@ async def start_engine(
 def readers_of(
     place: Place, around: Surroundings, connect: Callable[[Path, int], sqlite3.Connection]
 ) -> Readers:
-    """Readers of the agent's database, on connections that `connect` makes."""
+    """Readers of the agent's database, on connections made by `connect`."""
     return Readers(
         place.database,
         limit=around.readers,
@@ -130,7 +126,7 @@ def readers_of(
 
 
 def copy_database(db: sqlite3.Connection, path: Path) -> None:
-    """Write all that `db` holds into a new database. Blocking."""
+    """Copy the database `db` into a new file. Blocking."""
     path.unlink(missing_ok=True)
     target = sqlite3.connect(path)
     try:
@@ -140,7 +136,7 @@ def copy_database(db: sqlite3.Connection, path: Path) -> None:
 
 
 class _Opened(msgspec.Struct, frozen=True):
-    """A database that was opened, its clock, whether to check it, whether its index is ours."""
+    """An open database, its clock, whether to check it, whether its index is current."""
 
     db: sqlite3.Connection
     highest: int
@@ -150,7 +146,7 @@ class _Opened(msgspec.Struct, frozen=True):
 
 
 def _opened(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
-    """Open; damage that shows as early as here is mended at once. Blocking."""
+    """Open the database; damage found on opening is repaired at once. Blocking."""
     try:
         return _opened_once(place, around, damage)
     except StoreDamaged as error:
@@ -160,7 +156,7 @@ def _opened(place: Place, around: Surroundings, damage: StoreDamaged | None) -> 
 
 
 def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None) -> _Opened:
-    # SQLite removes the log of a database that was closed in order.
+    # SQLite removes the log of a database that was closed properly.
     log = place.database.with_name(f"{place.database.name}-wal")
     unclean = log.exists() and log.stat().st_size > 0
     try:
@@ -168,7 +164,7 @@ def _opened_once(place: Place, around: Surroundings, damage: StoreDamaged | None
     except OSError as error:
         raise translate_os(error, place.folder) from error
     try:
-        # Where the disk refuses, readers find no chunks.
+        # If the disk refuses, readers find no chunks.
         with suppress(sqlite3.Error, OSError):
             chunk_database.open_index(place.folder, place.cache_kb).close()
         checked = noted.read(db, CHECKED, float)

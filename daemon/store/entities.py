@@ -1,14 +1,12 @@
 """What memories name: people, projects, places and the like, and how they are related.
 
-The database itself fills `mentions` and `relations` from `data.entities` of the memories, so that
-nothing outlives the memory that names it. Rows of the kind `entity` add what a person or an import
-says: a type, aliases, mentions counted elsewhere. A name and its aliases are one entity. Names are
-compared without regard to ASCII case.
+`mentions` and `relations` are derived from `data.entities` of the memories. Rows of the kind
+`entity` add what a person or an import states: a type, aliases, mentions counted elsewhere. A name
+and its aliases are one entity. Names are compared without regard to ASCII case.
 
-A memory that was merged into another counts for that one, and for itself again once the merge is
-undone. All else that changes with time is derived when it is read: the strength of a relation
-halves every 90 days, and an entity that was mentioned once, and not for 90 days, is no longer
-listed or found.
+A memory that was merged into another counts for that memory until the merge is undone. Everything
+that changes with time is computed on reading: the strength of a relation halves every 90 days, and
+an entity that was mentioned once, more than 90 days ago, is no longer listed or found.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _MOST_MEMORIES: Final = 5
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """What relates an entity to another.
+    """A relation of an entity to another.
 
     Attributes:
         strength: one for each memory that states it, each halved every 90 days.
@@ -47,16 +45,16 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """Something that memories name.
+    """A person, project, place or thing that memories name.
 
     Attributes:
-        key: what it is compared by.
-        name: as it was last written.
-        type: what it was last called; `concept` where nothing says.
+        key: the normalized name, by which it is compared.
+        name: as last written.
+        type: the last given type; `concept` by default.
         aliases: its other names.
         mentions: the number of memories that name it.
         first_seen, last_seen: when the oldest and the newest of them were made.
-        relations: those from it to others, the strongest first.
+        relations: its relations to other entities, strongest first.
         memories: ids of the newest memories that name it.
     """
 
@@ -72,14 +70,14 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """All that is known of it in one line."""
+        """A summary in one line."""
         called = f", also {', '.join(self.aliases)}" if self.aliases else ""
         related = "; ".join(f"{one.relation} {one.target}" for one in self.relations)
         return f"{self.name} ({self.type}{called})" + (f": {related}" if related else "")
 
 
 class Stated(msgspec.Struct):
-    """What the row of an entity says of it beside its memories."""
+    """The row of an entity: what a person or an import states, beside its memories."""
 
     name: str = ""
     type: str = ""
@@ -90,16 +88,16 @@ class Stated(msgspec.Struct):
 
 
 def around(db: sqlite3.Connection, name: str, depth: int, now: float) -> list[Entity]:
-    """An entity and those that are related to it, itself first, then the nearer ones first.
+    """An entity and its related entities, itself first, then by distance.
 
     Args:
         db: a reader.
         name: of the entity, or an alias.
-        depth: how many relations away they may be, whichever way a relation goes.
+        depth: the maximum distance, in relations of either direction.
         now: seconds since the epoch.
 
     Returns:
-        Nothing, if no memory names it; of a crowd the first 200.
+        At most 200 entities; empty if no memory names the entity.
     """
     found: dict[str, Entity] = {}
     frontier = [canonical(db, name_key(name))]
@@ -120,7 +118,7 @@ def known(
 ) -> list[Entity]:
     """The entities that a text names, then those that some memories name most often.
 
-    Without a text, those that most memories name.
+    Without a text, the most often named of all.
     """
     words = words_of(text)
     if not words:
@@ -154,7 +152,7 @@ def known(
 
 
 def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entity]:
-    """The entities that most memories name."""
+    """The entities named by most memories."""
     found = db.execute(
         "SELECT id FROM entities WHERE mentions > 1 OR updated_at > ?"
         " ORDER BY mentions DESC, updated_at DESC, id LIMIT ?",
@@ -164,18 +162,18 @@ def most_mentioned(db: sqlite3.Connection, limit: int, now: float) -> list[Entit
     return [one for one in entities if one is not None]
 
 
-def named_like(db: sqlite3.Connection, name: str, now: float, limit: int = 5) -> list[str]:
-    """Names that contain `name`, the most often mentioned first."""
+def named_like(db: sqlite3.Connection, name: str, now: float) -> list[str]:
+    """At most five names that contain `name`, most often mentioned first."""
     rows = db.execute(
         "SELECT name FROM entities WHERE instr(id, ?) AND (mentions > 1 OR updated_at > ?)"
-        " ORDER BY mentions DESC, id LIMIT ?",
-        (name_key(name), now - FADES_AFTER, limit),
+        " ORDER BY mentions DESC, id LIMIT 5",
+        (name_key(name), now - FADES_AFTER),
     )
     return [found for (found,) in rows]
 
 
 def canonical(db: sqlite3.Connection, key: str) -> str:
-    """The key of the entity that a name is an alias of; else the name's own."""
+    """The key of the entity that a name is an alias of, or the name's own key."""
     target = _aliased(db, key)
     if target is None:
         return key
@@ -191,7 +189,7 @@ def _aliased(db: sqlite3.Connection, key: str) -> str | None:
 
 
 def stated(db: sqlite3.Connection, key: str) -> Stated | None:
-    """What the row of an entity says of it."""
+    """The content of the row of an entity."""
     found = db.execute(
         "SELECT data FROM rows WHERE kind = 'entity' AND id = ? AND live", (key,)
     ).fetchone()
@@ -199,7 +197,7 @@ def stated(db: sqlite3.Connection, key: str) -> Stated | None:
 
 
 def entity_at(db: sqlite3.Connection, key: str, now: float) -> Entity | None:
-    """The entity with this key; None if nothing names it, or only once and long ago."""
+    """The entity with this key; None if it is not named, or was named only once and long ago."""
     said = stated(db, key) or Stated()
     aliases = [alias for alias in said.aliases if canonical(db, name_key(alias)) == key]
     keys = msgspec.json.encode([key, *map(name_key, aliases)]).decode()
@@ -238,7 +236,7 @@ _IN: Final = "entity IN (SELECT value FROM json_each(?1))"
 
 
 def _merged_away(db: sqlite3.Connection, keys: str) -> int:
-    """How many mentions are of memories that count for another, which is counted already."""
+    """The number of mentions by merged memories that are already counted for their target."""
     found = db.execute(
         "SELECT DISTINCT id, merged_into FROM mentions JOIN memories ON id = memory"
         f" WHERE {_IN} AND merged_into IS NOT NULL LIMIT ?2",
@@ -256,7 +254,7 @@ def _merged_away(db: sqlite3.Connection, keys: str) -> int:
 
 
 def root_of(db: sqlite3.Connection, memory: str) -> str:
-    """The memory that stands for another after all merges."""
+    """The memory at the end of a memory's merges, or itself."""
     passed = {memory}
     while True:
         found = db.execute("SELECT merged_into FROM memories WHERE id = ?", (memory,)).fetchone()
@@ -338,113 +336,3 @@ def _neighbours(db: sqlite3.Connection, key: str) -> list[str]:
 def _column(db: sqlite3.Connection, sql: str, values: Iterable[str], limit: int) -> list[str]:
     given = msgspec.json.encode([*values]).decode()
     return [value for (value,) in db.execute(sql, (given, limit))]
-
-
-# A longer name, relation or target is ignored.
-_LONGEST: Final = 200
-
-
-def _text(value: str, key: str) -> str:
-    """The text under a key of the JSON object `value`, without the blanks around it."""
-    return f"trim(json_extract({value}, '$.{key}'))"
-
-
-def _is_text(alias: str, key: str) -> str:
-    """Whether an element of a list is an object with a fitting text under `key`."""
-    kind = f"CASE {alias}.type WHEN 'object' THEN json_type({alias}.value, '$.{key}') END"
-    return (
-        f"CASE {kind} WHEN 'text' THEN length({_text(f'{alias}.value', key)}) ELSE 0 END"
-        f" BETWEEN 1 AND {_LONGEST}"
-    )
-
-
-# What is no JSON, or has another shape, names nothing; it must not keep a memory from being stored.
-_ENTITIES: Final = (
-    "json_each(CASE WHEN json_valid(NEW.data) THEN NEW.data ELSE '{}' END, '$.entities') AS e"
-)
-_RELATIONS: Final = (
-    "json_each(CASE e.type WHEN 'object' THEN e.value ELSE '{}' END, '$.relations') AS r"
-)
-_NOTE: Final = f"""
-    INSERT OR IGNORE INTO mentions
-        SELECT NEW.id, lower({_text("e.value", "name")}), {_text("e.value", "name")},
-            CASE json_type(e.value, '$.type') WHEN 'text'
-                THEN lower(substr({_text("e.value", "type")}, 1, 64)) ELSE '' END, NEW.created_at
-        FROM {_ENTITIES} WHERE {_is_text("e", "name")};
-    INSERT OR IGNORE INTO relations
-        SELECT NEW.id, lower({_text("e.value", "name")}), lower({_text("r.value", "relation")}),
-            lower({_text("r.value", "target")}), {_text("r.value", "target")}, NEW.created_at, 1
-        FROM {_ENTITIES}, {_RELATIONS}
-        WHERE {_is_text("e", "name")} AND {_is_text("r", "relation")}
-            AND {_is_text("r", "target")};
-    INSERT OR IGNORE INTO mentions
-        SELECT memory, target, target_name, '', seen_at FROM relations WHERE memory = NEW.id;
-"""
-_FORGET: Final = """
-    DELETE FROM mentions WHERE memory = OLD.id;
-    DELETE FROM relations WHERE memory = OLD.id;
-"""
-
-# Out of the `data.entities` of memories. The database itself keeps them, so that none outlives
-# the memory that names it, and none is missing, whatever way a memory comes or goes.
-TABLES: Final = (
-    """
-    CREATE TABLE mentions (
-        memory TEXT NOT NULL,
-        entity TEXT NOT NULL,
-        name TEXT NOT NULL,
-        type TEXT NOT NULL,
-        seen_at REAL NOT NULL,
-        PRIMARY KEY (entity, memory)
-    ) STRICT, WITHOUT ROWID
-    """,
-    "CREATE INDEX mentions_by_memory ON mentions(memory)",
-    """
-    CREATE TABLE relations (
-        memory TEXT NOT NULL,
-        source TEXT NOT NULL,
-        relation TEXT NOT NULL,
-        target TEXT NOT NULL,
-        target_name TEXT NOT NULL,
-        seen_at REAL NOT NULL,
-        strength REAL NOT NULL,
-        PRIMARY KEY (source, relation, target, memory)
-    ) STRICT, WITHOUT ROWID
-    """,
-    "CREATE INDEX relations_by_memory ON relations(memory)",
-    "CREATE INDEX relations_by_target ON relations(target)",
-    # The other names that rows give to entities.
-    """
-    CREATE TABLE entity_names (
-        alias TEXT NOT NULL,
-        entity TEXT NOT NULL,
-        PRIMARY KEY (alias, entity)
-    ) STRICT, WITHOUT ROWID
-    """,
-    # What recall and lists have to know of entities; the number is their row in the full text.
-    """
-    CREATE TABLE entities (
-        row INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        mentions INTEGER NOT NULL,
-        created_at REAL NOT NULL,
-        updated_at REAL NOT NULL,
-        text TEXT NOT NULL
-    ) STRICT
-    """,
-    "CREATE INDEX entities_by_mentions ON entities(mentions)",
-    f"""
-    CREATE TRIGGER named_insert AFTER INSERT ON memories WHEN NEW.data IS NOT NULL
-    BEGIN {_NOTE} END
-    """,
-    f"""
-    CREATE TRIGGER named_delete AFTER DELETE ON memories WHEN OLD.data IS NOT NULL
-    BEGIN {_FORGET} END
-    """,
-    f"""
-    CREATE TRIGGER named_update AFTER UPDATE OF data, created_at ON memories
-    WHEN OLD.data IS NOT NULL OR NEW.data IS NOT NULL
-    BEGIN {_FORGET} {_NOTE} END
-    """,
-)

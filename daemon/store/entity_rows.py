@@ -1,4 +1,4 @@
-"""The rows of entities, and the index in which recall finds what memories name."""
+"""The rows of entities, and the full-text index in which recall finds entities."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MOST_ALIASES: Final = 50
 
 
 def state(tx: Transaction, name: str, changes: Fields) -> str:
-    """Say something of an entity beside what memories say; return its key.
+    """Write the row of an entity; return its key.
 
     Args:
         tx: the transaction.
         name: of the entity, or an alias.
-        changes: the fields of `Stated` to replace. An alias that is an entity of its own becomes
+        changes: the fields of `Stated` to replace. An alias that is itself an entity is merged into
             this one, with its aliases.
 
     Raises:
@@ -78,7 +78,7 @@ def _as_written(db: sqlite3.Connection, key: str, name: str) -> str:
 
 
 def follow(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Bring the index in step with a new version of a memory."""
+    """Update the index for a new version of a memory."""
     old = before.data if before is not None else {}
     if all(old.get(name) == after.data.get(name) for name in _DECIDING):
         return
@@ -89,14 +89,14 @@ def follow(tx: Transaction, before: Row | None, after: Row) -> None:
     refresh(tx, keys)
 
 
-# The fields of a memory that decide what it names, and what that counts for.
+# The fields of a memory that decide which entities it mentions, and when.
 _DECIDING: Final = ("data", "merged_into", "created_at", "text")
 
 
 def refresh(tx: Transaction, names: Iterable[str]) -> None:
-    """Index what entities are now; what nothing names any more leaves the index."""
+    """Update the index for some entities; those no longer named are removed from it."""
     for name in sorted({*names} | {canonical(tx.db, name) for name in names}):
-        # What faded stays in the index: that depends on when it is read.
+        # Faded entities stay in the index: fading depends on the time of reading.
         whole = canonical(tx.db, name) == name
         _put(tx, name, entity_at(tx.db, name, now=0.0) if whole else None)
 
@@ -133,12 +133,12 @@ def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Entity]
 
 
 def count(db: sqlite3.Connection) -> int:
-    """How many entities there are."""
+    """The number of entities."""
     return int(db.execute("SELECT count(*) FROM entities").fetchone()[0])
 
 
 def reindex(tx: Transaction) -> None:
-    """Build the index again."""
+    """Rebuild the index."""
     full_text.clear(tx, INDEX)
     tx.db.execute("DELETE FROM entities")
     names = tx.db.execute(

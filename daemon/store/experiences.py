@@ -1,4 +1,4 @@
-"""Experiences: rows of their own kind, and what recall and lists read of those not yet pruned."""
+"""Experiences: their rows, and the table of unpruned ones that recall and lists read."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .kind import Kind, Settled
 from .transaction import Transaction
 
 INDEX: Final = "experience_fts"
-# Why the history has a version of what was pruned.
+# The reason recorded in the history for a pruned version.
 PRUNED: Final = "pruned"
 _FROM: Final = "experiences CROSS JOIN rows ON kind = 'experience' AND rows.id = experiences.id"
 
 
 class ExperienceTotals(msgspec.Struct, frozen=True):
-    """How many experiences there are, by type, and the mean of the times they were made at."""
+    """The number of experiences by type, and the mean of their creation times."""
 
     by_type: dict[str, int]
     created_at: float | None
@@ -43,7 +43,7 @@ def get(db: sqlite3.Connection, key: str) -> Experience:
     """The experience with this id, pruned or not.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     found = find(db, key)
     if found is None:
@@ -67,7 +67,7 @@ def page(
     limit: int,
     offset: int = 0,
 ) -> tuple[list[Experience], int]:
-    """Those with at least this weight, the heaviest first, and how many; pruned ones are not."""
+    """Unpruned experiences of at least this weight, heaviest first, and their number."""
     conditions = {
         "experiences.type = ?": types,
         "experiences.user = ?": user,
@@ -88,8 +88,8 @@ def page(
 def preferences(
     db: sqlite3.Connection, user: str | None, limit: int, offset: int
 ) -> tuple[list[Experience], int]:
-    """What users prefer, by user and category, the surest first, and how much there is."""
-    # One that was observed in words has no category.
+    """What users prefer, by user and category, most certain first, and the number of them."""
+    # A preference observed in text has no category.
     where = (
         "experiences.type = 'user_preference' AND data ->> '$.solution.category' IS NOT NULL"
         " AND data ->> '$.solution.value' IS NOT NULL AND (?1 IS NULL OR experiences.user = ?1)"
@@ -114,12 +114,12 @@ def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Experie
 
 
 def count(db: sqlite3.Connection) -> int:
-    """How many there are."""
+    """The number of experiences."""
     return int(db.execute("SELECT count(*) FROM experiences").fetchone()[0])
 
 
 def totals(db: sqlite3.Connection) -> ExperienceTotals:
-    """How many there are by type, and their mean age."""
+    """The number by type, and the mean age."""
     found = db.execute("SELECT type, count(*) FROM experiences GROUP BY type ORDER BY type")
     mean = db.execute("SELECT avg(created_at) FROM experiences").fetchone()[0]
     return ExperienceTotals(dict(found.fetchall()), mean)
@@ -134,21 +134,21 @@ def put(tx: Transaction, made: Experience, *, new: bool = True) -> Experience:
 
 
 def use(tx: Transaction, key: str) -> Experience:
-    """Count a use: it weighs from now on what it weighed when it was new, pruned or not."""
+    """Count a use: it has its initial weight again, pruned or not."""
     known = get(tx.db, key)
     used = replace(known, last_used_at=tx.now, use_count=known.use_count + 1, pruned_at=None)
     return put(tx, used, new=False)
 
 
 def tell(tx: Transaction, told: Experience) -> tuple[Experience, bool]:
-    """Store what was told, or count one more time that it was; return it, and whether it is new."""
+    """Store an experience, or count a repetition; return it, and whether it is new."""
     if find(tx.db, told.id) is not None:
         return use(tx, told.id), False
     return put(tx, told), True
 
 
 def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
-    """Store a preference; each time that it is told again it is surer."""
+    """Store a preference; each repetition makes it more certain."""
     key = identity("user_preference", user, category, value)
     known = find(tx.db, key)
     repeats = 1 if known is None else known.use_count + 1
@@ -172,7 +172,7 @@ def prefer(tx: Transaction, user: str, category: str, value: str) -> Experience:
 
 
 def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
-    """Let what weighs less be found no longer; its last version is in the history."""
+    """Remove experiences of less weight from recall; the history keeps their last version."""
     faded = fading(tx.db, tx.now, least)
     for one in faded:
         data = rows.load(tx.db, KIND, one.id)
@@ -184,7 +184,7 @@ def prune(tx: Transaction, least: float = FADED) -> list[Experience]:
 
 
 def fading(db: sqlite3.Connection, now: float, least: float = FADED) -> list[Experience]:
-    """What weighs less, the lightest first."""
+    """Experiences of less weight, lightest first."""
     found = db.execute(
         f"SELECT rows.id, data FROM {_FROM} WHERE whole_at < ? ORDER BY whole_at",
         (whole_at(least, now),),
@@ -196,7 +196,7 @@ def delete(tx: Transaction, key: str) -> None:
     """Delete an experience for good.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     get(tx.db, key)
     rows.write(tx, KIND, key, None)
@@ -209,7 +209,7 @@ def _experience(key: str, data: Fields) -> Experience:
 
 
 def reindex(tx: Transaction) -> None:
-    """Build the full-text index anew."""
+    """Rebuild the full-text index."""
     full_text.clear(tx, INDEX)
     tx.db.execute("DELETE FROM experiences")
     for row in KIND.table.every(tx.db, KIND.name):
@@ -221,7 +221,7 @@ _DERIVED: Final = (*_COLUMNS, "success_score", "whole_at", "intent")
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Let the table and its index follow."""
+    """Update the table and its index."""
     old, new = _found(before), _found(after)
     if new is None:
         if old is not None:
@@ -242,7 +242,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
 
 
 def _found(row: Row | None) -> Experience | None:
-    """The experience of a row that recall can find."""
+    """The experience of a row, if recall may find it."""
     if row is None or not KIND.lives(row):
         return None
     read = _experience(row.id, row.data)
@@ -263,7 +263,7 @@ def _check(row: Row) -> None:
 
 
 def _join(_: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled:
-    """Uses of two devices count both; the surer and the later of the rest."""
+    """Add the uses of two devices; of the other fields the more certain or later value counts."""
     earlier, later = sorted((ours, theirs), key=lambda row: row.clocks.latest)
     data: dict[str, Any] = dict(earlier.data) | dict(later.data)
     if data.get("pruned_at") is not None and "pruned_at" not in later.data:
@@ -280,7 +280,7 @@ def _numbers(name: str, of: Iterable[Row]) -> list[Any]:
 
 
 _FIELDS: Final = Experience.__struct_fields__[1:]
-# What came is not cut: other devices may be allowed longer texts.
+# Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 KIND: Final = Kind(
     name="experience",

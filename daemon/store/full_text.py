@@ -1,8 +1,8 @@
-"""The full-text indexes: adding texts, taking them out, and words of texts that are gone.
+"""The full-text indexes: adding and removing texts, and merging to purge deleted words.
 
-They are contentless: a text is taken out by the words that it was put in with, so an index that
-another release has made is built anew. Beside each stands a table of the terms of its texts, which
-ranking reads, and one with their sums.
+They are contentless: removing a text takes the words that were added for it, so an index made by
+another release is rebuilt. Beside each index are a table of the terms of its texts, which ranking
+reads, and one with their sums.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .schema import CHUNK_COUNTS, CHUNK_TEXT, COUNTS, FULL_TEXT, INDEX_VERSION
 from .transaction import Transaction
 
 _COLUMNS: Final = FULL_TEXT | CHUNK_TEXT
-# Set while an index may hold words of texts that are gone.
+# Set while an index may contain words of deleted texts.
 _OLD_WORDS: Final = "words_to_forget"
 _AT_ONCE: Final = 500
-# How many pages of an index one step of merging writes at most.
+# The maximum number of pages that one merge step writes.
 _PAGES: Final = 64
-# How many levels an index may have; SQLite reads up to 2,000, and writes all with every change.
+# The maximum number of levels; SQLite reads up to 2,000, and writes all with every change.
 _MOST_LEVELS: Final = 500
-# So many more texts are worth it, if they are a quarter of all.
+# An index that has grown by this many texts is merged, if they are a quarter of all.
 _GROWN: Final = 500
 
 
 class Writing(Protocol):
-    """What is needed of a transaction."""
+    """The part of a transaction that is needed here."""
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -37,7 +37,7 @@ class Writing(Protocol):
 
 
 def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
-    """Put texts into an index: for each the number of its row, then its columns in their order."""
+    """Add texts to an index: for each its row number, then its columns in their order."""
     _note(tx)
     columns = _COLUMNS[table]
     entries = iter(entries)
@@ -56,7 +56,7 @@ def add(tx: Writing, table: str, entries: Iterable[tuple[Any, ...]]) -> None:
 
 
 def remove(tx: Writing, table: str, row: int, texts: Sequence[str]) -> None:
-    """Take a row out of an index, by the texts that it was put in with."""
+    """Remove a row from an index, given the texts that were added for it."""
     _note(tx)
     columns = _COLUMNS[table]
     tx.db.execute(
@@ -81,13 +81,13 @@ def clear(tx: Transaction, table: str) -> None:
 
 
 def _note(tx: Writing) -> None:
-    """Count a change of an index, which the writer does not undo alone."""
+    """Count a change of an index, in a note that a rollback to a savepoint does not undo."""
     if isinstance(tx, Transaction):
         tx.index_writes += 1
 
 
 def counts(db: sqlite3.Connection, indexes: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """How many texts some indexes have, and how many terms they have together."""
+    """The number of texts in some indexes, and the total number of their terms."""
     tables = dict.fromkeys(map(_counts, indexes))
     found = db.execute(
         " UNION ALL ".join(f"SELECT name, texts, terms FROM {table}" for table in tables)
@@ -108,44 +108,44 @@ def _count(tx: Writing, table: str, texts: int, terms: int) -> None:
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether the indexes were made as this release makes them."""
+    """Whether the indexes were made by this release's rules."""
     found = db.execute("SELECT value FROM meta WHERE key = 'index_version'").fetchone()
     return found is not None and found[0] == str(INDEX_VERSION)
 
 
 def note_current(tx: Transaction) -> None:
-    """Note that the indexes are of this release."""
+    """Record that the indexes follow this release's rules."""
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('index_version', ?)", (str(INDEX_VERSION),))
 
 
 def is_loose(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
     """Whether an index should be merged.
 
-    It may still hold words of texts that were deleted or changed: it only marks their entries as
-    deleted, until its parts are merged. Or it has grown by a quarter since: in many parts, each
-    look-up of a word costs three times as much.
+    It may contain words of deleted or changed texts, which are only marked as deleted until its
+    parts are merged. Or it has grown by a quarter since: in many parts, each look-up of a word
+    costs three times as much.
     """
     found = db.execute("SELECT 1 FROM meta WHERE key = ?", (_OLD_WORDS,)).fetchone()
     return found is not None or has_grown(db, counts)
 
 
-def has_grown(db: sqlite3.Connection, counts: str = COUNTS) -> bool:
+def has_grown(db: sqlite3.Connection, counts: str) -> bool:
     """Whether an index has a quarter more texts than when it was merged."""
     sql = f"SELECT 1 FROM {counts} WHERE texts - merged > max(?, texts / 4) LIMIT 1"
     return db.execute(sql, (_GROWN,)).fetchone() is not None
 
 
 def steps(db: sqlite3.Connection) -> int:
-    """How many steps of merging the indexes need at most, if nothing is written meanwhile."""
+    """The maximum number of merge steps needed, if nothing is written meanwhile."""
     pages = (db.execute(f"SELECT count(*) FROM {table}_data").fetchone()[0] for table in FULL_TEXT)
     return sum(int(count) // _PAGES + 1 for count in pages) + 1
 
 
 def is_deep(db: sqlite3.Connection) -> bool:
-    """Whether an index should be built again because it has many levels.
+    """Whether an index should be rebuilt because it has many levels.
 
-    Before release 3.41, each merge of all its parts gives an index of FTS5's another level, which
-    nothing takes away; with more than 2,000 of them SQLite takes it for malformed.
+    Before release 3.41, each complete merge of an FTS5 index adds a level that is never removed;
+    with more than 2,000 levels SQLite reports it as malformed.
     """
     return any(_levels(db, table) > _MOST_LEVELS for table in FULL_TEXT)
 
@@ -162,7 +162,7 @@ def _levels(db: sqlite3.Connection, table: str) -> int:
 
 
 def merge(tx: Writing, indexes: Iterable[str] = FULL_TEXT) -> None:
-    """Go one short step towards indexes of one part each, without old words."""
+    """Do one short step of merging the indexes, which purges deleted words."""
     _note(tx)
     for table in indexes:
         before = tx.db.total_changes

@@ -1,4 +1,4 @@
-"""The versions that rows had."""
+"""Earlier versions of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kind import Kind
 from .transaction import Transaction
 
 KEPT_DAYS: Final = 90.0
-# Why a version stands here that never was in force: another device's change was later.
+# The reason of a version that was never in force: another device's change was later.
 CONFLICT: Final = "conflict"
 _DAY: Final = 86_400.0
 _AT_ONCE: Final = 200
@@ -24,11 +24,11 @@ class Version(msgspec.Struct, frozen=True):
     """A version that was replaced.
 
     Attributes:
-        number: what to call it by; they grow.
+        number: identifies it; numbers increase.
         at: when it was replaced, in seconds since the epoch.
         writer, device: who replaced it, and where.
-        why: `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict`
-            is what lost when two devices changed one field.
+        why: `merge:ID`, `merged`, `unmerged`, `refiled`, `undo`, …; empty: an edit. A `conflict` is
+            a value that was lost when two devices changed one field.
     """
 
     number: int
@@ -42,12 +42,12 @@ class Version(msgspec.Struct, frozen=True):
 
 
 def versions(db: sqlite3.Connection, kind: Kind, key: str, limit: int = 100) -> list[Version]:
-    """The versions that a row had, the latest first."""
+    """The versions of a row, latest first."""
     return read(db, "kind = ? AND id = ? ORDER BY number DESC LIMIT ?", kind.name, key, limit)
 
 
 def latest(db: sqlite3.Connection, limit: int, *, conflicts: bool = False) -> list[Version]:
-    """The versions that were replaced last; with `conflicts`, only values that lost one."""
+    """The versions replaced last; with `conflicts`, only values lost in conflicts."""
     if conflicts:
         return read(db, "why = ? ORDER BY number DESC LIMIT ?", CONFLICT, limit)
     return read(db, "1 ORDER BY number DESC LIMIT ?", limit)
@@ -62,7 +62,7 @@ def replaced(
         "kind = ? AND id = ? AND number > ? AND why != ? ORDER BY number LIMIT 2",
         *(kind.name, version.id, version.number, CONFLICT),
     )
-    # What lost a conflict may be kept once more, as the version that the merge replaced.
+    # A value lost in a conflict may also be in the version that the merge replaced.
     for row in (*(one.row for one in later), kind.load(db, version.id)):
         before, after = version.row.data or {}, (row and row.data) or {}
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -78,7 +78,7 @@ def find(db: sqlite3.Connection, number: int) -> Row | None:
 
 
 def conflicts(db: sqlite3.Connection) -> int:
-    """How many values lost because another device changed the same field."""
+    """The number of values lost because another device changed the same field."""
     found = db.execute("SELECT count(*) FROM history WHERE why = ?", (CONFLICT,))
     return int(found.fetchone()[0])
 
@@ -105,12 +105,12 @@ def prune(tx: Transaction, max_bytes: int) -> int:
 
 
 def _forget_deletions(tx: Transaction) -> None:
-    """Forget that rows were deleted, once no device that is in use can bring them back."""
+    """Remove tombstones, once no device in use can bring the rows back."""
     before = stamp_at(tx.now - KEPT_DAYS * _DAY)
     followed = tx.db.execute("SELECT 1 FROM meta WHERE key = 'link'").fetchone() is not None
     gone = tx.db.execute(
         "DELETE FROM rows WHERE NOT live AND data IS NULL AND clocks ->> '$.deleted[0]' < ?"
-        # What a replica has still to hear stays, however long it is away.
+        # Tombstones not yet sent are kept, however long the replica is unreachable.
         " AND NOT (? AND EXISTS (SELECT 1 FROM outbox AS o WHERE o.kind = rows.kind"
         " AND o.id = rows.id)) RETURNING kind, id",
         (before, followed),
@@ -120,13 +120,13 @@ def _forget_deletions(tx: Transaction) -> None:
 
 
 def size_of(db: sqlite3.Connection) -> int:
-    """The bytes of all versions."""
+    """The size of all versions in bytes."""
     found = db.execute("SELECT total(length(data) + length(clocks)) FROM history")
     return int(found.fetchone()[0])
 
 
 def read(db: sqlite3.Connection, where: str, *values: object) -> list[Version]:
-    """The versions that a condition in SQL names."""
+    """The versions that satisfy a condition in SQL."""
     found = db.execute(
         "SELECT number, kind, id, at, writer, device, why, data, clocks FROM history"
         f" WHERE {where}",

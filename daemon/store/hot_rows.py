@@ -1,4 +1,4 @@
-"""The hot state as rows, one for each entry, so that devices can merge it entry by entry."""
+"""The hot state as rows, one for each entry, so that devices merge it entry by entry."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .kind import Kind
 from .memory_table import SELECT, from_row
 from .transaction import Transaction
 
-# A hot state of 5 KB holds about thirty promoted memories at the very most.
+# A hot state of 5 KB has room for at most about thirty promoted memories.
 _PROMOTED_AT_MOST: Final = 40
 _ROUNDING: Final = 1e-9
 
 
 class HotEntry(msgspec.Struct, frozen=True):
-    """What the row of an entry says."""
+    """The content of an entry's row."""
 
     value: Any
     position: int = 0
@@ -42,7 +42,7 @@ def load(db: sqlite3.Connection) -> HotState:
 
 
 def entries(db: sqlite3.Connection) -> dict[EntryKey, Entry]:
-    """Its rows, by section and key."""
+    """The entries, by section and key."""
     found: dict[EntryKey, Entry] = {}
     for name, data in rows.live_rows(db, KIND):
         section, _, key = name.partition("/")
@@ -55,7 +55,7 @@ def update(tx: Transaction, key: str, value: Json) -> tuple[str, ...]:
     """Merge `value` in as `key` asks, see `hot.update`; return a warning for each shortened part.
 
     Raises:
-        InvalidInput: no such key, or a value of the wrong shape.
+        InvalidInput: the key or the shape of the value is not valid.
         TooLarge: the value takes too much of the hot state.
     """
     trimmed = hot.trim(key, value, tx.rules.hot)
@@ -64,7 +64,7 @@ def update(tx: Transaction, key: str, value: Json) -> tuple[str, ...]:
 
 
 def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) -> HotState:
-    """Store `state`, cut to its limits; what it gives up becomes an ordinary memory."""
+    """Store `state` within its limits; displaced entries become ordinary memories."""
     fitted = hot.fit(state, tx.rules.hot)
     for given_up in (*displaced, *fitted.displaced):
         _remember(tx, given_up)
@@ -82,8 +82,8 @@ def save(tx: Transaction, state: HotState, displaced: Iterable[Displaced] = ()) 
 
 
 def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
-    """The warm memories that are hot now and hold still: the pinned, then the highest score."""
-    # No memory's score is above what it was when the memory was new.
+    """The warm memories that are hot and not superseded: pinned ones, then by score."""
+    # A memory's score never exceeds its score at creation.
     found = db.execute(
         f"{SELECT} WHERE archived_at IS NULL AND merged_into IS NULL AND superseded_by IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?)"
@@ -98,9 +98,9 @@ def promoted(db: sqlite3.Connection, now: float, rules: Rules) -> list[Memory]:
 
 
 def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
-    """The hot document as it stands: within its limits, promoted memories last.
+    """The hot document within its limits, promoted memories last.
 
-    A wish that the owner's profile has is not said again.
+    A wish that the owner's profile already has is not repeated.
     """
     state = load(db)
     wishes = state.owner_profile.get("preferences")
@@ -111,7 +111,7 @@ def document(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]
 
 
 def _remember(tx: Transaction, displaced: Displaced) -> None:
-    # The id follows from the content: what is displaced again and again is kept once.
+    # The id is derived from the content, so that a repeatedly displaced entry is stored once.
     for part in _parts(displaced.text):
         digest = hashlib.sha256(f"{displaced.section}\0{part}".encode()).hexdigest()
         key = digest[:16]
@@ -135,10 +135,10 @@ def _remember(tx: Transaction, displaced: Displaced) -> None:
 
 
 def _parts(text: str, limit: int = 60_000) -> Iterator[str]:
-    """`text` in pieces that a memory may hold, limited in UTF-8 bytes."""
+    """`text` in pieces of at most the size of a memory, in UTF-8 bytes."""
     raw = text.encode()
     while len(raw) > limit:
-        # Back to where a character begins.
+        # Back to the start of a character.
         cut = limit
         while raw[cut] & 0xC0 == 0x80:
             cut -= 1

@@ -26,7 +26,7 @@ def get(db: sqlite3.Connection, key: str) -> Pair:
     """The pair with this key.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     row = rows.load(db, KIND, key)
     if row is None:
@@ -35,7 +35,7 @@ def get(db: sqlite3.Connection, key: str) -> Pair:
 
 
 def page(db: sqlite3.Connection, prefix: str, limit: int, offset: int) -> tuple[list[Pair], int]:
-    """The pairs whose key begins with `prefix`, in the order of their keys, and how many."""
+    """The pairs whose key begins with `prefix`, ordered by key, and their number."""
     where = "FROM rows WHERE kind = 'pair' AND live AND id >= ? AND id < ?"
     bounds = (prefix, f"{prefix}\U0010ffff")
     found = db.execute(
@@ -46,7 +46,7 @@ def page(db: sqlite3.Connection, prefix: str, limit: int, offset: int) -> tuple[
 
 
 def put(tx: Transaction, key: str, value: str, *, created_at: float | None = None) -> Pair:
-    """Store `value` under `key`, in place of what was there."""
+    """Store `value` under `key`, replacing the old value."""
     known = rows.load(tx.db, KIND, key)
     if created_at is None:
         created_at = tx.now if known is None else _pair(key, known.data).created_at
@@ -60,7 +60,7 @@ def delete(tx: Transaction, key: str) -> None:
     """Remove the pair.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     get(tx.db, key)
     rows.write(tx, KIND, key, None)
@@ -69,7 +69,7 @@ def delete(tx: Transaction, key: str) -> None:
 
 def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Pair]:
     """The pairs in these rows of the full-text index."""
-    # A plain join reads all pairs, where only some are asked for.
+    # A plain join would read all pairs.
     found = db.execute(
         "SELECT row, key, data FROM pairs CROSS JOIN rows ON kind = 'pair' AND id = key"
         " WHERE row IN (SELECT value FROM json_each(?))",
@@ -84,7 +84,7 @@ def _pair(key: str, data: Fields) -> Pair:
 
 
 def reindex(tx: Transaction) -> None:
-    """Build the full-text index anew."""
+    """Rebuild the full-text index."""
     full_text.clear(tx, INDEX)
     tx.db.execute("DELETE FROM pairs")
     for row in KIND.table.every(tx.db, KIND.name):
@@ -92,7 +92,7 @@ def reindex(tx: Transaction) -> None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Let the full-text index follow."""
+    """Update the full-text index."""
     old = _pair(before.id, before.data) if before is not None and KIND.lives(before) else None
     new = _pair(after.id, after.data) if KIND.lives(after) else None
     if new is None:
@@ -125,7 +125,7 @@ def _check(row: Row) -> None:
 
 
 _FIELDS: Final = ("value", "created_at", "updated_at")
-# What came is not cut: other devices may be allowed longer texts.
+# Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 KIND: Final = Kind(
     name="pair",

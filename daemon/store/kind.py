@@ -1,4 +1,4 @@
-"""What a kind of row is: one entry of the registry in `kinds`."""
+"""The definition of a kind of row: one entry of the registry in `kinds`."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ..errors import StoreDamaged
 from .database import in_pages
 from .transaction import Transaction
 
-# Called in the transaction once a row was written, with the version before and the one after.
+# Called in the transaction after a row was written, with the versions before and after.
 Applied: TypeAlias = Callable[[Transaction, Row | None, Row], None]
-# Of a row that two devices changed: the common base, ours and theirs to what both say together.
+# For a row that two devices changed: from the common base, ours and theirs to the joined row.
 Join: TypeAlias = Callable[[Transaction, Row | None, Row, Row], "Settled | None"]
 
 
 class Table(Protocol):
-    """Where the rows of a kind stand."""
+    """The storage of the rows of a kind."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The row as it stands, deleted or not."""
+        """The current row, deleted or not."""
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
-        """Put the row in the place of the version that stands there."""
+        """Write the row in place of the current version."""
 
     def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
-        """Store live rows of one kind that `known` does not know."""
+        """Store live rows of one kind that are not in `known`."""
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which `load` finds something."""
+        """Those of the ids for which `load` finds a row."""
 
     def normal(self, row: Row) -> Row:
-        """The row as `load` finds it once it was stored; another release may write it otherwise."""
+        """The row as `load` returns it once stored; another release may write it differently."""
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, deleted ones included, a few hundred at a time; writing between is allowed."""
+        """Each row, including deleted ones, a few hundred at a time; writing between is allowed."""
 
 
 def stored_row(kind: str, key: str, data: str | None, clocks: str) -> Row:
     """The row in the columns of a table.
 
     Raises:
-        StoreDamaged: they are not what was written, which SQLite does not notice by itself.
+        StoreDamaged: the columns are not valid although SQLite reports no error.
     """
     try:
         return decode_row(kind, key, data, clocks)
@@ -61,17 +61,17 @@ _STORE: Final = (
 
 
 class RowTable:
-    """The table `rows`, which holds every kind that has no table of its own."""
+    """The table `rows`, for every kind that has no separate table."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The row as it stands, deleted or not."""
+        """The current row, deleted or not."""
         found = db.execute(
             "SELECT data, clocks FROM rows WHERE kind = ? AND id = ?", (kind, key)
         ).fetchone()
         return None if found is None else stored_row(kind, key, *found)
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:  # noqa: ARG002
-        """Put the row in the place of the version that stands there."""
+        """Write the row in place of the current version."""
         tx.db.execute(_STORE, (row.kind, row.id, *row.encoded(), live))
 
     def add(self, tx: Transaction, rows: Sequence[Row]) -> None:
@@ -83,7 +83,7 @@ class RowTable:
         return row
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which there is a row."""
+        """Those of the ids for which a row exists."""
         found = db.execute(
             "SELECT id FROM rows WHERE kind = ? AND id IN (SELECT value FROM json_each(?))",
             (kind, msgspec.json.encode(keys).decode()),
@@ -91,7 +91,7 @@ class RowTable:
         return {key for (key,) in found}
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, deleted ones included, a few hundred at a time."""
+        """Each row, including deleted ones, a few hundred at a time."""
         sql = "SELECT id, data, clocks FROM rows WHERE kind = ? AND id > ? ORDER BY id LIMIT ?"
         for found in in_pages(db, sql, kind, after=""):
             yield stored_row(kind, *found)
@@ -101,11 +101,11 @@ ROWS: Final = RowTable()
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What becomes of a row that two devices changed.
+    """The result of joining a row that two devices changed.
 
     Attributes:
-        data: the fields that it shall say; None: the later of each.
-        lost: the version of which something is left out, if any: a conflict.
+        data: the fields; None: for each field the later value.
+        lost: the version of which a part is left out, if any: a conflict.
     """
 
     data: dict[str, Any] | None = None
@@ -116,19 +116,19 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of row.
 
     Attributes:
-        name: as it stands in the row.
-        fields: those that this release writes; others are of another release, and stay.
-        vital: the fields whose later change a row outlives its deletion by; none: all.
+        name: as stored in the row.
+        fields: those that this release writes; fields of other releases are kept.
+        vital: the fields whose later change restores a deleted row; empty: all.
         sets: the fields whose lists are sets, which join element by element.
         urgent: whether a change is sent within a second.
         history: whether replaced versions are kept.
-        check: refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that could
-            not be used.
-        applied: brings what is derived from the row in step.
-        join: joins what two devices made of one base, where the later of two fields is not enough;
-            None leaves it to that.
-        table: where the rows stand.
-        reindex: builds the full-text index of the kind anew, if there is one.
+        check: refuses, as `InvalidInput` or `MsgspecError`, a live row from elsewhere that is not
+            valid.
+        applied: updates what is derived from the row.
+        join: joins the changes of two devices, if taking the later value of each field is not
+            enough.
+        table: the storage of the rows.
+        reindex: rebuilds the full-text index of the kind, if there is one.
     """
 
     name: str
@@ -144,14 +144,14 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     reindex: Callable[[Transaction], None] | None = None
 
     def load(self, db: sqlite3.Connection, key: str) -> Row | None:
-        """The row as it stands, deleted or not."""
+        """The current row, deleted or not."""
         return self.table.load(db, self.name, key)
 
     def lives(self, row: Row | None) -> bool:
-        """Whether the row says something."""
+        """Whether the row is not deleted."""
         return lives(row, self.vital)
 
 
 def unknown(name: str) -> Kind:
-    """A kind of another release, whose rows are kept and passed on as they are."""
+    """A kind of another release; its rows are kept and passed on unchanged."""
     return Kind(name=name, history=False)

@@ -44,12 +44,12 @@ URGENT: Final = frozenset(kind.name for kind in KINDS.values() if kind.urgent)
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a row; one of another release is kept and passed on as it is."""
+    """The kind of a row; that of another release is kept and passed on unchanged."""
     return KINDS.get(name) or unknown(name)
 
 
 def rebuild_indexes(tx: Transaction) -> None:
-    """Build the full-text indexes of all kinds anew."""
+    """Rebuild the full-text indexes of all kinds."""
     for kind in KINDS.values():
         if kind.reindex is not None:
             kind.reindex(tx)

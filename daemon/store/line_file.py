@@ -1,4 +1,4 @@
-"""Adding a line to a file that others read, and may add to as well."""
+"""Appending a line to a file that other programs read and may append to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .database import translate_os
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# A line that was added a moment ago stands at the end, or nearly.
+# A line that was just added is at or near the end.
 _LOOKED_AT: Final = 65_536
 LOCK: Final = ".lock"
 _PATIENCE: Final = 3.0
@@ -27,15 +27,15 @@ _POLL: Final = 0.01
 
 
 def append(path: Path, line: str) -> None:
-    """Add `line` to a file, unless it stands near its end already. Blocking.
+    """Append `line` to a file, unless it is already near its end. Blocking.
 
-    When it returns, the line is on the disk, whole and once; so whoever is not sure that it got
-    there may call again. What a power cut has left of it is taken away first, and what it left
-    of another line is ended, so that it spoils none.
+    When it returns, the line is on the disk, whole and once; so a caller that is not sure may call
+    again. The remains of this line after a power cut are removed first; an incomplete other line is
+    terminated.
 
     Raises:
-        Conflict: something else than a file has the name, or another process holds the lock.
-        ThermoclineError: the disk refuses; the file is as it was.
+        Conflict: the name is not that of a file, or another process holds the lock.
+        ThermoclineError: the disk refuses; the file is unchanged.
     """
     try:
         make_folder(path.parent)
@@ -61,7 +61,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder's files: an exclusive `flock` on its `.lock`. Blocking.
 
     Raises:
-        Conflict: somebody has held it for 3 seconds.
+        Conflict: the lock was not released within 3 seconds.
         OSError: the disk refuses, or the folder or the lock is a link.
     """
     top = os.open(folder, _FOLDER)
@@ -102,7 +102,7 @@ def _append(handle: int, path: Path, line: bytes) -> None:
         os.ftruncate(handle, size)
         rest = b""
     data = (b"\n" if rest else b"") + line + b"\n"
-    # In one go: whoever else adds to the file comes before it or after it.
+    # In one write: lines appended by other programs come before or after it.
     if os.write(handle, data) < len(data):
         os.ftruncate(handle, size)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,4 +1,4 @@
-"""One daemon for each state folder."""
+"""The lock of a state folder: one daemon for each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StateLock:
 
     def _write(self, socket: Path) -> None:
         text = json.dumps({"pid": os.getpid(), "socket": str(socket), "since": int(time.time())})
-        # Only for people: a full or read-only disk must not keep the memory from being read.
+        # Informational: a full or read-only disk must not prevent reading the memory.
         with contextlib.suppress(OSError):
             os.ftruncate(self._file.fileno(), 0)
             os.write(self._file.fileno(), text.encode())
@@ -54,7 +54,7 @@ class StateLock:
             return "another process holds it"
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Release the folder."""
         self._file.close()
 
     def __enter__(self) -> Self:

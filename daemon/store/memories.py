@@ -1,4 +1,4 @@
-"""The operations on memories. Each is a change of rows; the rest follows in `_applied`."""
+"""The operations on memories. Each changes rows; the rest follows in `_applied`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
     """The memory with this id, or the only one whose id begins with `key` (4 characters or more).
 
     Raises:
-        NotFound: there is none.
-        Conflict: several ids begin so.
+        NotFound: it does not exist.
+        Conflict: several ids begin with `key`.
     """
     found = fetch(db, key)
     if found is not None:
@@ -45,11 +45,11 @@ def find(db: sqlite3.Connection, key: str) -> Memory:
 
 
 def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
-    """The memory that `find` finds, unless its time has passed.
+    """The memory that `find` finds, unless it has expired.
 
     Raises:
-        NotFound: there is none, or it has expired.
-        Conflict: several ids begin so.
+        NotFound: it does not exist, or has expired.
+        Conflict: several ids begin with `key`.
     """
     memory = find(db, key)
     if memory.expired(now):
@@ -58,9 +58,9 @@ def find_living(db: sqlite3.Connection, key: str, now: float) -> Memory:
 
 
 def insert(tx: Transaction, memory: Memory) -> Memory:
-    """Store a new memory, in the category that stands for its own in the tree.
+    """Store a new memory, in the category that replaces its own in the tree, if merged.
 
-    The uses that it brings along are its own; what devices counted under its id is added.
+    Uses already counted by devices under its id are added to those that it brings.
 
     Raises:
         Conflict: its id is taken.
@@ -82,9 +82,9 @@ def insert(tx: Transaction, memory: Memory) -> Memory:
 
 
 def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memory:
-    """Let a memory say what `new` says, under the same id.
+    """Replace the content of a memory, under the same id.
 
-    Where the text is another, what it contradicted, and what contradicted it, is open again.
+    If the text changes, its contradictions with other memories are cleared.
     """
     if new.text != old.text:
         unlink(tx, old.id)
@@ -97,13 +97,14 @@ def replace(tx: Transaction, old: Memory, new: Memory, *, why: str = "") -> Memo
 
 
 def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
-    """Forget a memory: its text is overwritten on the disk, its history too, a tombstone stays.
+    """Delete a memory: its text and history are overwritten on the disk; a tombstone remains.
 
-    Nothing of it is left in what it was merged into. What was merged into it goes with it where it
-    says the same, and else comes back, so that forgetting one statement hides no other for ever.
+    Its contributions to the memory it was merged into are removed. Memories merged into it are
+    deleted too if they say the same, else restored, so that deleting one statement never hides
+    another.
 
     Returns:
-        The ids of those that come back.
+        The ids of the restored memories.
     """
     if memory.merged_into is not None:
         kept = merging.above(tx.db, memory)
@@ -122,32 +123,32 @@ def delete(tx: Transaction, memory: Memory) -> tuple[str, ...]:
 
 
 def forget(tx: Transaction, key: str) -> tuple[str, tuple[str, ...]]:
-    """Forget the memory that `find` finds, as `delete`.
+    """Delete the memory that `find` finds, as `delete`.
 
     Returns:
-        Its id, and the ids of those that come back.
+        Its id, and the ids of the restored memories.
 
     Raises:
-        NotFound: there is none.
-        Conflict: several ids begin so.
+        NotFound: it does not exist.
+        Conflict: several ids begin with `key`.
     """
     memory = find(tx.db, key)
     return memory.id, delete(tx, memory)
 
 
 def expire(tx: Transaction, memory: Memory) -> None:
-    """Forget a memory whose time has passed; what it was merged into keeps what it gained.
+    """Delete an expired memory; the memory it was merged into keeps what it gained.
 
-    A merge gave that the later expiry of both. The uses, which are derived, go with the memory.
+    The merge gave that memory the later expiry of both. The uses, which are derived, are deleted.
     """
     rows.write(tx, KIND, memory.id, None)
     tx.tell("memory.deleted", id=memory.id, category=memory.category)
 
 
 def reinforce(tx: Transaction, ids: Iterable[str]) -> None:
-    """Count one use of a memory for each time that its id is given. Unknown ids are passed over.
+    """Count one use of a memory for each time that its id is given. Unknown ids are ignored.
 
-    A use is no edit: each device counts its own, so that two devices' uses never conflict.
+    A use is not an edit: each device counts its own, so that uses never conflict.
     """
     given = Counter(ids)
     found = tx.db.execute(
@@ -166,14 +167,14 @@ def unreinforce(tx: Transaction, ids: Iterable[str]) -> None:
     """Take back one use of each memory.
 
     Raises:
-        Conflict: this device has counted none.
+        Conflict: this device has counted no use.
     """
     for key in ids:
         uses.take_back(tx, key)
 
 
 def count_answers(tx: Transaction, answers: Sequence[Sequence[str]]) -> None:
-    """Count answers that were given, and one use of each memory for each answer it was in."""
+    """Count answers, and one use of each memory for each answer that contained it."""
     reinforce(tx, chain.from_iterable(map(dict.fromkeys, answers)))
     tx.count("retrieval_count", len(answers))
     tx.count("total_retrieved", sum(map(len, answers)))
@@ -197,7 +198,7 @@ def archive(tx: Transaction, ids: Iterable[str]) -> int:
 
 
 def relabel(tx: Transaction, old: str, new: str) -> None:
-    """File every memory of category `old` under `new`, and remember where it was filed first."""
+    """File every memory of category `old` under `new`, and record the original category."""
     found = tx.db.execute(f"{SELECT} WHERE category = ?", (old,)).fetchall()
     for memory in map(from_row, found):
         refile(tx, memory, new, memory.original_category or old)
@@ -205,7 +206,7 @@ def relabel(tx: Transaction, old: str, new: str) -> None:
 
 
 def refile(tx: Transaction, memory: Memory, category: str, original: str) -> None:
-    """File a memory elsewhere. `original` is where its caller wanted it; "": just there."""
+    """File a memory elsewhere. `original`: the category its caller wanted, or ""."""
     original = "" if original == category else original
     moved = msgspec.structs.replace(memory, category=category, original_category=original)
     rewrite(tx, moved, why="refiled")
@@ -220,7 +221,7 @@ def _filed(tx: Transaction, memory: Memory) -> Memory:
 
 
 def _told(tx: Transaction, key: str, event: str) -> Memory:
-    """The memory as it stands, told of to the listeners."""
+    """The current memory, after publishing the event."""
     memory = there(tx, key)
     tier = tier_of(score_of(memory, tx.now, tx.rules.scoring))
     tx.tell(event, id=memory.id, category=memory.category, event=memory.event, tier=tier)

@@ -1,7 +1,7 @@
-"""The daemon's section of MEMORY.md: what is between its two marker comments.
+"""The daemon's section of MEMORY.md: the text between its two marker comments.
 
-The rest of the file belongs to the people who write it, and keeps every byte. The functions work
-on bytes: the file may be in any encoding whose line ends are those of ASCII.
+The rest of the file belongs to its authors and keeps every byte. The functions work on bytes: the
+file may have any encoding whose line ends are those of ASCII.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _MARKER: Final = re.compile(
     rb"(?:^|(?<=\A\xef\xbb\xbf))<!-- thermocline:(begin|end) -->[ \t\r]*(?:\n|\Z)", re.MULTILINE
 )
-# It changes with every rendering, so nothing is written for it alone.
+# It changes with every rendering, so a difference in it alone is not written.
 _DATE: Final = re.compile(r"^\*Generated: .*\*$", re.MULTILINE)
 
 
 def section(page: str) -> str:
-    """The section as it stands in the file: a page between the markers."""
+    """The section as written to the file: a page between the markers."""
     return f"{BEGIN}\n{page}{END}\n"
 
 
 def outside_section(text: str, *, keep_lines: bool = False) -> str:
-    """A file's text without the daemon's section: what its people wrote.
+    """A file's text without the daemon's section.
 
     Damaged markers are not repaired by guessing: each whole section and each marker line is left
     out, and everything else counts as written by people.
 
     Args:
         text: of the file.
-        keep_lines: leave empty lines for what is left out, so that the others keep their numbers.
+        keep_lines: keep an empty line for each line left out, so that line numbers stay.
     """
     content = text.encode(errors="surrogatepass")
 
@@ -58,10 +58,10 @@ def outside_section(text: str, *, keep_lines: bool = False) -> str:
 
 
 def page_in(content: bytes) -> str | None:
-    """The page between the markers of a file, with line feeds; None in a file that has none.
+    """The page between the markers of a file, with line feeds; None if it has no markers.
 
     Raises:
-        InvalidInput: a marker is missing, or there are several, or the file is UTF-16.
+        InvalidInput: a marker is missing or repeated, or the file is UTF-16.
     """
     span = _span(content)
     if span is None:
@@ -71,7 +71,7 @@ def page_in(content: bytes) -> str | None:
 
 
 def put(content: bytes, page: str) -> bytes:
-    """The file with `page` in the daemon's section, which is added at the end if there is none.
+    """The file with `page` in the daemon's section, which is added at the end if missing.
 
     Raises:
         InvalidInput: as `page_in`.
@@ -90,17 +90,17 @@ def put(content: bytes, page: str) -> bytes:
 
 
 def same(one: str | None, other: str) -> bool:
-    """Whether two pages differ in their dates alone."""
+    """Whether two pages differ at most in their dates."""
     return one is not None and _DATE.sub("", one) == _DATE.sub("", other)
 
 
 def digest(page: str) -> str:
-    """What tells a page from any other."""
+    """The digest of a page without its date."""
     return hashlib.sha256(page.encode(errors="surrogateescape")).hexdigest()
 
 
 def _span(content: bytes) -> tuple[int, int, int, int] | None:
-    """Where the section begins and ends, with its markers and without."""
+    """The bounds of the section, with its markers and without."""
     if content.startswith(_UTF_16):
         raise InvalidInput("it is UTF-16", hint="save it as UTF-8")
     found = list(_markers(content))

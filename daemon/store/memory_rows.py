@@ -1,4 +1,4 @@
-"""The row of a memory, and what follows from each version of it: links, uses, categories."""
+"""The rows of memories, and what follows from each version: links, uses, categories."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from .kind import Kind
 from .memory_table import BROUGHT, SAID, SELECT, MemoryTable, from_row, memory_of, reindex, said
 from .transaction import Transaction
 
-# What a merge gave to the memory that was kept, in the row of the other.
+# The contribution of a merge to the kept memory, in the row of the retired one.
 GAVE: Final = "gave"
-# What came is not cut: other devices may be allowed longer texts.
+# Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 _SHORT_TEXTS: Final = ("subject", "outcome", "source", "actor", "group", "writer", "event")
 _TIMES: Final = ("created_at", "updated_at", "last_accessed_at", "expires_at")
 
 
 def fetch(db: sqlite3.Connection, key: str | None) -> Memory | None:
-    """The memory with just this id, if there is one."""
+    """The memory with exactly this id, if it exists."""
     row = db.execute(f"{SELECT} WHERE id = ?", (key,)).fetchone()
     return None if row is None else from_row(row)
 
 
 def there(tx: Transaction, key: str) -> Memory:
-    """The memory with just this id, which is known to be there."""
+    """The memory with exactly this id, which must exist."""
     found = fetch(tx.db, key)
     assert found is not None
     return found
 
 
 def rewrite(tx: Transaction, memory: Memory, *, why: str = "", stamp: Stamp | None = None) -> None:
-    """Write what a memory says now, and tell nobody."""
+    """Write the content of a memory, without an event."""
     rows.write(tx, KIND, memory.id, said(memory), why=why, stamp=stamp)
 
 
 def unlink(tx: Transaction, key: str) -> None:
-    """Let hold again what a memory superseded, whose text is another now or is forgotten."""
+    """Clear `superseded_by` of the memories that a changed or deleted memory superseded."""
     found = tx.db.execute(f"{SELECT} WHERE superseded_by = ?", (key,)).fetchall()
     for older in map(from_row, found):
         freed = msgspec.structs.replace(older, superseded_by=None)
@@ -60,7 +60,7 @@ def unlink(tx: Transaction, key: str) -> None:
 
 
 def release(tx: Transaction, kept: str) -> None:
-    """Bring back all that were merged into a memory which is gone."""
+    """Restore all memories that were merged into a deleted memory."""
     found = tx.db.execute(f"{SELECT} WHERE merged_into = ?", (kept,)).fetchall()
     for retired in map(from_row, found):
         come_back(tx, retired, repairs=True)
@@ -68,9 +68,9 @@ def release(tx: Transaction, kept: str) -> None:
 
 
 def come_back(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Memory:
-    """Bring back a memory that is merged into another; that one is left as it is.
+    """Restore a memory that is merged into another, which is left unchanged.
 
-    With `repairs` nobody asked for it: whatever else somebody merged it into meanwhile stays.
+    With `repairs` it is an automatic repair: a merge made meanwhile by a user wins.
     """
     back = msgspec.structs.replace(retired, merged_into=None)
     stamp = _just_after(tx, retired.id, "merged_into") if repairs else None
@@ -80,14 +80,14 @@ def come_back(tx: Transaction, retired: Memory, *, repairs: bool = False) -> Mem
 
 
 def _just_after(tx: Transaction, key: str, field: str) -> Stamp:
-    """A stamp for a repair of a field, which loses to every change that was made on purpose."""
+    """A stamp for an automatic repair of a field; any deliberate change wins over it."""
     row = rows.load(tx.db, KIND, key)
     assert row is not None
     return stamps(row, KIND.sets)[field][0][0] + 1, tx.device
 
 
 def recount(tx: Transaction, key: str) -> None:
-    """Derive a memory's uses anew, and those of the memory that it is merged into."""
+    """Compute a memory's uses again, and those of the memory that it is merged into."""
     passed: set[str] = set()
     above: str | None = key
     while above is not None and above not in passed:
@@ -110,14 +110,14 @@ def recount(tx: Transaction, key: str) -> None:
 
 
 def _uses_differ(tx: Transaction, before: Row | None, after: Row) -> bool:
-    """Whether the uses in the table are not those that follow from the row."""
+    """Whether the uses in the table differ from those that follow from the row."""
     if before is None or not KIND.lives(before):
         return _was_used(tx, after.id)
     return any(before.data.get(name) != after.data.get(name) for name in BROUGHT)
 
 
 def _was_used(tx: Transaction, key: str) -> bool:
-    """Whether a memory that comes has uses other than those it brings along."""
+    """Whether a new memory already has uses other than those it brings."""
     if uses.counted(tx, key)[0]:
         return True
     if not uses.are_merged(tx):
@@ -141,14 +141,14 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
     tree_rows.ensure(tx, after.data.get("category", "general"))
     if into != was:
         tx.are_merged = None
-        # What is merged into another is out of the search, and takes no room among the warm.
+        # A merged memory is not searched, and takes no space among the warm ones.
         tx.db.execute(
             "UPDATE memories SET archived_at = iif(?1, coalesce(archived_at, ?2), NULL)"
             " WHERE id = ?3",
             (into is not None, tx.now, after.id),
         )
     elif after.data.get("pinned") and into is None:
-        # What somebody wants at hand is out of the archive, and of all leaves warm last.
+        # A pinned memory leaves the archive, and is the last to leave warm.
         tx.db.execute("UPDATE memories SET archived_at = NULL WHERE id = ?", (after.id,))
     if into != was or _uses_differ(tx, before, after):
         recount(tx, after.id)
@@ -158,7 +158,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
         tx.settle_warm = True
 
 
-# A few categories come with many memories.
+# Many memories share few categories.
 _check_category: Final = lru_cache(256)(check_category)
 
 

@@ -20,14 +20,14 @@ from .database import in_pages
 from .kind import ROWS
 from .transaction import Transaction
 
-# `group` is a word of SQL's; its column is `grp`.
+# `group` is an SQL keyword; its column is `grp`.
 FIELDS: Final = tuple("grp" if name == "group" else name for name in Memory.__struct_fields__)
 # The full-text index of their texts.
 INDEX: Final = "memory_fts"
 SELECT: Final = f"SELECT {', '.join(FIELDS)} FROM memories"
 # Derived on each device: from scores and caps, and from the uses that all devices have counted.
 DERIVED: Final = frozenset({"last_accessed_at", "access_count", "archived_at"})
-# What the row of a memory holds.
+# The fields in the row of a memory.
 SAID: Final = frozenset(Memory.__struct_fields__) - DERIVED - {"id"}
 
 _SAID: Final = tuple(name for name in Memory.__struct_fields__ if name in SAID)
@@ -54,7 +54,7 @@ _METADATA = FIELDS.index("metadata")
 _DATA = FIELDS.index("data")
 _NO_METADATA = "{}"
 _AT_ONCE: Final = 500
-# Uses that a memory brought along from elsewhere, in its row.
+# Uses counted elsewhere, which a memory brings in its row.
 BROUGHT: Final = ("access_count", "last_accessed_at")
 _DEFAULTS: Final = {
     field.name: field.default for field in msgspec.structs.fields(Memory) if field.name in SAID
@@ -79,7 +79,7 @@ def from_row(row: Sequence[Any]) -> Memory:
 
 
 def said(memory: Memory) -> Fields:
-    """What a memory says, as the data of its row; defaults and what is derived are left out."""
+    """A memory as the data of its row, without defaults and derived fields."""
     fields: Fields = {}
     for name, default in _DEFAULTS.items():
         value = getattr(memory, name)
@@ -94,10 +94,10 @@ def said(memory: Memory) -> Fields:
 
 
 def memory_of(row: Row) -> Memory:
-    """The memory in the data of a row, with the uses that came with it alone.
+    """The memory in the data of a row, with only the uses that came with it.
 
     Raises:
-        msgspec.ValidationError: it is not one.
+        msgspec.ValidationError: the data is not valid.
     """
     fields: Fields = {name: v for name, v in row.data.items() if name in SAID or name in BROUGHT}
     fields["id"] = row.id
@@ -105,17 +105,17 @@ def memory_of(row: Row) -> Memory:
 
 
 class MemoryTable:
-    """The table `memories`. What is left of a deleted memory stands in `rows`."""
+    """The table `memories`. Tombstones of memories are in `rows`."""
 
     def load(self, db: sqlite3.Connection, kind: str, key: str) -> Row | None:
-        """The row as it stands, deleted or not."""
+        """The current row, deleted or not."""
         found = db.execute(
             f"SELECT clocks, extra, {', '.join(FIELDS)} FROM memories WHERE id = ?", (key,)
         ).fetchone()
         return _row(found) if found is not None else ROWS.load(db, kind, key)
 
     def store(self, tx: Transaction, before: Row | None, row: Row, *, live: bool) -> None:
-        """Write columns and full text, or take them away."""
+        """Write or delete the columns and the full text."""
         known = memory_of(before) if before is not None and "text" in before.data else None
         if not live:
             if known is not None:
@@ -155,14 +155,14 @@ class MemoryTable:
             people.add(tx, name)
 
     def normal(self, row: Row) -> Row:
-        """The row with numbers as numbers of the same type, and without fields at their default."""
+        """The row with numbers of the column's type, and without fields at their default."""
         if "text" not in row.data:
             return row
         extra = {name: value for name, value in row.data.items() if name not in SAID}
         return _normal(memory_of(row), extra, row.clocks)
 
     def known(self, db: sqlite3.Connection, kind: str, keys: Sequence[str]) -> set[str]:
-        """Those of the ids for which there is a memory, or what is left of one."""
+        """Those of the ids for which a memory or its tombstone exists."""
         found = db.execute(
             "SELECT id FROM memories WHERE id IN (SELECT value FROM json_each(?))",
             (_json(keys),),
@@ -170,7 +170,7 @@ class MemoryTable:
         return {key for (key,) in found} | ROWS.known(db, kind, keys)
 
     def every(self, db: sqlite3.Connection, kind: str) -> Iterator[Row]:
-        """Each row, deleted ones included, a few hundred at a time."""
+        """Each row, including deleted ones, a few hundred at a time."""
         columns = f"row, clocks, extra, {', '.join(FIELDS)}"
         for _, *found in in_pages(db, f"SELECT {columns} {_BY_ROW}", after=0):
             yield _row(found)
@@ -178,9 +178,9 @@ class MemoryTable:
 
 
 def index_new(tx: Transaction) -> None:
-    """Bring the texts of the transaction's new memories into the full-text index.
+    """Add the texts of the transaction's new memories to the full-text index.
 
-    They wait for each other: the index is written out at every savepoint after a change of it.
+    They are collected because the index is written out at every savepoint after a change of it.
     """
     new, tx.unindexed = tx.unindexed, []
     full_text.add(tx, INDEX, new)
@@ -210,7 +210,7 @@ def _row(found: Sequence[Any]) -> Row:
 def _normal(memory: Memory, extra: Fields, clocks: Clocks) -> Row:
     data = said(memory) | extra
     if memory.tags:
-        # As the merge of rows has them.
+        # As the merge of rows normalizes them.
         data["tags"].sort()
     return Row(
         kind="memory",

@@ -1,8 +1,8 @@
-"""Joining memories and parting them again: merges, and links to what supersedes.
+"""Merging memories, undoing merges, and links to superseding memories.
 
-A merge is a change of both rows under one stamp. The older memory stays as it was, out of the
-search; undoing the merge takes back what bears that stamp, and makes the other merges into the
-same memory again. What a memory was merged into may itself be merged into a third, and so on.
+A merge changes both rows under one stamp. The older memory is kept but no longer found; undoing the
+merge reverts the changes with that stamp and repeats the other merges into the same memory. The
+target of a merge may itself be merged into a third memory, and so on.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _IMPORTANCE: Final = 0.5
 
 
 class Gave(msgspec.Struct, frozen=True):
-    """What a merged memory gave to the one that was kept; it stands in the row of the first.
+    """What a merged memory gave to the kept one; stored in the row of the merged memory.
 
     Attributes:
-        before: stamp and value of the cells that it changed there, before; None: nothing.
-        gained: how much importance the kept one gained.
-        share: how much of the importance of the merged one counts.
+        before: stamp and value of each changed cell of the kept memory before the merge; None:
+            absent.
+        gained: the importance that the kept memory gained.
+        share: the fraction of the merged memory's importance that counts.
     """
 
     before: dict[str, tuple[Stamp | None, Any]]
@@ -45,9 +46,9 @@ class Gave(msgspec.Struct, frozen=True):
 def merge(
     tx: Transaction, older: Memory, newer: Memory, share: float = merging.SHARE_OF_OLDER
 ) -> tuple[Memory, Memory]:
-    """Retire `older` into `newer`, whatever they say; return both as they are now.
+    """Retire `older` into `newer`, whatever their content; return both.
 
-    `share` is how much of the older's importance the newer gains.
+    `share` is the fraction of the older's importance that the newer gains.
 
     Raises:
         Conflict: they are the same memory, or one of them is already retired.
@@ -59,13 +60,13 @@ def merge(
 
 
 def unmerge(tx: Transaction, retired: Memory) -> Memory:
-    """Bring a merged memory back, and take off what it gave to another.
+    """Restore a merged memory, and remove its contribution to the memory it was merged into.
 
-    One that was made of others alone, and never changed since, goes with the last of them.
-    `merge_duplicate` leaves it alone from now on, until its text is another.
+    A memory that was made only from merged ones, and never changed, is removed with the last of
+    them. `merge_duplicate` ignores the restored memory until its text changes.
 
     Raises:
-        Conflict: it is not merged into any.
+        Conflict: it is not merged.
     """
     kept = retired.merged_into
     if kept is None:
@@ -79,10 +80,10 @@ def unmerge(tx: Transaction, retired: Memory) -> Memory:
 def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
     """Merge two memories by their ids, if they still say the same.
 
-    Where `newer` was itself retired meanwhile, what it was merged into takes its place.
+    If `newer` was itself merged meanwhile, the memory it was merged into takes its place.
 
     Returns:
-        The memory that was kept; None where nothing was to be done.
+        The kept memory; None if nothing was merged.
     """
     first, second = fetch(tx.db, older), _living(tx.db, newer)
     if first is None or second is None or first.id == second.id or first.merged_into is not None:
@@ -94,7 +95,7 @@ def merge_duplicate(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 
 def kept_apart(db: sqlite3.Connection) -> set[str]:
-    """The ids of the memories that somebody has brought back from a merge."""
+    """The ids of memories restored from a merge by a user."""
     found = db.execute(
         "SELECT id FROM memories WHERE merged_into IS NULL AND instr(clocks, '\"merged_into\"')"
     ).fetchall()
@@ -104,10 +105,10 @@ def kept_apart(db: sqlite3.Connection) -> set[str]:
 def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
     """Mark a memory as superseded by another, by their ids, if they still contradict each other.
 
-    As for `merge_duplicate`, what `newer` was merged into takes its place.
+    As for `merge_duplicate`, the memory that `newer` was merged into takes its place.
 
     Returns:
-        The memory that supersedes; None where nothing was to be done.
+        The superseding memory; None if nothing was marked.
     """
     first, second = fetch(tx.db, older), _living(tx.db, newer)
     if first is None or second is None or first.id == second.id:
@@ -116,7 +117,7 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
         return None
     link = merging.supersede(first, second)
     if second.superseded_by == first.id:
-        # Their times were changed since.
+        # Their times have changed since.
         rewrite(tx, msgspec.structs.replace(second, superseded_by=None), why="superseded")
     rewrite(tx, msgspec.structs.replace(first, superseded_by=link.newer), why="superseded")
     tx.tell("memory.superseded", id=link.older, by=link.newer, category=first.category)
@@ -124,10 +125,10 @@ def supersede(tx: Transaction, older: str, newer: str) -> Memory | None:
 
 
 def part(tx: Transaction, retired: Memory) -> Memory:
-    """Undo a merge, told to nobody; return the memory that comes back.
+    """Undo a merge without an event; return the restored memory.
 
-    What it was merged into is then as if that had never been, but for what was changed since; so
-    is what that one was merged into, and so on.
+    The target is then as if the merge had never been, except for later changes; so is the memory
+    that the target is merged into, and so on.
     """
     for key in above(tx.db, retired):
         _remake(tx, key, without=retired)
@@ -135,7 +136,7 @@ def part(tx: Transaction, retired: Memory) -> Memory:
 
 
 def above(db: sqlite3.Connection, memory: Memory) -> list[str]:
-    """The ids of what a memory is merged into, what that is merged into, and so on."""
+    """The ids of the memory that a memory is merged into, of that one's target, and so on."""
     passed: dict[str, None] = {}
     one: Memory | None = memory
     while one is not None and one.merged_into is not None and one.merged_into not in passed:
@@ -144,11 +145,11 @@ def above(db: sqlite3.Connection, memory: Memory) -> list[str]:
     return list(passed)
 
 
-def mend_links(tx: Transaction) -> None:
-    """Free what is merged into, or superseded by, a memory that is gone; and break circles.
+def repair_links(tx: Transaction) -> None:
+    """Free memories merged into or superseded by a deleted memory, and break circles.
 
-    What is merged on two devices at once may end in a circle; a memory that points to nothing
-    would stay hidden for ever.
+    Merges on two devices at the same time may form a circle; a memory with a dangling link would
+    stay hidden for ever.
     """
     gone = "IN (SELECT id FROM rows WHERE kind = 'memory')"
     superseded = tx.db.execute(
@@ -172,7 +173,7 @@ def mend_links(tx: Transaction) -> None:
 def _write(
     tx: Transaction, older: Memory, newer: Memory, data: Fields, share: float, *, why: str
 ) -> None:
-    """Let the newer say `data`, which the older has a part in, and retire the older."""
+    """Write `data` to the newer, with the older's contribution, and retire the older."""
     row = rows.load(tx.db, KIND, newer.id)
     stamp = max(tx.stamp(row), tx.stamp(rows.load(tx.db, KIND, older.id)))
     after = rows.write(tx, KIND, newer.id, data, why=why, stamp=stamp)
@@ -184,7 +185,7 @@ def _write(
 
 
 def _remake(tx: Transaction, key: str, without: Memory) -> None:
-    """Take off a memory what all others gave to it, and merge them again, without one of them."""
+    """Remove all contributions from a memory, and repeat its merges except one."""
     kept = rows.load(tx.db, KIND, key)
     if kept is None:
         return
@@ -211,7 +212,7 @@ def _remake(tx: Transaction, key: str, without: Memory) -> None:
 
 
 def _merges(db: sqlite3.Connection, key: str) -> list[tuple[Stamp, Gave, str]]:
-    """What was merged into a memory: when, what it gave, and its id; the earliest first."""
+    """The merges into a memory: the time, the contribution, and the id; earliest first."""
     found: list[tuple[Stamp, Gave, str]] = []
     for (one,) in db.execute("SELECT id FROM memories WHERE merged_into = ?", (key,)).fetchall():
         row = rows.load(db, KIND, one)
@@ -222,7 +223,7 @@ def _merges(db: sqlite3.Connection, key: str) -> list[tuple[Stamp, Gave, str]]:
 
 
 def _plain(kept: Row, merges: Iterable[tuple[Stamp, Gave, str]]) -> dict[str, tuple[Stamp, Any]]:
-    """The cells of a memory without what others gave to it."""
+    """The cells of a memory without the contributions of merges."""
     cells = stamps(kept, KIND.sets)
     for at, gave, _ in sorted(merges, reverse=True, key=lambda merge: merge[0]):
         for name, (was, before) in gave.before.items():
@@ -230,14 +231,14 @@ def _plain(kept: Row, merges: Iterable[tuple[Stamp, Gave, str]]) -> dict[str, tu
             if now == at:
                 cells[name] = (was or _NEVER, ABSENT if before is None else before)
             elif name == "importance":
-                # It was changed again since: only this merge's part goes.
+                # It was changed later: only this merge's contribution is removed.
                 importance = value if isinstance(value, int | float) else _IMPORTANCE
                 cells[name] = (now, max(0.0, importance - gave.gained))
     return cells
 
 
 def _before(before: Row | None, after: Row | None) -> dict[str, tuple[Stamp | None, Any]]:
-    """The cells that a change of a row has changed, as they were."""
+    """The previous values of the cells that a change has changed."""
     was = stamps(before, KIND.sets) if before is not None else {}
     now = stamps(after, KIND.sets) if after is not None else {}
     cells = {name: was.get(name, (None, ABSENT)) for name in now if now[name] != was.get(name)}
@@ -245,7 +246,7 @@ def _before(before: Row | None, after: Row | None) -> dict[str, tuple[Stamp | No
 
 
 def _is_kept_apart(db: sqlite3.Connection, key: str) -> bool:
-    """Whether somebody has taken a memory out of a merge, and its text is still the same."""
+    """Whether a user restored a memory from a merge and its text is unchanged since."""
     row = rows.load(db, KIND, key)
     if row is None:
         return False
@@ -255,13 +256,13 @@ def _is_kept_apart(db: sqlite3.Connection, key: str) -> bool:
 
 
 def _dissolve(tx: Transaction, key: str) -> None:
-    """Take away a memory that was made of others, now that none of them is merged into it."""
+    """Remove a memory made from merged ones, after the last of them was restored."""
     made = fetch(tx.db, key)
     row = rows.load(tx.db, KIND, key)
     if made is None or row is None or made.source != CONSOLIDATED:
         return
     if stamps(row)["text"][0] != row.clocks.at:
-        # Its text was changed since.
+        # Its text was changed later.
         return
     if not tx.db.execute("SELECT 1 FROM memories WHERE merged_into = ?", (key,)).fetchone():
         rows.write(tx, KIND, key, None)
@@ -269,7 +270,7 @@ def _dissolve(tx: Transaction, key: str) -> None:
 
 
 def _living(db: sqlite3.Connection, key: str) -> Memory | None:
-    """The memory, or the one at the end of its merges; None where that is gone."""
+    """The memory, or the one at the end of its merges; None if that is deleted."""
     memory = fetch(db, key)
     passed: set[str] = set()
     while memory is not None and memory.merged_into is not None and memory.id not in passed:

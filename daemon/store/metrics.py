@@ -1,7 +1,7 @@
 """The counters that `metrics.json` shows: one row for each device, and the sum of all.
 
-What a commit counts goes into a note beside the clock: nearly every commit counts something, and
-a row costs several pages. Each consolidation moves the note into this device's row.
+The counts of a commit go into a note beside the clock: nearly every commit counts something, and a
+row costs several pages. Each consolidation moves the note into this device's row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NOTE: Final = "counted"
 
 
 def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
-    """Every counter by name: the sum of all devices', of moments (`last_…`) the latest.
+    """Every counter by name: the sum over all devices, or the latest of times (`last_…`).
 
-    A moment in the future is a sum of moments, as EvoClaw makes them, or of a wrong clock.
+    A time in the future is ignored: a sum of times, as EvoClaw makes them, or a wrong clock.
     """
     found: dict[str, float] = {}
     devices = [_numbers(msgspec.json.decode(data)) for _, data in rows.live_rows(db, KIND)]
@@ -39,20 +39,20 @@ def totals(db: sqlite3.Connection, now: float) -> dict[str, float]:
 
 
 def settle(tx: Transaction) -> None:
-    """Note what the transaction has counted."""
+    """Note the transaction's counts."""
     if tx.counted:
         noted.write(tx, _NOTE, _added(_noted(tx.db), tx.counted))
 
 
 def move_note(tx: Transaction) -> None:
-    """Add what is noted to this device's row, which other devices get."""
+    """Add the noted counts to this device's row, which is replicated."""
     counted = _noted(tx.db)
     if not counted:
         return
     row = rows.load(tx.db, KIND, tx.device)
     data = row.data if row is not None else {}
     data = data | _added(_numbers(data), counted)
-    # Counters of one day go once those of another are counted.
+    # Counters of one day are dropped once another day is counted.
     last = max(map(_day, counted))
     kept = {name: value for name, value in data.items() if not last or _day(name) in {"", last}}
     rows.write(tx, KIND, tx.device, kept)
@@ -60,7 +60,7 @@ def move_note(tx: Transaction) -> None:
 
 
 def adopt(tx: Transaction, values: Mapping[str, float]) -> None:
-    """Take over counters from elsewhere, where nothing was counted yet."""
+    """Take over counters from elsewhere, if nothing was counted yet."""
     if not totals(tx.db, tx.now):
         tx.counted = _added(tx.counted, values)
 
@@ -78,10 +78,10 @@ def _added(counters: Mapping[str, float], more: Mapping[str, float]) -> dict[str
 
 
 def _day(name: str) -> str:
-    """The day that a counter is of; empty: of all time."""
+    """The day of a counter; empty: no day."""
     return name.partition("@")[2]
 
 
 def _numbers(data: dict[str, Any]) -> dict[str, float]:
-    """What is a number; another release may count in other ways."""
+    """The numeric values; other releases may store other types."""
     return {n: float(v) for n, v in data.items() if isinstance(v, int | float)}

@@ -1,7 +1,6 @@
-"""What the daemon notes for itself in an agent's database: JSON, in the table `meta`, by key.
+"""Notes of the daemon in an agent's database: JSON values by key, in the table `meta`.
 
-Each note is one that its owner can do without, so damage is no error: what cannot be read is as
-if it had never been noted.
+No note is essential, so damage is not an error: an unreadable note counts as missing.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ T = TypeVar("T")
 
 
 def read(db: sqlite3.Connection, key: str, kind: type[T]) -> T | None:
-    """What is noted; None: nothing, or what cannot be read as a `kind`."""
+    """The value of a note; None if it is missing or not a valid `kind`."""
     row = db.execute("SELECT CAST(value AS BLOB) FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else _decoded(row[0], kind)
 
 
 def latest(db: sqlite3.Connection, prefix: str, number: int, kind: type[T]) -> dict[str, T]:
-    """So many of the notes whose keys begin so, those with the highest keys, in order of these.
+    """The last notes, at most `number`, whose keys begin with `prefix`, in order of the keys.
 
-    By what follows `prefix`; one that cannot be read takes a place and is left out.
+    By the rest of the key. An unreadable note counts towards `number` and is left out.
     """
     rows = db.execute(
         "SELECT substr(key, ?), CAST(value AS BLOB) FROM meta WHERE key >= ? AND key < ?"
@@ -37,7 +36,7 @@ def latest(db: sqlite3.Connection, prefix: str, number: int, kind: type[T]) -> d
 
 
 def write(tx: Transaction, key: str, value: Any) -> None:
-    """Note something in the place of what was noted before."""
+    """Write a note, replacing the old value."""
     text = msgspec.json.encode(value).decode()
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
 

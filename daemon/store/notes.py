@@ -1,7 +1,7 @@
-"""Notes and logs of the workspace: their rows, and what their files on the disk show.
+"""Notes and logs of the workspace: their rows, and the content of their files on the disk.
 
-Disk and rows change independently. `take` brings changed files into the rows, `waiting` lists the
-rows that are not yet on the disk, and `placed` records that they are.
+Disk and rows change independently. `take` brings changed files into the rows, `waiting` lists rows
+not yet written to the disk, and `placed` records that they are written.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Stand(msgspec.Struct, frozen=True):
-    """Size in bytes and modification time in nanoseconds: they differ once a file was written."""
+    """Size in bytes and modification time in nanoseconds; they change when the file is written."""
 
     size: int
     mtime: int
 
 
-# There is no file.
+# The file does not exist.
 NOWHERE: Final = Stand(-1, 0)
 
 
 class FoundNote(msgspec.Struct, frozen=True):
-    """A file that does not stand as it was known."""
+    """A file that differs from its recorded status."""
 
     path: str
     stand: Stand
@@ -51,11 +51,12 @@ class FoundNote(msgspec.Struct, frozen=True):
 
 
 class WaitingNote(msgspec.Struct, frozen=True):
-    """A row that is not yet on the disk.
+    """A row not yet written to the disk.
 
     Attributes:
-        note: what the file shall say; None: it is to be removed.
-        stand: of the file that may be replaced; one that stands otherwise was written since.
+        note: the new content of the file; None: the file is to be removed.
+        stand: the status of the file that may be replaced; with another status, it was written
+            since.
     """
 
     path: str
@@ -69,27 +70,27 @@ class _OnDisk(msgspec.Struct, frozen=True):
 
 
 def known(db: sqlite3.Connection) -> dict[str, Stand]:
-    """How every file stood when it was compared with its row last."""
+    """The status of every file when it was last compared with its row."""
     found = db.execute("SELECT path, size, mtime FROM notes_on_disk")
     return {path: Stand(size, mtime) for path, size, mtime in found}
 
 
 def take(tx: Transaction, found: Iterable[FoundNote], vanished: Iterable[str]) -> int:
-    """Take in what has changed on the disk; return the number of rows that changed.
+    """Bring changed files into the rows; return the number of changed rows.
 
-    Where a row has changed too, the two are joined, against the text that the file had before.
+    If a row has changed too, both are joined, against the text that the file had before.
 
     Args:
         tx: the transaction.
-        found: files that are new, or do not stand as they were known.
-        vanished: files that were there, and no longer are.
+        found: new files, and files whose status differs from the recorded one.
+        vanished: files that existed and no longer do.
     """
     changed = sum(_take(tx, file) for file in found)
     return changed + sum(_vanish(tx, path) for path in vanished)
 
 
 def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]:
-    """Rows that are not yet on the disk, by path, those with paths behind `after`."""
+    """Rows not yet written to the disk, by path, for paths after `after`."""
     found = db.execute(
         "SELECT path, size, mtime FROM notes_on_disk WHERE shown IS NOT NULL AND path > ?"
         " ORDER BY path LIMIT ?",
@@ -102,9 +103,9 @@ def waiting(db: sqlite3.Connection, after: str, limit: int) -> list[WaitingNote]
 
 
 def placed(tx: Transaction, written: Iterable[tuple[WaitingNote, Stand]]) -> None:
-    """Record how files stand that were written or removed.
+    """Record the status of files that were written or removed.
 
-    A row that has changed since goes on waiting, and may replace what stands there now.
+    A row that has changed since stays waiting, and may replace the file with this status.
     """
     for one, stand in written:
         _stand(tx, one.path, stand, "" if one.note is None else one.note.text)
@@ -114,7 +115,7 @@ def _take(tx: Transaction, file: FoundNote) -> bool:
     row = rows.load(tx.db, KIND, file.path)
     before = _on_disk(tx, file.path)
     if row is None and before is not None and before.shown == file.text and file.text:
-        # It was only touched: its row was deleted elsewhere.
+        # Only the file's time changed, and its row was deleted on another device.
         _stand(tx, file.path, file.stand, file.text)
         return False
     text = file.text
@@ -137,13 +138,13 @@ def _vanish(tx: Transaction, path: str) -> bool:
     is_deleted = before is not None and before.shown is None
     if is_deleted:
         rows.write(tx, KIND, path, None)
-    # What was written elsewhere since is placed again.
+    # A version from another device is written to the file again.
     _stand(tx, path, NOWHERE, "")
     return is_deleted
 
 
 def _stand(tx: Transaction, path: str, stand: Stand, shows: str) -> None:
-    """Record how a file stands, and what it shows."""
+    """Record the status of a file, and its text if the row differs."""
     row = rows.load(tx.db, KIND, path)
     if row is None and stand == NOWHERE:
         tx.db.execute("DELETE FROM notes_on_disk WHERE path = ?", (path,))
@@ -163,7 +164,7 @@ def _on_disk(tx: Transaction, path: str) -> _OnDisk | None:
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """The file no longer shows what the row says."""
+    """Record that the file no longer shows the row."""
     was = before.data["text"] if before is not None and KIND.lives(before) else None
     if was == after.data.get("text"):
         return
@@ -188,7 +189,7 @@ def _join(tx: Transaction, base: Row | None, ours: Row, theirs: Row) -> Settled 
 def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
     if path == own_files.SKILLS:
         return lines.Joined(own_files.join_index(base, earlier, later) or later)
-    # Two devices that made the file say nothing yet.
+    # Two devices created the file; there is no common text yet.
     seed = own_files.SEEDS.get(path, "")
     if seed in {earlier, later}:
         base = seed
@@ -199,7 +200,7 @@ def _joined(path: str, base: str, earlier: str, later: str) -> lines.Joined:
 
 
 def _keep_beside(tx: Transaction, row: Row) -> None:
-    """Keep a version that a join left lines of out as a note of its own."""
+    """Keep a version of which a join left lines out, as a separate note."""
     text = row.data["text"]
     digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
     copy = workspace.copy_path(row.id, _changed_at(row)[1], digest)

@@ -1,4 +1,4 @@
-"""Opening an agent's database: fresh, as it was, taken over from files, or rebuilt."""
+"""Opening an agent's database: new, existing, taken over from files, or rebuilt."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .transaction import Transaction
 
 _log = logging.getLogger(__name__)
 
-# A new database under this name is complete, and only waits for the old one to leave its place.
+# A new database under this name is complete; it only has to take the place of the old one.
 _REBUILT: Final = f"{FILE_NAME}.rebuilt"
-# Hundreds of times what any tool's caps allow, and what a small device can parse.
+# Hundreds of times the caps of any tool, and still parsed by a small device.
 LARGEST: Final = 16_777_216
-# Stands in the name of a state file that is larger.
+# The word in the name of a larger state file that was set aside.
 TOO_LARGE: Final = "too-large"
 
 
@@ -34,14 +34,14 @@ def open_database(
 ) -> sqlite3.Connection:
     """The writer's connection to a sound database with the present schema. Blocking.
 
-    A damaged database is rebuilt and set aside; one that is missing is taken over from the
-    files, if there are any. The old one stays in its place until the new one is complete:
-    an interruption leaves the next opening to begin again, or to finish.
+    A damaged database is rebuilt and set aside; a missing one is taken over from the files, if
+    there are any. The old one stays in place until the new one is complete: after an interruption,
+    the next opening starts again or finishes.
 
     Args:
         place: where.
         around: what all memories share.
-        damage: a fault that was found in the database since it was opened last.
+        damage: a fault found in the database since it was last opened.
 
     Raises:
         ThermoclineError: the disk refuses, or a later release wrote the database.
@@ -73,7 +73,7 @@ def open_database(
 
 
 def _refuse_blank(place: Place, around: Surroundings) -> None:
-    """A database without a table beside state files has lost what they show."""
+    """Refuse a database without tables beside state files: it has lost their content."""
     db = connect_writer(place.database, place.cache_kb)
     try:
         blank = not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
@@ -86,7 +86,7 @@ def _refuse_blank(place: Place, around: Surroundings) -> None:
 
 
 def _build(place: Place, around: Surroundings, damaged: Path | None) -> None:
-    """Make a whole database beside the old one; it counts once it has its final name."""
+    """Build a complete database beside the old one, and give it the name for moving in."""
     stamp = atomic.stamp()
     kept = _keep_originals(place, "takeover" if damaged is None else "rebuild", stamp)
     building = place.folder / f"{FILE_NAME}.building"
@@ -108,7 +108,7 @@ def _build(place: Place, around: Surroundings, damaged: Path | None) -> None:
 def _fill(
     place: Place, around: Surroundings, db: sqlite3.Connection, damaged: Path | None
 ) -> dict[str, Any]:
-    """Take over what there is, in one transaction, within all limits."""
+    """Take over all there is, in one transaction, within all limits."""
     now = around.now()
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -131,7 +131,7 @@ def _fill(
 
 
 def _take_over_workspace(place: Place, around: Surroundings, db: sqlite3.Connection) -> None:
-    """Read a workspace that was named only after the memory had begun, once."""
+    """Take over, once, a workspace that was configured after the memory existed."""
     if place.workspace is None or _taken_over(place, db):
         return
     if around.importer.is_there(place):
@@ -142,7 +142,7 @@ def _take_over_workspace(place: Place, around: Surroundings, db: sqlite3.Connect
 
 
 def _tidy(place: Place) -> None:
-    """Remove the half-written state files that a kill left."""
+    """Remove the incomplete state files of a killed process."""
     atomic.remove_unfinished(place.folder)
     atomic.remove_unfinished(place.markdown.parent, place.markdown.name)
 
@@ -158,7 +158,7 @@ def _connect(place: Place, path: Path) -> sqlite3.Connection:
 
 
 def has_database(folder: Path) -> bool:
-    """Whether there is a database in the folder, or a rebuilt one that is to be moved in."""
+    """Whether the folder has a database, or a rebuilt one that is to be moved in."""
     return (folder / FILE_NAME).exists() or (folder / _REBUILT).exists()
 
 
@@ -176,7 +176,7 @@ def _move_in(place: Place) -> Path | None:
         if log.exists() and aside is not None:
             log.rename(aside.with_name(f"{aside.name}{suffix}"))
         elif log.exists():
-            # An interruption separated it from its database, which went before it.
+            # After an interruption: its database was set aside before.
             atomic.set_aside(log, "corrupt")
     _rebuilt(place).replace(place.database)
     atomic.sync_folder(place.folder)
@@ -198,7 +198,7 @@ def _tell_rebuilt(
 
 
 def _keep_originals(place: Place, word: str, stamp: str) -> str:
-    """Copy the files that this daemon is going to overwrite; set aside what nothing can read."""
+    """Copy the files that the daemon will overwrite; set aside those too large to be read."""
     overwritten = [*(place.folder / name for name in documents.FILES.values()), place.markdown]
     originals = [path for path in overwritten if path.is_file() and not path.is_symlink()]
     for path in originals[:]:

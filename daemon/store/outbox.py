@@ -1,4 +1,4 @@
-"""What the replica does not have: the rows that wait, and how far it was followed."""
+"""The outbox: rows that the replica does not have, and the position up to which it was received."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LINK: Final = "link"
 
 
 def link(db: sqlite3.Connection) -> Link:
-    """How far the replica was followed; from the beginning, if never or if that is unreadable."""
+    """The position up to which the replica was received; the beginning, if there is none."""
     return noted.read(db, _LINK, Link) or Link()
 
 
 def follow(tx: Transaction, link: Link) -> None:
-    """Note how far the replica was followed."""
+    """Record the position up to which the replica was received."""
     noted.write(tx, _LINK, link)
 
 
@@ -46,7 +46,7 @@ def pending(
 
 
 def queued(db: sqlite3.Connection) -> dict[str, int]:
-    """How many rows of each kind the replica has still to hear of."""
+    """The number of pending rows by kind."""
     rows = db.execute(
         "SELECT kind, count(*) FROM outbox WHERE refused IS NULL GROUP BY kind ORDER BY kind"
     )
@@ -54,7 +54,7 @@ def queued(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def refused(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Kind, id and reason of each row that the replica cannot take as it stands."""
+    """Kind, id and reason of each row that the replica cannot take in this version."""
     return db.execute(
         "SELECT kind, id, refused FROM outbox WHERE refused IS NOT NULL LIMIT 100"
     ).fetchall()
@@ -76,7 +76,7 @@ def taken(tx: Transaction, rows: Sequence[Pending], link: Link) -> None:
 
 
 def over(tx: Transaction, rows: Sequence[Pending]) -> None:
-    """The replica has `seen` in their places; what it gets next is not made from that."""
+    """The replica has the versions `seen` in their places; the next push is not based on those."""
     tx.db.executemany(
         "UPDATE outbox SET seen = ?, base = NULL WHERE kind = ? AND id = ?",
         [(one.seen, *one.row.key) for one in rows],
@@ -84,12 +84,12 @@ def over(tx: Transaction, rows: Sequence[Pending]) -> None:
 
 
 def set_aside(tx: Transaction, row: Pending, reason: str) -> None:
-    """The replica cannot take this version: it waits no more until it is changed."""
+    """Mark a version that the replica cannot take: it is not sent until the row changes."""
     tx.db.execute("UPDATE outbox SET refused = ? WHERE kind = ? AND id = ?", (reason, *row.row.key))
 
 
 def offer_all(tx: Transaction, link: Link) -> None:
-    """Begin with another replica: every row waits, as if none of it had ever been there."""
+    """Start with another replica: mark every row as pending, without a known version there."""
     tx.db.execute("DELETE FROM outbox")
     tx.db.executemany(
         "INSERT INTO outbox VALUES (?, ?, NULL, NULL, NULL)", (row.key for row in every(tx.db))
@@ -98,9 +98,9 @@ def offer_all(tx: Transaction, link: Link) -> None:
 
 
 def unsent(folder: Path) -> int:
-    """How many rows of a closed memory its replica does not have; 0 where it cannot be read.
+    """The number of pending rows of a closed memory; 0 if it cannot be read.
 
-    Blocking. Opening the memory tells what is wrong.
+    Blocking. Opening the memory reports the error.
     """
     path = (folder / FILE_NAME).absolute()
     try:

@@ -1,6 +1,6 @@
-"""What recall and the context block read of an agent's own files, brought here from the disk.
+"""A copy of the agent's own files in the database, which recall and the context block read.
 
-The files are the truth. Nothing here is replicated or kept: what is missing is read again.
+The files are authoritative. The copy is not replicated or backed up: what is missing is read again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .transaction import Transaction
 
 Item: TypeAlias = Reflection | EpisodeLine | Skill
 KNOWLEDGE: Final = "knowledge"
-# The kinds of entries: their tables are named so, and hold one of these each.
+# The kinds of entries, which are also the names of their tables, with the type of an entry.
 _ITEMS: Final[dict[str, Any]] = {
     "reflections": Reflection,
     "episodes": EpisodeLine,
@@ -42,9 +42,9 @@ class OwnEntry(msgspec.Struct, frozen=True):
     """A line of a log, or a skill.
 
     Attributes:
-        id: of a skill its own, of a line what tells it from others.
+        id: of a skill its own; of a line a digest of its content.
         position: its place among the lines that are not blank, or among the skills.
-        created_at: in seconds since the epoch; of a skill when its file was written.
+        created_at: in seconds since the epoch; of a skill the time of its file.
     """
 
     id: str
@@ -54,13 +54,13 @@ class OwnEntry(msgspec.Struct, frozen=True):
 
 
 class OwnPart(msgspec.Struct, frozen=True):
-    """One of the files, or the skills, as they were read.
+    """One of the files, or the skills, as read.
 
     Attributes:
         name: `knowledge`, `reflections`, `episodes` or `skills`.
-        stands: how each file stood, by path; "" where there is none.
-        changed_at: when the newest of them was written.
-        lines: how many are not blank; of knowledge, all.
+        stands: the status of each file, by path; "" if it does not exist.
+        changed_at: the newest of their times.
+        lines: the number of lines that are not blank; of knowledge, of all lines.
         text: of the knowledge.
     """
 
@@ -73,7 +73,7 @@ class OwnPart(msgspec.Struct, frozen=True):
 
 
 def stands(db: sqlite3.Connection) -> dict[str, str]:
-    """How every file stood when it was read last."""
+    """The status of every file when it was last read."""
     return dict(db.execute("SELECT path, stand FROM own_files").fetchall())
 
 
@@ -86,7 +86,7 @@ def part(db: sqlite3.Connection, name: str) -> OwnPart:
 def newest(
     db: sqlite3.Connection, name: str, limit: int, offset: int = 0, kind: str | None = None
 ) -> list[OwnEntry]:
-    """The last entries of a kind, the last first; of one `type` or `outcome` if `kind` is given."""
+    """The last entries of a kind, last first; with `kind` only of that `type` or `outcome`."""
     where, arguments = _of_kind(kind)
     return _entries(
         db, name, f"{where} ORDER BY position DESC LIMIT ? OFFSET ?", (*arguments, limit, offset)
@@ -94,7 +94,7 @@ def newest(
 
 
 def count(db: sqlite3.Connection, name: str, kind: str | None = None) -> int:
-    """How many entries there are."""
+    """The number of entries."""
     where, arguments = _of_kind(kind)
     return int(db.execute(f"SELECT count(*) FROM {name} {where}", arguments).fetchone()[0])
 
@@ -105,7 +105,7 @@ def every(db: sqlite3.Connection, name: str) -> list[OwnEntry]:
 
 
 def last_lines(db: sqlite3.Connection, name: str, lines: int) -> list[OwnEntry]:
-    """The entries in the last lines of a file that are not blank: each torn line takes a place."""
+    """The entries in the last lines of a file that are not blank; a torn line counts as one."""
     first = part(db, name).lines - lines
     return _entries(db, name, "WHERE position >= ? ORDER BY position", (first,))
 
@@ -117,7 +117,7 @@ def skill(db: sqlite3.Connection, skill_id: str) -> OwnEntry | None:
 
 
 def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[int, OwnEntry]]:
-    """What gives the entries of a kind in some rows."""
+    """The entries of a kind in some rows."""
 
     def at_rows(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, OwnEntry]:
         found = db.execute(
@@ -130,7 +130,7 @@ def shown_by(name: str) -> Callable[[sqlite3.Connection, Sequence[int]], dict[in
 
 
 def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
-    """Bring what was read of the disk into the tables and their indexes."""
+    """Write what was read of the disk into the tables and their indexes."""
     for one in read:
         tx.db.execute("DELETE FROM own_files WHERE part = ?", (one.name,))
         tx.db.executemany(
@@ -146,7 +146,7 @@ def take(tx: Transaction, read: Sequence[OwnPart]) -> None:
 
 
 def clear(tx: Transaction) -> None:
-    """Forget what was read, so that it is read again."""
+    """Remove the copy, so that it is read again."""
     for name in OWN:
         full_text.clear(tx, INDEXES[name])
         tx.db.execute(f"DELETE FROM {name}")
@@ -174,7 +174,6 @@ def _entry(name: str, key: str, position: int, created_at: float, data: str) -> 
 
 
 def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
-    """Let the entries of a kind be these; what has not changed is not touched."""
     known = {
         key: (row, position, data)
         for row, key, position, data in tx.db.execute(f"SELECT row, id, position, data FROM {name}")
@@ -204,6 +203,6 @@ def _replace(tx: Transaction, name: str, entries: Sequence[OwnEntry]) -> None:
 
 def _indexed(item: Item) -> str:
     if isinstance(item, Skill):
-        # The rest of its file is found as that of any watched file.
+        # The rest of its file is found like that of any watched file.
         return index_text(f"{item.id} {item.description}\n{item.text[:_INDEXED]}")
     return index_text(item.text)

@@ -1,6 +1,6 @@
-"""Who said something that is stored, found by the words of a question.
+"""The people who said something that is stored, found by the words of a question.
 
-A person is called by the first word of the name, or, in a script without blanks, by its first two
+A person is called by the first word of the name or, in a script without blanks, by its first two
 characters. The table is derived from the actors of memories.
 """
 
@@ -23,10 +23,10 @@ _BEGINNING: Final = 2
 def named_in(db: sqlite3.Connection, text: str) -> list[str]:
     """The names that may be meant in `text`.
 
-    Every name that stands in it whole, and of those with a first word in it the first and the
-    last, so that the caller can tell whether that word is the name of one person alone.
+    Every name that is completely in it, and for each first word in it the first and the last name
+    with that word, so that the caller can tell whether it is unique.
     """
-    # No name has half of a surrogate pair, which SQLite would refuse.
+    # No name has a lone surrogate, which SQLite would refuse.
     plain = unicodedata.normalize("NFKC", text.encode(errors="replace").decode())
     words = [fold(word) for word in NAME_WORD.findall(plain)]
     calls = set(words)
@@ -44,13 +44,13 @@ def named_in(db: sqlite3.Connection, text: str) -> list[str]:
 
 
 def add(tx: Transaction, name: str) -> None:
-    """Note that somebody of this name said something."""
+    """Add a name."""
     for called, words in _calls(name):
         tx.db.execute("INSERT OR IGNORE INTO people VALUES (?, ?, ?)", (called, name, words))
 
 
 def drop(tx: Transaction, name: str) -> None:
-    """Forget the name, unless something is left that its person said."""
+    """Remove a name, unless a memory of that person is left."""
     found = tx.db.execute("SELECT 1 FROM memories WHERE actor = ? AND actor <> '' LIMIT 1", (name,))
     if found.fetchone() is None:
         for called, _ in _calls(name):
@@ -58,7 +58,7 @@ def drop(tx: Transaction, name: str) -> None:
 
 
 def _calls(name: str) -> list[tuple[str, str]]:
-    """What a name is called by, and how it stands in a text as `named_in` searches it."""
+    """The words by which a name is called, and its form for the search in `named_in`."""
     calls = []
     words = [fold(word) for word in NAME_WORD.findall(name)]
     if words:

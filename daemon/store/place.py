@@ -1,4 +1,4 @@
-"""Where an agent's memory is, and what all memories share with the daemon around them."""
+"""The place of an agent's memory, and what all memories share with the daemon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .transaction import Event, Transaction
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where one agent's memory is, and all that opening it needs to know."""
+    """The place of one agent's memory, and the settings for opening it."""
 
     agent: str
     folder: Path
@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def database(self) -> Path:
-        """The file that is the truth."""
+        """The database, which is authoritative."""
         return self.folder / FILE_NAME
 
     @property
@@ -40,27 +40,27 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Importer(Protocol):
-    """Reads what other tools, earlier runs or a damaged database have left."""
+    """Takes over the files of other tools, of earlier runs, or a damaged database."""
 
     def is_there(self, place: Place) -> bool:
-        """Whether there are files of a memory to take over, in the folder or the workspace."""
+        """Whether the folder or the workspace has files to take over."""
 
     def take_over(self, tx: Transaction, place: Place, damaged: Path | None) -> dict[str, Any]:
-        """Apply all that can be read; return a report of what was, and of what could not be.
+        """Apply everything readable; return a report of what was applied, and what was not.
 
         Args:
             tx: of the new database.
             place: where the files are.
-            damaged: a database that cannot be opened any more.
+            damaged: a database that can no longer be opened.
         """
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What every agent's store shares with the daemon around it.
+    """What every agent's store shares with the daemon.
 
     Attributes:
-        since: when the daemon started. A database that was read as a whole only before is read
-            again when it is opened: a disk may have changed it meanwhile.
+        since: when the daemon started. A database that was last checked before that is checked
+            again when it is opened: the disk may have changed it meanwhile.
     """
 
     threads: Executor

@@ -1,4 +1,4 @@
-"""A small pool of reading connections, so that no reader waits for the writer."""
+"""A small pool of reading connections, so that readers do not wait for the writer."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..errors import ShuttingDown, TooSlow
 from .database import connect_reader, translate
 
 T = TypeVar("T")
-# Steps of SQLite between two looks at the clock: a few milliseconds.
+# Steps of SQLite between two checks of the time: a few milliseconds.
 _STEPS: Final = 50_000
 
 
 class Readers:
-    """Connections that are opened when first needed and handed from one reader to the next.
+    """Connections that are opened on demand and reused.
 
     Args:
         path: the database.
-        limit: how many connections there may be; further readers wait for one.
+        limit: the maximum number of connections; further readers wait for one.
         cache_kb: the page cache of each.
         threads: where reading happens; shared with other agents.
-        connect: opens a connection to the path with a cache of so many kilobytes.
+        connect: opens a connection to the path with a cache of the given size in kilobytes.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Readers:
 
         Args:
             read: what to call.
-            seconds: after which it is interrupted, once it has begun; None: it takes its time.
+            seconds: after which it is interrupted, once it has begun; None: never.
 
         Raises:
             ShuttingDown: the connections are closed.
             TooSlow: it was interrupted.
-            ThermoclineError: what `read` raised, or what stands for SQLite's error.
+            ThermoclineError: raised by `read`, or for an error of SQLite.
         """
-        # The threads are shared: whoever waits for a connection keeps none of them.
+        # The threads are shared: waiting for a connection must not occupy one.
         async with self._free:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._threads, self._run, read, seconds)
@@ -98,7 +98,7 @@ class Readers:
             self._idle.put(db)
 
     def renew(self, between: Callable[[], None]) -> None:
-        """Close every connection, call `between`, and open them again when needed. Blocking."""
+        """Close every connection and call `between`; connections reopen on demand. Blocking."""
         taken = [self._idle.get() for _ in range(self._limit)]
         try:
             for db in taken:
@@ -110,12 +110,12 @@ class Readers:
                 self._idle.put(None)
 
     def close(self) -> None:
-        """Wait for the readers that run, close the connections, refuse those who wait. Blocking."""
+        """Wait for running readers, close the connections, refuse waiting readers. Blocking."""
         self._closed = True
         for _ in range(self._limit):
             db = self._idle.get()
             if db is not None:
                 db.close()
-        # Whoever waits takes one of these, learns that it is closed, and puts it back.
+        # A waiting reader takes one of these, finds it closed, and puts it back.
         for _ in range(self._limit):
             self._idle.put(None)

@@ -1,30 +1,36 @@
-"""A disk that refuses an agent's writes: telling it, and reading on meanwhile."""
+"""A disk that refuses an agent's writes: reporting it, and reading meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from ..errors import DiskFull, ReadOnly, ThermoclineError
 from ..runtime.problems import Problems
+from . import noted
 from .readers import Readers
 from .settling import read_clock
+from .transaction import Transaction
 
 Refused: TypeAlias = DiskFull | ReadOnly
+# A disk with less counts as full.
+_ROOM: Final = 1_048_576
 
 
 class Refusal:
-    """Whether the disk takes an agent's writes at the moment.
+    """Whether the disk currently refuses an agent's writes.
 
     Args:
         agent: whose writes.
-        problems: where a refusal is told.
-        readers: makes readers of a database that nobody has open for writing.
+        problems: where a refusal is reported.
+        readers: makes readers of a database that is not open for writing.
 
     Attributes:
-        standby: what reads instead, while the disk keeps the database from being opened.
+        standby: reads while the database cannot be opened for writing.
     """
 
     def __init__(self, agent: str, problems: Problems, readers: Callable[[], Readers]) -> None:
@@ -36,12 +42,12 @@ class Refusal:
 
     @property
     def stands(self) -> bool:
-        """Whether a write was refused, and the disk has had no room since."""
+        """Whether a write was refused and none has succeeded since."""
         return self._error is not None
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """Run a write. One that the disk refuses is told, and raised; at once while it stands by.
+        """Run a write and report a refusal. In standby it is refused without being tried.
 
         Raises:
             DiskFull, ReadOnly: the disk refused.
@@ -60,16 +66,16 @@ class Refusal:
         self._problems.report(error.code, self._agent, error.message, error.hint or "")
 
     def over(self) -> None:
-        """The disk has room and takes writes."""
+        """The disk accepts writes."""
         self._error = None
         for kind in (DiskFull, ReadOnly):
             self._problems.clear(kind.code, self._agent)
 
     async def stand_by(self, error: Refused) -> None:
-        """Read from now on without the database being open for writing.
+        """Read from now on without opening the database for writing.
 
         Raises:
-            DiskFull, ReadOnly: `error`, when there is nothing that can be read.
+            DiskFull, ReadOnly: `error`, if the database cannot be read.
         """
         self.note(error)
         standby = self._readers()
@@ -77,12 +83,23 @@ class Refusal:
             await standby.run(read_clock)
         except ThermoclineError:
             await asyncio.to_thread(standby.close)
-            # Its caller hears of it, and nobody looks whether it is over.
+            # The caller gets the error; nothing will check later whether it is over.
             self.over()
             raise error from None
         self.standby = standby
 
     async def leave(self) -> None:
-        """Close what stands by, so that the database can be opened."""
+        """Close the standby readers, so that the database can be opened."""
         if self.standby is not None:
             await asyncio.to_thread(self.standby.close)
+
+
+def take_room(folder: Path) -> None:
+    """Raise OSError unless the disk has room for more than the database's log has in reserve."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(_ROOM))
+
+
+def probe(tx: Transaction) -> None:
+    """The smallest write, to learn whether the disk accepts one."""
+    noted.write(tx, "probe", tx.now)

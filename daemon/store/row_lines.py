@@ -1,4 +1,4 @@
-"""Rows as lines of JSON: what a backup holds, and what an import takes."""
+"""Rows as lines of JSON, the format of backups and exports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def line_of(row: Row) -> bytes:
 
 
 def rows_in(lines: BinaryIO) -> Iterator[Row | None]:
-    """The row of each line; None for a line that is none."""
+    """The row of each line; None for an invalid line."""
     while line := lines.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
             while (rest := lines.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
@@ -43,7 +43,7 @@ def rows_in(lines: BinaryIO) -> Iterator[Row | None]:
 
 
 def row_of(line: bytes) -> Row | None:
-    """The row in a line; None where it is none."""
+    """The row in a line; None if it is not valid."""
     try:
         found = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The one way of every change that this device makes: row, history, outbox, what follows."""
+"""The single write path of this device's changes: row, history, outbox, derived data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .transaction import Transaction
 
 
 def load(db: sqlite3.Connection, kind: Kind, key: str) -> Row | None:
-    """The row, if there is one that was not deleted."""
+    """The row, unless it is deleted or does not exist."""
     row = kind.load(db, key)
     return row if kind.lives(row) else None
 
@@ -29,25 +29,25 @@ def write(
     without: str = "",
     new: bool = False,
 ) -> Row | None:
-    """Let a row say `data` from now on, or delete it, where `data` is None.
+    """Write `data` as the row's content, or delete the row if `data` is None.
 
-    Fields that this release does not know stay. A row that says all this already is left alone.
+    Fields that this release does not know are kept. Unchanged rows are not written.
 
     Args:
         tx: the transaction.
         kind: of the row.
         key: its id.
         data: all its fields.
-        why: what for, as the history shows it.
-        stamp: of a change that consists of several rows; else a fresh one.
-        without: a field that goes, though this release does not write it.
-        new: the row must not be there yet.
+        why: the reason to record in the history.
+        stamp: of a change that consists of several rows; by default a new one.
+        without: a field to remove, though this release does not write it.
+        new: the row must not exist yet.
 
     Returns:
-        The row; None where it was deleted.
+        The row; None if it was deleted.
 
     Raises:
-        Conflict: it is there, and should be new.
+        Conflict: it exists, and should be new.
     """
     before = kind.load(tx.db, key)
     if new and kind.lives(before):
@@ -71,7 +71,7 @@ def write(
 
 
 def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
-    """Store a version, and let what is derived from it follow. Nothing is noted of the change."""
+    """Store a version and update what is derived from it, without history or outbox."""
     live = kind.lives(after)
     if not live:
         erase(tx, kind, after.id)
@@ -81,13 +81,13 @@ def put(tx: Transaction, kind: Kind, before: Row | None, after: Row) -> None:
 
 
 def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | None) -> None:
-    """Note that the replica does not have the row as it stands.
+    """Mark the row as pending: the replica does not have this version.
 
     Args:
         tx: the transaction.
         kind: of the row.
         key: its id.
-        seen: the version that the replica may have; kept where the row is marked already.
+        seen: the version that the replica may have; ignored if the row is already marked.
         base: the entry of the history that holds this version.
     """
     tx.outgoing.add(kind.name)
@@ -99,7 +99,7 @@ def mark(tx: Transaction, kind: Kind, key: str, seen: Row | None, base: int | No
 
 
 def keep(tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str = "") -> int | None:
-    """Keep a version that is about to be replaced in the history; return its number there."""
+    """Add a version that will be replaced to the history; return its number."""
     if row is None or not kind.history or not kind.lives(row):
         return None
     writer = "" if device else tx.writer
@@ -111,7 +111,7 @@ def keep(tx: Transaction, kind: Kind, row: Row | None, *, why: str, device: str 
 
 
 def kept(tx: Transaction, kind: Kind, row: Row) -> int | None:
-    """The number of a version in the history, where it is added if it is missing."""
+    """The number of a version in the history, to which it is added if missing."""
     found = tx.db.execute(
         "SELECT max(number) FROM history WHERE kind = ? AND id = ? AND data IS ? AND clocks = ?",
         (*row.key, *row.encoded()),
@@ -121,16 +121,13 @@ def kept(tx: Transaction, kind: Kind, row: Row) -> int | None:
 
 
 def erase(tx: Transaction, kind: Kind, key: str) -> None:
-    """Forget the versions that a row had: deleting it leaves no copy of what it said."""
+    """Delete the earlier versions of a row: no copy of its content is left."""
     tx.db.execute("DELETE FROM history WHERE kind = ? AND id = ?", (kind.name, key))
-    # The number may be given to another version.
+    # The number may be reused for another version.
     tx.db.execute("UPDATE outbox SET base = NULL WHERE kind = ? AND id = ?", (kind.name, key))
 
 
-def live_rows(
-    db: sqlite3.Connection, kind: Kind, columns: str = "id, data"
-) -> list[tuple[Any, ...]]:
-    """The live rows of a kind without a table of its own, as SQL columns, by id."""
-    return db.execute(
-        f"SELECT {columns} FROM rows WHERE kind = ? AND live ORDER BY id", (kind.name,)
-    ).fetchall()
+def live_rows(db: sqlite3.Connection, kind: Kind) -> list[tuple[Any, ...]]:
+    """The id and data of the live rows of a kind without a separate table, by id."""
+    sql = "SELECT id, data FROM rows WHERE kind = ? AND live ORDER BY id"
+    return db.execute(sql, (kind.name,)).fetchall()

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from . import entities
+from . import entity_tables
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -17,8 +17,8 @@ class Migration(msgspec.Struct, frozen=True):
     statements: tuple[str, ...]
 
 
-# Every row that travels, but for memories that live: those have columns of their own. `live` tells
-# rows from what is left of deleted ones.
+# All replicated rows except live memories, which have a table with columns. `live` is 0 for
+# tombstones.
 _ROWS: Final = (
     """
     CREATE TABLE rows (
@@ -30,7 +30,7 @@ _ROWS: Final = (
         PRIMARY KEY (kind, id)
     ) STRICT, WITHOUT ROWID
     """,
-    # Rows that the replica does not have as they stand. `seen` is the version that it had, and
+    # Rows of which the replica does not have this version. `seen` is the version that it had, and
     # `base` the entry of the history that holds it; `refused` says why it cannot take this one.
     """
     CREATE TABLE outbox (
@@ -59,12 +59,12 @@ _ROWS: Final = (
     "CREATE INDEX history_by_row ON history(kind, id)",
     "CREATE INDEX history_conflicts ON history(why) WHERE why = 'conflict'",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    # The digest of each state file as it was written last.
+    # The digest of each state file as last written.
     "CREATE TABLE state_files (name TEXT PRIMARY KEY, digest TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
 _MEMORIES: Final = (
-    # `extra` holds fields of other releases, and the uses that came with the memory; `size` is
-    # that of its record in the warm file.
+    # `extra` holds fields of other releases, and the uses that came with the memory; `size` is the
+    # size of its record in the warm file.
     """
     CREATE TABLE memories (
         row INTEGER PRIMARY KEY,
@@ -110,13 +110,13 @@ _MEMORIES: Final = (
     "CREATE INDEX memories_by_expiry ON memories(expires_at) WHERE expires_at IS NOT NULL",
     "CREATE INDEX memories_merged ON memories(merged_into) WHERE merged_into IS NOT NULL",
     "CREATE INDEX memories_superseded ON memories(superseded_by) WHERE superseded_by IS NOT NULL",
-    # Covers all that the warm cap looks at, so that keeping it costs no row read.
+    # Covers all columns that the warm cap needs, so that no row is read for it.
     """
     CREATE INDEX memories_warm ON memories(created_at, id, size, importance, access_count, pinned)
         WHERE archived_at IS NULL
     """,
 )
-# Who said something, by what a question may call them by; see `people`.
+# The names of people, by the words they may be called by; see `people`.
 _PEOPLE: Final = (
     """
     CREATE TABLE people (
@@ -127,7 +127,7 @@ _PEOPLE: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-# What recall has to know of the rows of pairs; the number is their row in the full-text index.
+# The data of pairs that recall needs; the number is their row in the full-text index.
 _PAIRS: Final = (
     """
     CREATE TABLE pairs (
@@ -139,7 +139,7 @@ _PAIRS: Final = (
     ) STRICT
     """,
 )
-# The experiences that can be found; `whole_at` orders them by weight at any time.
+# The unpruned experiences; `whole_at` orders them by weight at any time.
 _EXPERIENCES: Final = (
     """
     CREATE TABLE experiences (
@@ -158,8 +158,8 @@ _EXPERIENCES: Final = (
     "CREATE INDEX experiences_by_weight ON experiences(whole_at)",
     "CREATE INDEX experiences_by_user ON experiences(user, type)",
 )
-# What the files of the notes show: `shown` is their text where a row says something else, empty
-# where there is no file; NULL where row and file agree. A file of size -1 is not there.
+# The status of the files of notes: `shown` is their text if the row differs, empty if there is
+# no file; NULL if row and file agree. A file of size -1 does not exist.
 _NOTES: Final = (
     """
     CREATE TABLE notes_on_disk (
@@ -170,7 +170,7 @@ _NOTES: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-# The categories with what is derived of each: their rows hold the description alone.
+# The categories with their derived data; their rows hold only the description.
 _TREE: Final = (
     """
     CREATE TABLE tree (
@@ -181,7 +181,7 @@ _TREE: Final = (
         cold_count INTEGER NOT NULL DEFAULT 0
     ) STRICT, WITHOUT ROWID
     """,
-    # The counts are kept by the database itself, so that no path can make them untrue.
+    # Triggers keep the counts, so that they are right whatever changes the memories.
     """
     CREATE TRIGGER tree_counts_insert AFTER INSERT ON memories WHEN NEW.merged_into IS NULL
     BEGIN
@@ -220,10 +220,10 @@ _TREE: Final = (
     END
     """,
 )
-# Conversations are of this device alone: what is worth keeping of them becomes memories.
+# Conversations are local to this device: what is extracted from them becomes memories.
 _CONVERSATIONS: Final = (
-    # `read_to` is the position of the first turn that was not yet read for what is worth keeping;
-    # `entry` is the line about the whole that has yet to be written into the file.
+    # `read_to` is the position of the first turn not yet read for facts; `entry` is the line
+    # about the whole that is still to be written to the file.
     """
     CREATE TABLE conversations (
         id TEXT PRIMARY KEY,
@@ -251,7 +251,7 @@ _CONVERSATIONS: Final = (
     ) STRICT, WITHOUT ROWID
     """,
 )
-# The agent's own files as they were read last, and a table for each kind of their entries.
+# The agent's own files as last read, and a table for each kind of their entries.
 OWN: Final = ("reflections", "episodes", "skills")
 _OWN: Final = (
     """
@@ -277,7 +277,7 @@ _OWN: Final = (
     ),
     *(f"CREATE INDEX {name}_by_position ON {name}(position)" for name in OWN),
 )
-# The full-text indexes with their columns. They are contentless: a text stands once, in its row.
+# The full-text indexes with their columns. They are contentless: a text is stored once, in its row.
 FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "memory_fts": ("text", "subject", "tags"),
     "pair_fts": ("key", "value"),
@@ -285,9 +285,9 @@ FULL_TEXT: Final[dict[str, tuple[str, ...]]] = {
     "entity_fts": ("text",),
     **{f"{name}_fts": ("text",) for name in OWN},
 }
-# Their sums, so that a mean length costs no scan, and of how many texts an index was merged last.
+# Their sums, so that a mean length needs no scan, and the number of texts at the last merge.
 COUNTS: Final = "term_counts"
-# The index of the chunks of watched files, in a database of its own.
+# The index of the chunks of watched files, in a separate database.
 CHUNK_TEXT: Final[dict[str, tuple[str, ...]]] = {"chunk_fts": ("text", "heading")}
 CHUNK_COUNTS: Final = "chunk_counts"
 
@@ -295,16 +295,16 @@ CHUNK_COUNTS: Final = "chunk_counts"
 def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Iterator[str]:
     """The statements that make full-text indexes.
 
-    Beside each stands what ranking reads of a text once the index has found it: its terms in their
-    order, with blanks between, and their number.
+    Beside each is a table for ranking the texts found: their terms in order, separated by blanks,
+    and the number of terms.
     """
     yield (
         f"CREATE TABLE {counts} (name TEXT PRIMARY KEY, texts INTEGER NOT NULL,"
         " terms INTEGER NOT NULL, merged INTEGER NOT NULL) STRICT, WITHOUT ROWID"
     )
     for name, columns in indexes.items():
-        # The categories let the marks of Devanagari or Thai be parts of words. Ranking reads no
-        # lengths of the index, which would take a page more of every store.
+        # The categories make the marks of Devanagari or Thai parts of words. The index stores no
+        # lengths, which ranking does not need and which would cost every store another page.
         words = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
         yield (
             f"CREATE VIRTUAL TABLE {name} USING fts5({', '.join(columns)}, content='',"
@@ -317,7 +317,7 @@ def full_text_tables(indexes: Mapping[str, Sequence[str]], counts: str) -> Itera
         yield f"INSERT INTO {counts} VALUES ('{name}', 0, 0, 0)"
 
 
-# Of the words in the full-text indexes and of names: another number has them built anew.
+# The version of the words in the full-text indexes and of names: a change rebuilds them.
 INDEX_VERSION: Final = 1
 _INDEX: Final = (f"INSERT INTO meta VALUES ('index_version', '{INDEX_VERSION}')",)
 # The numbers below 10 were used while nothing was released.
@@ -327,7 +327,7 @@ MIGRATIONS: Final = (
         (
             *(*_ROWS, *_MEMORIES, *_PEOPLE, *_PAIRS, *_OWN, *_TREE, *_NOTES, *_INDEX),
             *_EXPERIENCES,
-            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entities.TABLES),
+            *(*full_text_tables(FULL_TEXT, COUNTS), *_CONVERSATIONS, *entity_tables.TABLES),
         ),
     ),
 )

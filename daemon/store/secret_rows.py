@@ -1,4 +1,4 @@
-"""Secrets in rows beside the memories, and in the versions that rows had."""
+"""Secrets in rows other than memories, and in earlier versions of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REPLACED: Final = (hot_rows.KIND, tree_rows.KIND, experiences.KIND)
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A row that holds a secret, or did so; for the latter `kind` and `id` are those of the row."""
+    """A row that holds a secret, or did so; then `kind` and `id` are those of the row's history."""
 
     where: Where
     kind: str
@@ -27,7 +27,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
-    """Where secrets are, apart from the memories; `written` are the notes the daemon writes."""
+    """Where secrets are, apart from memories; `written` are the notes that the daemon writes."""
     found: list[Held] = []
     for kind in (key_values.KIND, *_REPLACED):
         for key, data in rows.live_rows(db, kind):
@@ -49,7 +49,7 @@ def holding(db: sqlite3.Connection, written: Sequence[str]) -> list[Held]:
 
 
 def remove(tx: Transaction, held: Held) -> None:
-    """Forget a pair; replace a secret of any other row by a mark; and forget all versions."""
+    """Delete a pair; replace a secret in any other row by a mark; delete all earlier versions."""
     kind = kind_of(held.kind)
     row = rows.load(tx.db, kind, held.id)
     if row is not None and held.where == "pair":
@@ -65,7 +65,7 @@ def remove(tx: Transaction, held: Held) -> None:
 
 
 def _told(key: str, data: dict[str, object]) -> list[object]:
-    """The values of a row, each under the name of the row, which may give it away."""
+    """The values of a row, by the name of the row, which may indicate a secret."""
     return [data, *({_name(key): value} for value in data.values())]
 
 

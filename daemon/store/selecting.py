@@ -1,4 +1,4 @@
-"""Listing memories by what is known about them, without a query in words."""
+"""Listing memories by their fields, without a query in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Order: TypeAlias = Literal[
     "newest", "oldest", "importance", "score", "uses", "type", "category", "subject"
 ]
 
-# A URL that thousands of memories mention is shown with the first of them.
+# The maximum number of memories listed for a URL.
 _OF_A_URL: Final = 10
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "hot": (HOT, float("inf")),
@@ -34,21 +34,21 @@ _ORDER: Final = {
     "uses": ("access_count DESC", *_NEWEST),
     "type": ("type", *_NEWEST),
     "category": ("category", *_NEWEST),
-    # Those without one come last.
+    # Those without a subject come last.
     "subject": ("subject = ''", "subject COLLATE NOCASE", *_NEWEST),
 }
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which memories are meant; what is left out does not matter.
+    """Conditions on memories; fields left out do not matter.
 
     Attributes:
-        category: it and all below it, under its present name or the one first given.
+        category: it and all below it, under its present name or the original one.
         tags: all of them.
         url: a part of one of the stored URLs, in any case.
-        paths: the files meant, by the beginnings of their paths; memories have none.
-        merged, expired: whether those take part, which otherwise they do not.
-        merged_into: the id of a memory, or its beginning; those merged into it take part alone.
+        paths: of files, by the beginnings of their paths; memories have no path.
+        merged, expired: whether to include those, which are excluded by default.
+        merged_into: the id of a memory, or its beginning; only memories merged into it.
     """
 
     types: tuple[str, ...] = ()
@@ -81,9 +81,9 @@ def page(
     now: float,
     scoring: Scoring,
 ) -> tuple[list[Memory], int]:
-    """The memories that pass, a page of them, and how many there are in all."""
+    """A page of the memories that pass, and their total number."""
     if filters.tier is not None or order == "score":
-        # Only these two need a score for each row, and they pay for it.
+        # Only these two need the score of every row.
         teach_score(db, now, scoring)
     condition, arguments = where(filters, now)
     total = _total(db, filters, condition, arguments, now)
@@ -95,7 +95,7 @@ def page(
 
 
 def newest(db: sqlite3.Connection, filters: Filters, *, limit: int, now: float) -> list[Memory]:
-    """The newest memories that pass; no others are looked at."""
+    """The newest memories that pass; no other rows are read."""
     condition, arguments = where(filters, now)
     rows = db.execute(
         f"{SELECT} WHERE {condition} ORDER BY {_by('newest')} LIMIT ?", (*arguments, limit)
@@ -106,7 +106,7 @@ def newest(db: sqlite3.Connection, filters: Filters, *, limit: int, now: float) 
 def living_after(
     db: sqlite3.Connection, row: int, *, now: float, limit: int
 ) -> list[tuple[int, Memory]]:
-    """The first memories behind a row, each with its own row: a page of all that are live."""
+    """The first memories after a row, each with its row: a page of all live ones."""
     rows = db.execute(
         f"SELECT row, {', '.join(FIELDS)} FROM memories WHERE row > ? AND merged_into IS NULL"
         " AND (expires_at IS NULL OR expires_at > ?) ORDER BY row LIMIT ?",
@@ -138,9 +138,9 @@ def living_at(db: sqlite3.Connection, rows: Sequence[int], *, now: float) -> lis
 def urls(
     db: sqlite3.Connection, *, limit: int, offset: int, now: float, scoring: Scoring
 ) -> tuple[list[tuple[str, int, list[Memory]]], int]:
-    """A page of the URLs that live memories mention, best score first, and how many there are.
+    """A page of the URLs that live memories mention, best score first, and their number.
 
-    Each comes with the number of those memories, and with the first of them.
+    Each with the number of its memories, and the first of them.
     """
     teach_score(db, now, scoring)
     rows: dict[str, list[int]] = {}
@@ -165,7 +165,7 @@ def urls(
 
 
 def _by(order: Order, reverse: bool = False) -> str:
-    """What SQL orders by; in reverse each column goes the other way, but for conditions."""
+    """The ORDER BY clause; `reverse` reverses each column except conditions."""
     columns = _ORDER[order]
     if reverse:
         columns = tuple(one if " = " in one else _turned(one) for one in columns)
@@ -179,7 +179,7 @@ def _turned(column: str) -> str:
 def _total(
     db: sqlite3.Connection, filters: Filters, condition: str, arguments: list[Any], now: float
 ) -> int:
-    """How many memories pass. Where the tree's counts tell, no row of a memory is read."""
+    """The number of memories that pass, from the counts of the tree if possible."""
     if filters != Filters(archived=filters.archived):
         query = f"SELECT count(*) FROM memories WHERE {condition}"
         return int(db.execute(query, arguments).fetchone()[0])
@@ -194,7 +194,7 @@ def _total(
 
 
 def teach_score(db: sqlite3.Connection, now: float, scoring: Scoring) -> None:
-    """Give `db` the function that a filter by tier needs."""
+    """Register the SQL function that a filter by tier needs."""
     db.create_function("score", 4, lambda i, c, a, p: score(i, c, a, now, scoring, pinned=p))
 
 

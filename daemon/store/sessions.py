@@ -1,4 +1,4 @@
-"""Sessions, and which things went into which of their answers."""
+"""Sessions, and what went into which of their answers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .kind import Kind
 from .transaction import Transaction
 
 Status: TypeAlias = Literal["active", "archived"]
-# What becomes of a memory without a change of its text.
+# The fates of a memory other than a change of its text.
 Fate: TypeAlias = Literal["merged", "superseded", "expired"]
 Via: TypeAlias = Literal["recall", "context", "files"]
-# How many answers of a session are kept, the last ones.
+# The number of answers kept for each session, the last ones.
 _ANSWERS: Final = 1_000
 
 
@@ -30,10 +30,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of work. Times are seconds since the epoch.
 
     Attributes:
-        category: the memories that it sees are below it; "": all, unless it names paths.
-        paths: the beginnings of the paths of files that it sees; none: all, unless it names a
+        category: it sees only memories below it; "": all, unless it names paths.
+        paths: the beginnings of the paths of files that it sees; empty: all, unless it names a
             category.
-        updated_at: when it was opened, archived or reopened last.
+        updated_at: when it was last opened, archived or reopened.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """Something that went into an answer, the hash of what it said then, and its fate by then."""
+    """Part of an answer: the hash of its content at the time, and its fate at the time."""
 
     source: str
     id: str
@@ -57,7 +57,7 @@ class Used(msgspec.Struct, frozen=True):
 
 
 class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of a session: what was asked, through what, and what went into it."""
+    """An answer of a session: the question, the operation, and what went into it."""
 
     id: str
     at: float
@@ -67,7 +67,7 @@ class AnswerUsed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """How many answers of a session are kept, and when the last one was given."""
+    """The number of answers kept of a session, and the time of the last one."""
 
     answers: int
     last_at: float | None
@@ -77,7 +77,7 @@ def get(db: sqlite3.Connection, key: str) -> Session:
     """The session.
 
     Raises:
-        NotFound: there is none.
+        NotFound: it does not exist.
     """
     row = rows.load(db, KIND, key)
     if row is None:
@@ -88,7 +88,7 @@ def get(db: sqlite3.Connection, key: str) -> Session:
 def page(
     db: sqlite3.Connection, status: Status | None, limit: int, offset: int
 ) -> tuple[list[Session], int]:
-    """The sessions, the newest first, and how many."""
+    """The sessions, newest first, and their number."""
     where = "kind = 'session' AND live AND (?1 IS NULL OR data ->> 'status' = ?1)"
     found = db.execute(
         f"SELECT id, data FROM rows WHERE {where} ORDER BY data ->> 'created_at' DESC, id"
@@ -116,8 +116,8 @@ def set_status(tx: Transaction, key: str, status: Status) -> Session:
 
 
 def record(tx: Transaction, key: str, via: Via, query: str, used: Sequence[Used]) -> None:
-    """Note what went into an answer; only the last 1,000 answers of a session are kept."""
-    # Times in their order, also among those of other devices.
+    """Record what went into an answer; only the last 1,000 answers of a session are kept."""
+    # The times of answers increase, also among those of other devices.
     answer = f"{key}/{int(tx.now * 1000):014d}-{secrets.token_hex(2)}"
     items = msgspec.to_builtins(used)
     rows.write(tx, ANSWERS, answer, {"at": tx.now, "via": via, "query": query, "used": items})
@@ -131,7 +131,7 @@ def record(tx: Transaction, key: str, via: Via, query: str, used: Sequence[Used]
 def answers(
     db: sqlite3.Connection, key: str, limit: int, offset: int = 0
 ) -> tuple[list[AnswerUsed], int]:
-    """The answers of a session, the last first, and how many."""
+    """The answers of a session, last first, and their number."""
     found = db.execute(
         f"SELECT id, data {_OF_SESSION} ORDER BY id DESC LIMIT ? OFFSET ?",
         (*_bounds(key), limit, offset),
@@ -147,7 +147,7 @@ def answer(db: sqlite3.Connection, key: str, name: str) -> AnswerUsed | None:
 
 
 def fates(db: sqlite3.Connection, ids: Iterable[str], now: float) -> dict[str, Fate]:
-    """What became of memories, those of which anything did."""
+    """The fates of memories; those without one are left out."""
     found = db.execute(
         "SELECT id, CASE WHEN merged_into IS NOT NULL THEN 'merged'"
         " WHEN superseded_by IS NOT NULL THEN 'superseded' ELSE 'expired' END FROM memories"
@@ -159,7 +159,7 @@ def fates(db: sqlite3.Connection, ids: Iterable[str], now: float) -> dict[str, F
 
 
 def counted(db: sqlite3.Connection, key: str) -> Counted:
-    """How many answers there are."""
+    """The number of answers."""
     found = db.execute(f"SELECT count(*), max(data ->> 'at') {_OF_SESSION}", _bounds(key))
     return Counted(*found.fetchone())
 
@@ -195,7 +195,7 @@ def _check_answer(row: Row) -> None:
 
 _FIELDS: Final = Session.__struct_fields__[1:]
 _ANSWER_FIELDS: Final = AnswerUsed.__struct_fields__[1:]
-# What came is not cut: other devices may be allowed longer texts.
+# Received values are not cut: other devices may allow longer texts.
 _ANY_SIZE: Final = 1 << 62
 KIND: Final = Kind(name="session", fields=frozenset(_FIELDS), vital=("created_at",), check=_check)
 ANSWERS: Final = Kind(

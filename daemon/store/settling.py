@@ -1,4 +1,4 @@
-"""Bringing a memory back within its limits, as the last step before every commit."""
+"""Keeping a memory within its limits, as the last step before every commit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from . import hot_rows, memories, metrics, tree_rows
 from .memory_table import index_new
 from .transaction import Transaction
 
-# More than this at once would hold up the callers of the same commit.
+# A larger number would delay the other callers of the commit.
 _EXPIRED_AT_ONCE = 500
-# Once the cap is met, a little more room is made, so that not every commit has to make some.
+# Beyond the cap some extra room is made, so that not every commit has to make some.
 _FILL = 0.9
 
 
 def settle(tx: Transaction) -> None:
-    """Keep the caps that the group may have broken, and note the clock.
+    """Enforce the caps that the transaction may have exceeded, and write the clock.
 
-    Nothing is dropped: what leaves warm is archived, what leaves the tree is filed under its
-    parent. Only memories whose own expiry time has passed are forgotten.
+    No memory is dropped: what leaves warm is archived, what leaves the tree is filed under its
+    parent. Only expired memories are deleted.
     """
     forget_expired(tx)
     if tx.settle_hot:
@@ -37,21 +37,21 @@ def settle(tx: Transaction) -> None:
 
 
 def _note_clock(tx: Transaction) -> None:
-    """Note the clock, so that no stamp is given twice, whatever the wall clock does meanwhile."""
+    """Write the clock, so that no stamp is issued twice, even if the wall clock is set back."""
     clocks = f"{tx.clock.last} {tx.clock.issued}"
     tx.db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (clocks,))
 
 
 def read_clock(db: sqlite3.Connection) -> tuple[int, int]:
-    """The highest clock that was given or seen, and the last that this device gave."""
-    # Not that of an attached database, where this one is empty.
+    """The highest stamp issued or seen, and the last one issued by this device."""
+    # Of the main database: `meta` of an attached one would be found if it were missing here.
     found = db.execute("SELECT value FROM main.meta WHERE key = 'clock'").fetchone()
     highest, issued = found[0].split() if found else ("0", "0")
     return int(highest), int(issued)
 
 
 def forget_expired(tx: Transaction) -> int:
-    """Delete the memories whose expiry time has passed, and return how many."""
+    """Delete expired memories, and return how many."""
     rows = tx.db.execute(
         "SELECT id FROM memories WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?",
         (tx.now, _EXPIRED_AT_ONCE),
@@ -62,7 +62,7 @@ def forget_expired(tx: Transaction) -> int:
 
 
 def warm_bytes(db: sqlite3.Connection) -> int:
-    """The bytes of all warm memories as compact JSON, which is what their cap is about."""
+    """The size of all warm memories as compact JSON, which their cap limits."""
     total, number = db.execute(
         "SELECT total(size), count(*) FROM memories WHERE archived_at IS NULL"
     ).fetchone()
@@ -79,19 +79,19 @@ def _settle_warm(tx: Transaction) -> None:
 
 
 def warm_floor(db: sqlite3.Connection, now: float, rules: Rules) -> float | None:
-    """The score below which a memory that comes would leave warm at once; None: there is room."""
+    """The score below which a new memory would leave warm at once; None: there is room."""
     if warm_bytes(db) <= rules.warm.max_bytes * _FILL:
         return None
     return min(entry_score(entry, now, rules.scoring) for entry in warm_entries(db))
 
 
 def archive_faded(tx: Transaction) -> int:
-    """Archive what is past the retention and scores below the threshold; return how many."""
+    """Archive memories past the retention with scores below the threshold; return how many."""
     return memories.archive(tx, faded(tx.db, tx.now, tx.rules))
 
 
-def settle_anew(tx: Transaction) -> None:
-    """Bring everything within the limits in force, which may have changed."""
+def settle_all(tx: Transaction) -> None:
+    """Apply all limits in force, which may have changed."""
     archive_faded(tx)
     hot_rows.save(tx, hot_rows.load(tx.db))
     tx.settle_warm = tx.settle_tree = True
@@ -116,7 +116,7 @@ def faded(db: sqlite3.Connection, now: float, rules: Rules) -> list[str]:
 
 
 def warm_entries(db: sqlite3.Connection) -> list[WarmEntry]:
-    """What the warm cap needs to know of each warm memory."""
+    """The data of each warm memory that the warm cap needs."""
     rows = db.execute(
         "SELECT id, size, importance, created_at, access_count, pinned FROM memories"
         " WHERE archived_at IS NULL"

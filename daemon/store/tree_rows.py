@@ -19,16 +19,16 @@ from .transaction import Transaction
 
 
 class Category(msgspec.Struct, frozen=True):
-    """What the row of a category says."""
+    """The content of a category's row."""
 
     desc: str
 
 
 def load(db: sqlite3.Connection) -> dict[str, Node]:
-    """Every node but the root, by path, with true counts.
+    """Every node except the root, by path, with its counts.
 
     Raises:
-        StoreDamaged: a row is not what was written, which SQLite does not notice by itself.
+        StoreDamaged: a row is not valid although SQLite reports no error.
     """
     found = db.execute(
         "SELECT path, desc, warm_count, cold_count, last_access FROM tree"
@@ -42,10 +42,9 @@ def load(db: sqlite3.Connection) -> dict[str, Node]:
 
 
 def totals(db: sqlite3.Connection) -> tuple[int, int]:
-    """How many live memories are warm, and how many cold: the counts of the root.
+    """The numbers of live memories, warm and cold: the counts of the root.
 
-    Every category but the root itself has its node, so this reads no row of a memory that is
-    filed deeper.
+    Every category except the root has a node, so only memories filed in the root are read.
     """
     row = db.execute(
         "SELECT total(warm), total(cold) FROM ("
@@ -58,15 +57,15 @@ def totals(db: sqlite3.Connection) -> tuple[int, int]:
 
 
 def ensure(tx: Transaction, category: str) -> None:
-    """Make the nodes of `category` that are missing. The caps are kept before the commit."""
+    """Create the missing nodes of `category`. The caps are enforced before the commit."""
     if category == trees.ROOT or category in tx.filed:
         return
     for path in (*trees.ancestors(category), category):
-        # Mostly it is there, and to look costs a fifth of trying to insert it.
+        # Usually it exists, and looking costs a fifth of trying to insert it.
         if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (path,)).fetchone():
             continue
         before = KIND.load(tx.db, path)
-        # Older than any description that somebody wrote, here or on another device.
+        # Older than any description written by a person, here or on another device.
         stamp = (0 if before is None else before.clocks.latest[0] + 1, tx.device)
         rows.write(tx, KIND, path, {"desc": trees.title(path)}, stamp=stamp)
         tx.keep_category = category
@@ -75,15 +74,14 @@ def ensure(tx: Transaction, category: str) -> None:
 
 
 def resolve(tx: Transaction, category: str) -> str:
-    """Where a memory of `category` is filed now: there, or where its like were merged into.
+    """The category in which a memory of `category` is filed now, after merges of categories.
 
-    Without this a category that the caps have merged away would be made anew by the next memory
-    filed in it, at the cost of another one.
+    Otherwise the next memory would create a merged category again, and displace another one.
     """
     if tx.db.execute("SELECT 1 FROM tree WHERE path = ?", (category,)).fetchone():
         return category
     merged = tx.db.execute(
-        # The first condition is what the partial index needs to be told.
+        # SQLite uses the partial index only with the first condition.
         "SELECT category FROM memories WHERE original_category <> '' AND original_category = ?"
         " LIMIT 1",
         (category,),
@@ -92,12 +90,12 @@ def resolve(tx: Transaction, category: str) -> str:
 
 
 def touch(tx: Transaction, category: str) -> None:
-    """Note that `category` was used now."""
+    """Record a use of `category`."""
     tx.db.execute("UPDATE tree SET last_access = ? WHERE path = ?", (tx.now, category))
 
 
 def prune(tx: Transaction) -> tuple[str, ...]:
-    """Remove the categories that are empty and long unused; return them."""
+    """Remove categories that are empty and long unused; return them."""
     before = load(tx.db)
     after, removed = trees.prune(before, tx.now, tx.rules.tree.prune_idle_days)
     save(tx, before, after)
@@ -105,7 +103,7 @@ def prune(tx: Transaction) -> tuple[str, ...]:
 
 
 def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
-    """Write what differs between two states of the tree."""
+    """Write the differences between two states of the tree."""
     for path in old.keys() - new.keys():
         rows.write(tx, KIND, path, None)
     for path, node in new.items():
@@ -121,7 +119,7 @@ def save(tx: Transaction, old: dict[str, Node], new: trees.Tree) -> None:
 
 def _applied(tx: Transaction, _before: Row | None, after: Row) -> None:
     if KIND.lives(after):
-        # A category of another device was last used when the newest of its memories changed.
+        # The last use of a category from another device is the newest change of its memories.
         tx.db.execute(
             "INSERT INTO tree (path, desc, last_access) VALUES (?1, ?2, coalesce("
             " (SELECT max(updated_at) FROM memories WHERE category = ?1), ?3))"

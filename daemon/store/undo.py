@@ -1,4 +1,4 @@
-"""Putting versions back that rows had, through the same write as every other change."""
+"""Restoring earlier versions of rows, through the normal write path."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _LINK: Final = ("merged_into", GAVE)
 
 
 def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Row:
-    """Put back the version that a row had before its last change, or that of a number.
+    """Restore the version of a row before its last change, or the one with a number.
 
-    What that change merged is parted again, and what it parted is merged. Undoing twice is doing
-    it again.
+    A merge that the change made is undone, one that it undid is made again. Undoing twice redoes.
 
     Raises:
-        NotFound: no such version is kept.
-        Conflict: the row says what that version said.
+        NotFound: the version is not in the history.
+        Conflict: the row already has that content.
     """
     row = rows.load(tx.db, kind, key)
     version = _version(tx, kind, key, number)
@@ -39,7 +38,7 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
         )
     said = dict(version.row.data)
     if fetch(tx.db, into := said.get("merged_into")) is None:
-        # What it was merged into is forgotten.
+        # The memory it was merged into is deleted.
         into = None
         said = {name: value for name, value in said.items() if name not in _LINK}
     if number is None and (retired := _merged(version)) is not None:
@@ -54,12 +53,12 @@ def undo(tx: Transaction, kind: Kind, key: str, number: int | None = None) -> Ro
 
 
 def undo_by(tx: Transaction, writer: str, since: float) -> list[tuple[str, str]]:
-    """Put back what a writer changed since a time, and forget what they stored since.
+    """Revert what a writer changed since a time, and delete what the writer stored since.
 
-    What others changed in the same rows stays, field by field.
+    Later changes by other writers in the same rows stay, field by field.
 
     Returns:
-        Kind and id of each row that was put back or forgotten.
+        Kind and id of each row that was restored or deleted.
     """
     stored = tx.db.execute(
         "SELECT id FROM memories WHERE writer = ? AND created_at >= ?", (writer, since)
@@ -75,7 +74,7 @@ def undo_by(tx: Transaction, writer: str, since: float) -> list[tuple[str, str]]
 
 
 def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:
-    """Put back the fields that a writer's changes of one row set, and that still say so."""
+    """Restore the fields that a writer's changes of a row set and that still have those values."""
     kind, key = kind_of(replaced[0].kind), replaced[0].id
     row = rows.load(tx.db, kind, key)
     if row is None:
@@ -85,7 +84,7 @@ def _put_back(tx: Transaction, replaced: Sequence[Version]) -> bool:
     for version in reversed(replaced):
         was, after = stamps(version.row, kind.sets), stamps(_after(tx, version) or row, kind.sets)
         for name, (stamp, _) in after.items():
-            # Of several changes of one field the value before the first goes back.
+            # Of several changes of a field, the value before the first is restored.
             if was.get(name, (None,))[0] != stamp and (
                 stamp == now.get(name, (None,))[0] or name in cells
             ):
@@ -103,14 +102,14 @@ def _version(tx: Transaction, kind: Kind, key: str, number: int | None) -> Versi
 
 
 def _after(tx: Transaction, version: Version) -> Row | None:
-    """The version that replaced another; None: it is in force."""
+    """The version that replaced another; None: the current one."""
     later = "kind = ? AND id = ? AND number > ? AND why <> ? ORDER BY number LIMIT 1"
     found = read(tx.db, later, version.kind, version.id, version.number, CONFLICT)
     return found[0].row if found else None
 
 
 def _merged(version: Version) -> str | None:
-    """The memory that comes back when the change that replaced a version is undone."""
+    """The memory that is restored when the change that replaced a version is undone."""
     if version.why.startswith(_MERGE):
         return version.why.removeprefix(_MERGE)
     return version.id if version.why == "merged" else None

@@ -1,9 +1,8 @@
-"""Counting what answers used, and spared: soon, in one commit, never on the way of an answer.
+"""Counting the uses and the saved context of answers: soon, in one commit, after the answer.
 
-What an answer spares its reader is what it would take to put everything there is into the
-context, less what the answer takes: tokens of the texts of all memories and of the hot state on
-this device, less tokens of the texts in the answer; one with nothing in it spares nothing. A
-token is four characters, and what is there is measured at most every ten minutes.
+The saved context is the size of everything there is, the texts of all memories and the hot state on
+this device, less the size of the texts in the answer, in tokens; an empty answer saves nothing. A
+token is four characters, and the total is measured at most every ten minutes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
     """An answer that was given.
 
     Attributes:
-        used: the memories in it; None: it was the hot state, which counts no uses.
+        used: the memories in it; None: the hot state, which counts no uses.
         chars: of the texts in it.
     """
 
@@ -41,12 +40,12 @@ class GivenAnswer(msgspec.Struct, frozen=True):
 
 
 class UseCounter:
-    """Gathers the answers of a second, then counts them together.
+    """Collects the answers of a second, then counts them together.
 
     Args:
-        agent: whose they are, for the task's name.
+        agent: whose answers, for the task's name.
         write: runs an operation in a commit.
-        read: runs a look at the database.
+        read: runs a query on the database.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class UseCounter:
         self._measured = float("-inf")
 
     def note(self, used: Sequence[str] | None, chars: int) -> None:
-        """Count an answer, a use of each memory in it, and what it spares, within a second."""
+        """Count an answer, a use of each memory in it, and the saved context, within a second."""
         self._answers.append(GivenAnswer(None if used is None else tuple(used), chars))
         if self._counting is None or self._counting.done():
             self._counting = asyncio.get_running_loop().create_task(
@@ -72,7 +71,7 @@ class UseCounter:
             )
 
     async def finish(self) -> None:
-        """Count what is still to be counted, now."""
+        """Count what is not counted yet, now."""
         if self._counting is not None:
             self._counting.cancel()
             await asyncio.gather(self._counting, return_exceptions=True)
@@ -91,7 +90,7 @@ class UseCounter:
             saved = sum(max(0, there - _tokens(one.chars)) for one in answers if one.chars)
             await self._write(partial(_count, answers=answers, saved=saved))
         except ThermoclineError as error:
-            # Uses are a hint for ranking: a full disk may cost a few.
+            # Uses are a hint for ranking: on a full disk some may be lost.
             _log.info("did not count uses: %s", error, extra={"action": "uses_lost"})
 
     async def _all_tokens(self) -> int:
@@ -106,7 +105,7 @@ def _tokens(chars: int) -> int:
 
 
 def _chars_there(db: sqlite3.Connection) -> int:
-    """The characters of all texts that are there."""
+    """The characters of all texts."""
     found = db.execute(
         "SELECT (SELECT total(length(text)) FROM memories WHERE merged_into IS NULL)"
         " + (SELECT total(length(data ->> 'value')) FROM rows WHERE kind = 'hot' AND live)"

@@ -1,8 +1,8 @@
-"""How often each device has used a memory.
+"""The uses of memories, counted by each device.
 
-Each device counts its own uses, in a few hundred rows that nobody else writes, so that the counts
-of several devices never conflict. `memories.access_count` is derived: what the memory brought
-along from elsewhere, what all devices counted, and the same of those that are merged into it.
+Each device counts its own uses, in a few hundred rows that only it writes, so that counts never
+conflict. `memories.access_count` is derived: the count that the memory brought from elsewhere, the
+counts of all devices, and the same of the memories merged into it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _ADD: Final = (
     "UPDATE memories SET access_count = max(0, access_count + ?), last_accessed_at ="
     " nullif(max(coalesce(last_accessed_at, 0), ?), 0) WHERE id = ?"
 )
-# By memory: how many uses, and when the last one was.
+# By memory: the number of uses, and the time of the last one.
 Counts: TypeAlias = Mapping[str, tuple[int, float]]
 
 
 class Uses(msgspec.Struct, frozen=True):
-    """What a row says: uses and last use by memory."""
+    """The content of a row: uses and last use by memory."""
 
     counts: dict[str, tuple[int, float]]
 
 
 def count(tx: Transaction, used: Mapping[str, int]) -> None:
-    """Count uses on this device: how many, by memory. Each row is written once."""
+    """Count uses on this device, by memory. Each row is written once."""
     buckets: dict[str, list[str]] = {}
     for key in used:
         buckets.setdefault(f"{_bucket(key)}/{tx.device}", []).append(key)
@@ -51,10 +51,10 @@ def count(tx: Transaction, used: Mapping[str, int]) -> None:
 
 
 def take_back(tx: Transaction, key: str) -> None:
-    """Take back one use that this device counted; when it was last used stays.
+    """Take back one use that this device counted; the time of the last use stays.
 
     Raises:
-        Conflict: it has counted none.
+        Conflict: this device has counted no use.
     """
     name = f"{_bucket(key)}/{tx.device}"
     counts = dict(_counts(rows.load(tx.db, KIND, name)))
@@ -67,7 +67,7 @@ def take_back(tx: Transaction, key: str) -> None:
 
 
 def counted(tx: Transaction, key: str) -> tuple[int, float | None]:
-    """The uses of a memory that all devices have counted, and the last of them."""
+    """The uses of a memory on all devices, and the time of the last."""
     if tx.are_uses is None:
         found = tx.db.execute("SELECT 1 FROM rows WHERE kind = 'uses' AND live LIMIT 1")
         tx.are_uses = found.fetchone() is not None
@@ -88,7 +88,7 @@ def are_merged(tx: Transaction) -> bool:
 
 
 def forget(tx: Transaction, keys: frozenset[str]) -> None:
-    """Take memories that nothing can bring back out of this device's counts."""
+    """Remove memories that cannot be restored from this device's counts."""
     for key in keys:
         name = f"{_bucket(key)}/{tx.device}"
         row = rows.load(tx.db, KIND, name)
@@ -111,7 +111,7 @@ def _sums(db: sqlite3.Connection, bucket: str) -> dict[str, tuple[int, float | N
 
 
 def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
-    """Let the counts of the memories follow."""
+    """Update the counts of the memories."""
     tx.uses.pop(after.id.partition("/")[0], None)
     tx.are_uses = None
     old, new = _counts(before), _counts(after)
@@ -136,7 +136,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:
 def _add_above(
     tx: Transaction, passed: set[str], key: str | None, added: tuple[int, float]
 ) -> None:
-    """Add to the count of the memory that one is merged into, and so on."""
+    """Add to the count of the memory that a memory is merged into, and so on."""
     while key is not None and key not in passed:
         passed.add(key)
         found = tx.db.execute(f"{_ADD} RETURNING merged_into", (*added, key)).fetchone()

@@ -1,4 +1,4 @@
-"""The paths that an agent's index watches beside its workspace, as somebody added them."""
+"""The paths that were added to an agent's index, beside its workspace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import rows
 from .kind import Kind
 from .transaction import Transaction
 
-# Told when a path is added or removed, here or on another device.
+# Published when a path is added or removed, here or on another device.
 EVENT: Final = "files.watched"
 
 
@@ -25,7 +25,7 @@ def paths(db: sqlite3.Connection) -> list[str]:
 
 
 def add(tx: Transaction, path: str) -> bool:
-    """Add an absolute path; False: it is there."""
+    """Add an absolute path; False: it was already added."""
     if rows.load(tx.db, KIND, path) is not None:
         return False
     rows.write(tx, KIND, path, {"added_at": tx.now})
@@ -36,7 +36,7 @@ def remove(tx: Transaction, path: str) -> None:
     """Remove a path.
 
     Raises:
-        NotFound: it is not there.
+        NotFound: it was not added.
     """
     if rows.load(tx.db, KIND, path) is None:
         raise NotFound(f"'{path}' is not a path that was added", field="path")
@@ -53,7 +53,7 @@ def _applied(tx: Transaction, before: Row | None, after: Row) -> None:  # noqa: 
     tx.tell(EVENT, path=after.id)
 
 
-# No history: whoever may undo may not add.
+# No history: undo needs a lower role than adding.
 KIND: Final = Kind(
     name="watched",
     fields=frozenset({"added_at"}),

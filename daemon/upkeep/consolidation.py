@@ -218,7 +218,7 @@ async def _evict(work: Work) -> Facts:
 
 def _settle(tx: Transaction) -> int:
     archived = settling.archive_faded(tx)
-    settling.settle_anew(tx)
+    settling.settle_all(tx)
     return archived
 
 

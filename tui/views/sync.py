@@ -13,9 +13,8 @@ from textual.containers import Container, VerticalScroll
 from textual.widgets import DataTable, Static
 
 from thermocline.daemon.client import Client
-from thermocline.daemon.shapes.devices import DeviceView
 from thermocline.daemon.shapes.history import VersionView
-from thermocline.daemon.shapes.sync import SyncRound, SyncStatus
+from thermocline.daemon.shapes.sync import DeviceView, SyncRound, SyncStatus
 
 from ..text import ago, number_of, one_line, plain
 from ..widgets.facts import Facts

@@ -117,7 +117,7 @@ def _entity(title: str, relation: str, target: str) -> dict[str, Json]:
 
 
 def _without_marks(text: str) -> tuple[str, list[str]]:
-    """What is said, the context included, and its tags."""
+    """The statement with its context, and its tags."""
     tags = _TAG.findall(text)
     context = _CONTEXT.search(text)
     said = _TAG.sub("", text[: context.start()] if context else text)

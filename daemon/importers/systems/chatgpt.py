@@ -48,7 +48,7 @@ def read(look: GivenPath) -> Reading:
 
 
 def _shown(mapping: dict[str, Any], current: Json) -> tuple[list[str], str]:
-    """The keys of the messages from the first to the one shown last, and what is wrong."""
+    """The keys of the messages from the first to the last shown one, and a fault or ""."""
     key = current if isinstance(current, str) and current in mapping else _last(mapping)
     path: list[str] = []
     seen: set[str] = set()
@@ -79,7 +79,7 @@ def _last(mapping: dict[str, Any]) -> str | None:
 
 
 def _text(message: Json) -> str:
-    """What a message says; nothing where it was hidden, thought, or meant for a tool."""
+    """The text of a message; empty if it was hidden, a thought, or for a tool."""
     if not isinstance(message, dict):
         return ""
     hidden = _field(message, "metadata", "is_visually_hidden_from_conversation")

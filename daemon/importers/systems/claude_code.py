@@ -28,7 +28,7 @@ NAME: Final = "claude-code"
 _FILES: Final = r".+\.(?:jsonl|md)"
 _TYPES: Final = frozenset({"user", "assistant"})
 _FRONT: Final = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
-# What the program says for the user: commands and their output.
+# What the program adds as the user: commands and their output.
 _MARKUP: Final = re.compile(r"<(?:command-|local-command-|bash-|system-reminder|task-notification)")
 
 
@@ -62,7 +62,7 @@ def _is_transcript(look: GivenPath) -> bool:
 
 
 def _transcript(path: Path, below: Path) -> Reading:
-    """The turns of a session; what tools, subagents and the program itself say is left out."""
+    """The turns of a session, without those of tools, subagents and the program itself."""
     origin, position, project = Origin(NAME, written(path)), 0, ""
     for line in lines_of(path, below):
         if isinstance(line, ReadFault):

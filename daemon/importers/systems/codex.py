@@ -25,7 +25,7 @@ from ..memory_md import statements
 NAME: Final = "codex"
 _SESSIONS: Final = r"rollout-.+\.jsonl"
 _MEMORIES: Final = ("MEMORY.md", "memory_summary.md")
-# What the program adds to what the user says.
+# What the program adds to the user's messages.
 _ADDED: Final = (
     "<environment_context>",
     "<user_instructions>",

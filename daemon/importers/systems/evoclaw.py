@@ -44,12 +44,11 @@ def read(look: GivenPath) -> Reading:
 
 
 def _agents(look: GivenPath) -> list[str]:
-    """Those whose state files may be in a folder; "" for the files in the folder itself."""
+    """The agents whose state files may be in a folder; "" for files in the folder itself."""
     return ["", _DEFAULT, *(name for name, _ in takeover.others(look.path, _DEFAULT))]
 
 
 def _files(look: GivenPath, agent: str) -> list[Path]:
-    """The state files of an agent, in the order in which they are imported."""
     memory = look.path / "memory"
     own = {"": [look.path], _DEFAULT: [memory, memory / _DEFAULT]}
     places = own.get(agent, [memory / agent])

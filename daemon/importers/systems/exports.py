@@ -17,7 +17,7 @@ from ..json_stream import CutOff, elements
 _FILES: Final = re.compile(r"conversations(?:-\d+)?\.json")
 _ZIP: Final = b"PK\x03\x04"
 _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-# More than any export has: what unpacks to that is made to harm.
+# More than any export has: a larger one is an attack.
 _MOST_BYTES: Final = 32 << 30
 
 
@@ -26,7 +26,7 @@ def conversations(
 ) -> Generator[tuple[str, int, dict[str, Any]] | ReadFault, None, None]:
     """Each conversation with the place of its file and its number there.
 
-    A member of a zip is read as a stream, and never written anywhere, whatever its name says.
+    A member of a zip is read as a stream, and never written anywhere, whatever its name.
     """
     if look.head.startswith(_ZIP):
         yield from _zipped(look.path)
@@ -49,7 +49,7 @@ def begins_with(look: GivenPath, field: str) -> bool:
 
 
 def others_in(look: GivenPath) -> list[str]:
-    """The names of what else an export has."""
+    """The names of the other files of an export."""
     if look.head.startswith(_ZIP):
         with contextlib.suppress(*_DAMAGED, OSError), zipfile.ZipFile(look.path) as archive:
             return [name.rsplit("/", 1)[-1] for name in archive.namelist()]

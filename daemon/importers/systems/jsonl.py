@@ -1,4 +1,4 @@
-"""Ours: rows in lines of JSON, as an export has them, and archives that a backup wrote."""
+"""Thermocline's own formats: rows in lines of JSON, as in an export, and backup archives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def detect(look: GivenPath) -> bool:
 
 
 def read(look: GivenPath) -> Reading:
-    """The lines in parts; those of an archive once all its checksums are right."""
+    """The lines in parts; those of an archive after all its checksums were verified."""
     try:
         if not look.head.startswith(_GZIP):
             with open_file(look.path, look.path.parent) as file:

@@ -28,7 +28,7 @@ def detect(look: GivenPath) -> bool:
 
 
 def read(look: GivenPath) -> Reading:
-    """Each observation and each relation as a memory that names what it is about."""
+    """Each observation and each relation as a memory that names its entities."""
     path = look.path
     origin = Origin(NAME, look.stat.st_mtime)
     kinds: dict[str, str] = {}

@@ -45,7 +45,7 @@ def _page(path: Path, below: Path) -> Reading:
     origin, dated = Origin(NAME, written(path)), _NOTE.fullmatch(path.name)
     for number, heading, said in statements(text):
         if _BLANK.fullmatch(said):
-            continue  # A form that nobody has filled in.
+            continue  # An empty form.
         parts = [] if heading == "general" else heading.split("/")
         first = "user" if path.name == _USER else "notes" if dated else "memory"
         yield from origin.memory(

@@ -26,9 +26,10 @@ def detect(look: GivenPath) -> bool:
 
 
 def read(look: GivenPath) -> Reading:
-    """Each memory with its entities; what was consolidated is merged into what replaced it.
+    """Each memory with its entities; a consolidated one is merged into its replacement.
 
-    Entities were named by memories, too, that are gone: rows have how often, and when.
+    Entities were also named by deleted memories: rows have the number and the times of those
+    mentions.
     """
     for copy in _copies(look):
         origin, place = Origin(NAME, copy.path.stat().st_mtime), f"{copy.path}: memories"
@@ -76,7 +77,7 @@ def _importance(row: dict[str, Any]) -> float:
 
 
 def _expires(ttl: Any, created: float | None) -> float | str | None:
-    """The end of a duration since the creation, or a moment; text says why there is none."""
+    """The end of a duration since the creation, or a time; a text is the reason for having none."""
     if not isinstance(ttl, str) or not ttl.strip():
         return None
     try:
@@ -86,7 +87,7 @@ def _expires(ttl: Any, created: float | None) -> float | str | None:
 
 
 def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
-    """What each memory names, with the relations that came from it; how many came from none."""
+    """The entities of each memory, with their relations; and the number of relations left out."""
     entities = {str(row["id"]): row for row in copy.rows("memory_entities")}
     found: dict[str, dict[str, dict[str, Any]]] = {}
     alone = 0
@@ -113,7 +114,7 @@ def _entities(copy: Copy) -> tuple[dict[str, list[dict[str, Any]]], int]:
 
 
 def _counted(copy: Copy) -> bytes:
-    """Lines of rows for the entities with more mentions than there are memories that name them."""
+    """Rows for the entities with more mentions than there are memories that name them."""
     mentions = Counter(str(row.get("entity_id")) for row in copy.rows("memory_entity_mentions"))
     lines = b""
     for row in copy.rows("memory_entities"):

@@ -1,4 +1,4 @@
-"""What callers report of a conversation: turns, messages of models' providers, or a transcript."""
+"""Conversations as callers report them: turns, messages of model providers, or a transcript."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from ..language.speech import utterances
 from ..memory import checks
 from ..memory.metadata import extract
 from ..memory.records import OBSERVED, USER_STATED, Memory
-from ..memory.scoring import default_importance
-from ..shapes.observe import SkippedMessage, Talk, TurnBody
+from ..memory.scoring import Scoring, default_importance
+from ..shapes.observe import ObserveBody, Observed, SkippedMessage, Talk, TurnBody, TurnsStored
 from ..store import conversations, memories
-from ..store.conversations import Said
+from ..store.agent_store import AgentStore
+from ..store.conversations import Conversation, Said
 from ..store.transaction import Transaction
-from ..thinking.extraction import CATEGORY
+from ..thinking.extraction import CATEGORY, Extracted
+from ..thinking.model_or_rules import AskOptions
+from .operation import operation
 from .scope import Scope
+from .views import memory_view
 
 _NAME_CHARS: Final = 200
 _ROLE_CHARS: Final = 32
@@ -35,8 +39,76 @@ _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
 _SPOKEN: Final = frozenset({"text", "input_text", "output_text"})
 
 
+async def observe(scope: Scope, body: ObserveBody) -> Observed:
+    """Report turns of a conversation; what is worth remembering is stored."""
+    told = reported(scope, body, ended=body.end)
+    name, said = told.conversation, told.said
+    if not body.wait and (body.llm is not None or body.llm_endpoint is not None):
+        raise InvalidInput("'llm' and 'llm_endpoint' go with 'wait'", field="wait")
+
+    def hear(tx: Transaction) -> Conversation | None:
+        if body.store_turns:
+            store_turns(tx, name, said)
+        return conversations.hear(tx, name, said, ended=body.end, writer=scope.peer.name)
+
+    async with scope.store(create=True) as store:
+        heard = await store.write(hear)
+        read: list[Extracted] | None = None
+        left = heard
+        if heard is not None and body.wait:
+            read, left = await _read_now(scope, store, heard, body)
+        elif heard is not None:
+            scope.daemon.thinking.listener.heard(scope.agent, heard)
+        answer = Observed(
+            conversation=name,
+            turns=len(said),
+            buffered=0 if left is None else left.unread,
+            ended=left is None or left.ended_at is not None,
+            skipped=told.skipped or UNSET,
+        )
+        if read is not None:
+            _tell(answer, read, scope.now, store.rules.scoring)
+    return answer
+
+
+async def _read_now(
+    scope: Scope, store: AgentStore, heard: Conversation, body: ObserveBody
+) -> tuple[list[Extracted], Conversation | None]:
+    listener = scope.daemon.thinking.listener
+    left: Conversation | None = heard
+    try:
+        options = AskOptions(model=body.llm, endpoint=body.llm_endpoint)
+        read = await listener.read_now(scope.agent, store, heard, options)
+        left = await store.read(lambda db: conversations.find(db, heard.id))
+    finally:
+        # Turns not read now are read later.
+        if left is not None:
+            listener.heard(scope.agent, left)
+    return read, left
+
+
+def _tell(answer: Observed, read: list[Extracted], now: float, scoring: Scoring) -> None:
+    stored = [memory for one in read for memory in one.kept.stored]
+    known = [memory for one in read for memory in one.kept.known]
+    answer.stored = [memory_view(memory, now, scoring) for memory in stored]
+    answer.known = list(dict.fromkeys(memory.id for memory in known))
+    answer.mode = "llm" if any(one.way == "llm" for one in read) else "rule"
+    answer.why = next((one.why for one in read if one.why), UNSET)
+    answer.llm = [one.spent for one in read if one.spent is not None] or UNSET
+
+
+async def turns(scope: Scope, body: Talk) -> TurnsStored:
+    """Store the turns of a conversation as they are, in their order."""
+    told = reported(scope, body)
+    async with scope.store(create=True) as store:
+        stored = await store.write(lambda tx: store_turns(tx, told.conversation, told.said))
+        scoring = store.rules.scoring
+    views = [memory_view(memory, scope.now, scoring) for memory in stored]
+    return TurnsStored(told.conversation, views, told.skipped or UNSET)
+
+
 class Reported(msgspec.Struct, frozen=True):
-    """What is said, in its order, and the messages that could not be read."""
+    """The reported turns, in order, and the messages that could not be read."""
 
     conversation: str
     said: list[Said]
@@ -44,9 +116,9 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
-    """What a request reports; it may be nothing where the conversation has `ended`.
+    """The turns of a request; possibly none if the conversation has `ended`.
 
-    Secrets are replaced, and what a host recalled is left out.
+    Secrets are replaced, and text that a host recalled is left out.
 
     Raises:
         InvalidInput: no conversation is named, nothing is said, or a turn is invalid.
@@ -70,7 +142,7 @@ def reported(scope: Scope, body: Talk, *, ended: bool = False) -> Reported:
 
 
 def store_turns(tx: Transaction, conversation: str, said: Iterable[Said]) -> list[Memory]:
-    """Store what people and agents said, as turns behind those that are stored already."""
+    """Store the turns of people and agents, after those already stored."""
     stored: list[Memory] = []
     spoken = (turn for turn in said if turn.role not in _UNSAID)
     for position, turn in enumerate(spoken, conversations.next_place(tx.db, conversation)):
@@ -116,7 +188,7 @@ def _transcript(text: str) -> list[TurnBody]:
 def _messages(
     scope: Scope, messages: Sequence[Any], user: str
 ) -> tuple[list[Said], list[SkippedMessage]]:
-    """What the messages of a provider's interface say, and those that are none."""
+    """The turns of a provider's messages, and the messages that are not valid."""
     said: list[Said] = []
     skipped: list[SkippedMessage] = []
     for at, message in enumerate(messages):
@@ -134,7 +206,7 @@ def _messages(
 
 
 def _turn_of(message: Any) -> TurnBody | None:
-    """A message as a turn; None where it says nothing, such as a mere call of a tool."""
+    """A message as a turn; None if it says nothing, such as a tool call."""
     if not isinstance(message, dict):
         raise InvalidInput("a message must be an object")
     content = message.get("content", message.get("text"))
@@ -158,7 +230,7 @@ def _turn_of(message: Any) -> TurnBody | None:
 
 
 def _text_of(part: Any) -> str:
-    """What is said in a part: no image, no call of a tool, and no result of one."""
+    """The spoken text of a part; images, tool calls and tool results have none."""
     if isinstance(part, Mapping):
         part = part.get("text") if part.get("type", "text") in _SPOKEN else ""
     return part if isinstance(part, str) else ""
@@ -188,7 +260,7 @@ def _turn(scope: Scope, turn: TurnBody, user: str, at: str) -> Said:
 
 
 def _labelled(text: str) -> tuple[str, str]:
-    """The speaker of "Ada: I like tea", or "", and what is said."""
+    """The speaker of "Ada: I like tea", or "", and the rest."""
     head = text[:_NAME_CHARS].partition("\n")[0]
     first = utterances(head)[:1] if ":" in head or "：" in head else ()
     if not first or first[0].role != "person" or not head.endswith(first[0].text):
@@ -209,3 +281,9 @@ def _tools(turn: TurnBody) -> tuple[str, ...]:
 def _tool_name(tool: Mapping[str, Any]) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
+
+
+OPERATIONS: Final = (
+    operation("POST", "/api/observe", observe, role="write"),
+    operation("POST", "/api/turns", turns, role="write", statuses=(201,)),
+)

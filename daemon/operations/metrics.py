@@ -1,0 +1,218 @@
+"""The numbers of an agent: now, by minute, by day, and for OpenMetrics."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from ..config.settings import Rules
+from ..errors import ThermoclineError
+from ..memory import hot
+from ..memory import tree as trees
+from ..runtime.minutes import Minutes
+from ..shapes.stats import (
+    CategoryCount,
+    ColdStats,
+    CounterStats,
+    DaysQuery,
+    HotStats,
+    LiveMetrics,
+    MetricsHistory,
+    ScoringStats,
+    Stats,
+    TreeStats,
+    WarmStats,
+)
+from ..shapes.status import Metrics, ModelStatus
+from ..store import documents, hot_rows, outbox, tree_rows
+from ..store.agent_store import AgentStore
+from ..store.agents import Agents
+from ..store.settling import warm_bytes
+from ..upkeep import history as days
+from .operation import operation
+from .scope import Scope
+from .status import problems_of, resident_bytes
+
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"
+_COUNTERS: Final = {
+    "retrieval_count": "retrievals",
+    "consolidation_count": "consolidations",
+    "total_stored": "memories_stored",
+    "total_evicted": "memories_archived",
+    "total_retrieved": "memories_retrieved",
+}
+_TOP: Final = 5
+# Two weeks, the day before them, and a reserve for days that were not recorded.
+_TREND_DAYS: Final = 21
+
+
+async def metrics(scope: Scope) -> Metrics:
+    """Counters of an agent under EvoClaw's names, and the daemon's, as JSON or OpenMetrics."""
+    async with scope.store() as store:
+        rules = store.rules
+        found = await store.read(lambda db: _metrics(db, scope.now, rules))
+    local = datetime.fromtimestamp(scope.now).astimezone()
+    return Metrics(
+        **found,
+        timestamp=local.isoformat(timespec="seconds"),
+        agent_id=scope.agent,
+        daemon={
+            "uptime_seconds": round(time.monotonic() - scope.daemon.identity.started, 3),
+            "memory_bytes": resident_bytes(),
+            "connections": scope.daemon.connections(),
+            "problems": len(problems_of(scope)),
+            "open_agents": len(scope.daemon.agents.open_stores()),
+            **_of_models(scope.daemon.model.status()),
+        },
+    )
+
+
+async def open_metrics(scope: Scope) -> str:
+    """The same in the text format of OpenMetrics 1.0."""
+    found = msgspec.structs.asdict(await metrics(scope))
+    agent, daemon = found.pop("agent_id"), found.pop("daemon")
+    return _exposition(agent, found, daemon)
+
+
+def _of_models(status: ModelStatus) -> dict[str, float]:
+    """The calls of models since the start, for all purposes, and their cost today."""
+    purposes = status.purposes.values()
+    return {
+        "llm_calls": sum(one.calls for one in purposes),
+        "llm_errors": sum(one.errors for one in purposes),
+        "llm_cached": sum(one.cached for one in purposes),
+        "llm_tokens": sum(one.tokens_in + one.tokens_out for one in purposes),
+        "llm_cost_dollars": round(sum(one.cost for one in purposes), 6),
+        "llm_slowest_p95_seconds": max((one.p95_seconds for one in purposes), default=0.0),
+        "llm_tokens_today": status.today.tokens,
+        "llm_cost_today_dollars": round(status.today.cost, 6),
+    }
+
+
+def _metrics(db: sqlite3.Connection, now: float, rules: Rules) -> dict[str, Any]:
+    found = documents.metrics_document(db, now)
+    del found["_schema_version"]
+    warm, cold = tree_rows.totals(db)
+    tree = tree_rows.load(db)
+    found["tree_index_size_bytes"] = trees.size(tree, rules.tree)
+    found["tree_node_count"] = len(tree) + 1
+    found["hot_memory_size_bytes"] = hot.document_size(hot_rows.document(db, now, rules))
+    found["warm_memory_count"] = warm
+    found["warm_memory_size_kb"] = round(warm_bytes(db) / 1024, 1)
+    found["cold_memory_count"] = cold
+    return found
+
+
+def _exposition(agent: str, numbers: Mapping[str, Any], daemon: Mapping[str, float]) -> str:
+    """The agent's and the daemon's numbers, each family with its type, closed by `# EOF`."""
+    lines: list[str] = []
+    label = f'{{agent="{agent}"}}'
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if name in _COUNTERS:
+            family = f"thermocline_{_COUNTERS[name]}"
+            lines += [f"# TYPE {family} counter", f"{family}_total{label} {value}"]
+        else:
+            lines += [f"# TYPE thermocline_{name} gauge", f"thermocline_{name}{label} {value}"]
+    for name, value in daemon.items():
+        lines.append(f"# TYPE thermocline_daemon_{name} gauge")
+        lines.append(f"thermocline_daemon_{name} {value}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+async def stats(scope: Scope) -> Stats:
+    """Show an agent's memory in numbers, as EvoClaw's service gives them."""
+    backend = scope.settings.cold.backend
+    async with scope.store() as store:
+        rules = store.rules
+        return await store.read(lambda db: _stats(db, scope.now, rules, backend))
+
+
+async def by_day(scope: Scope, query: DaysQuery) -> MetricsHistory:
+    """Show sizes and counters day by day, and the trend of seven days."""
+
+    def read(db: sqlite3.Connection) -> MetricsHistory:
+        trend = days.trend(days.load(db, _TREND_DAYS))
+        return MetricsHistory(days.load(db, query.days), trend)
+
+    async with scope.store() as store:
+        return await store.read(read)
+
+
+def _stats(db: sqlite3.Connection, now: float, rules: Rules, backend: str) -> Stats:
+    nodes = tree_rows.load(db)
+    warm, cold = tree_rows.totals(db)
+    size = hot.document_size(hot_rows.document(db, now, rules))
+    counters: dict[str, Any] = documents.metrics_document(db, now)
+    top = sorted(nodes, key=lambda path: (-nodes[path].warm_count, path))[:_TOP]
+    return Stats(
+        HotStats(size, rules.hot.max_bytes, round(100 * size / rules.hot.max_bytes, 1)),
+        WarmStats(
+            warm,
+            warm_bytes(db),
+            rules.warm.max_kb,
+            [CategoryCount(path, nodes[path].warm_count) for path in top if nodes[path].warm_count],
+        ),
+        ColdStats(cold, backend),
+        TreeStats(len(nodes) + 1, rules.tree.max_nodes, trees.depth(nodes)),
+        ScoringStats(rules.scoring.half_life_days, rules.warm.eviction_threshold),
+        CounterStats(
+            counters["last_consolidation"],
+            counters["total_stored"],
+            counters["total_evicted"],
+            counters["total_retrieved"],
+        ),
+    )
+
+
+async def live(scope: Scope) -> LiveMetrics:
+    """Show an agent's last two hours by minute: stores, recalls and their times, replication."""
+    minutes, agent = scope.daemon.minutes, scope.agent
+    minutes.note_memory(resident_bytes())
+    if (store := scope.daemon.agents.open_stores().get(agent)) is not None:
+        await _note_outbox(minutes, agent, store)
+    return LiveMetrics(
+        since=minutes.first(),
+        step_seconds=60.0,
+        stores=[int(one or 0) for one in minutes.of(agent, "stores")],
+        recalls=[int(one or 0) for one in minutes.of(agent, "recalls")],
+        recall_p50_ms=[*minutes.of(agent, "p50_ms")],
+        recall_p99_ms=[*minutes.of(agent, "p99_ms")],
+        outbox=_whole(minutes.of(agent, "outbox")),
+        sync_ms=[*minutes.of(agent, "sync_ms")],
+        memory_bytes=_whole(minutes.memory()),
+    )
+
+
+async def sample(minutes: Minutes, agents: Agents) -> None:
+    """Record measured values: the outboxes of open agents, and the memory of the process."""
+    minutes.note_memory(resident_bytes())
+    for agent, store in list(agents.open_stores().items()):
+        await _note_outbox(minutes, agent, store)
+    minutes.forget_idle()
+
+
+async def _note_outbox(minutes: Minutes, agent: str, store: AgentStore) -> None:
+    # A store that is being closed is skipped.
+    with contextlib.suppress(ThermoclineError):
+        queued = await store.read(outbox.queued)
+        minutes.note(agent, "outbox", sum(queued.values()))
+
+
+def _whole(values: Sequence[float | None]) -> list[int | None]:
+    return [None if one is None else int(one) for one in values]
+
+
+OPERATIONS: Final = (
+    operation("GET", "/api/metrics", metrics, others={OPENMETRICS: open_metrics}),
+    operation("GET", "/api/memory/stats", stats),
+    operation("GET", "/api/metrics/history", by_day),
+    operation("GET", "/api/metrics/live", live),
+)
