@@ -15,6 +15,7 @@ from msgspec import Meta
 from .records import Memory, Tier
 
 DAY: Final = 86_400.0
+YEAR: Final = 365.2425 * DAY
 HOT: Final = 0.7
 WARM: Final = 0.3
 COLD: Final = 0.05

@@ -23,6 +23,7 @@ from .tree_nodes import (
     ancestors,
     children,
     depth,
+    is_within,
     level,
     one_line,
     parent,
@@ -99,7 +100,7 @@ def remove(tree: Tree, path: str) -> dict[str, Node]:
         raise InvalidInput("cannot remove the root of the tree", field="path")
     if path not in tree:
         raise NotFound(f"the tree has no category '{path}'", field="path")
-    branch = {below for below in tree if below == path or below.startswith(f"{path}/")}
+    branch = {below for below in tree if is_within(below, path)}
     filed = sum(tree[below].warm_count + tree[below].cold_count for below in branch)
     if filed:
         raise Conflict(

@@ -69,6 +69,11 @@ def ancestors(path: str) -> tuple[str, ...]:
     return tuple("/".join(segments[:length]) for length in range(1, len(segments)))
 
 
+def is_within(path: str, branch: str) -> bool:
+    """Whether `path` is `branch` or lies below it."""
+    return path == branch or path.startswith(f"{branch}/")
+
+
 def level(path: str) -> int:
     """How many levels below the root `path` lies."""
     return path.count("/") + 1

@@ -15,7 +15,17 @@ import msgspec
 
 from ..errors import Conflict, InvalidInput, ThermoclineError
 from .checks import check_category
-from .tree_nodes import ROOT, Node, Tree, TreeLimits, ancestors, children, one_line, title
+from .tree_nodes import (
+    ROOT,
+    Node,
+    Tree,
+    TreeLimits,
+    ancestors,
+    children,
+    is_within,
+    one_line,
+    title,
+)
 from .tree_text import name_bytes
 
 # As many as a model is asked for: what a person can still look through.
@@ -248,7 +258,7 @@ class _Work:
         return Move(ids, path, target)
 
     def _branch(self, path: str) -> list[str]:
-        return [one for one in self.nodes if one == path or one.startswith(f"{path}/")]
+        return [one for one in self.nodes if is_within(one, path)]
 
     def _follow(self, steps: Sequence[Relabel | Move]) -> None:
         """Keep in mind where the memories are now."""

@@ -10,8 +10,11 @@ from typing import Final
 
 import msgspec
 
-from ..store.selecting import Filters
+from ..memory.scoring import DAY, YEAR
+from ..memory.stop_words import STOP_WORDS
+from ..store.selecting import Filters, where
 from .postings import Postings
+from .query import Query
 from .sources import MEMORIES, SOURCES, Candidate, Condition, Source
 
 # How far a match lends to its neighbours, and around how many of the best they are looked up.
@@ -21,6 +24,12 @@ _SURROUNDED: Final = 25
 # What of a long text is looked at; its words are all in the index.
 _BEGINNING: Final = 2000
 _ENDING: Final = 200
+# A day may be mentioned on the day itself, shortly before and in the days after.
+_BEFORE_DAY: Final = DAY
+_AFTER_DAY: Final = 3 * DAY
+_YEARS: Final = 9
+_PER_DAY: Final = 60
+_PER_ACTOR: Final = 100
 _THESE: Final = "SELECT value FROM json_each(?)"
 
 
@@ -163,6 +172,64 @@ def _stretches(best: Sequence[Candidate]) -> Iterator[tuple[str, int, int]]:
                 first = position
             last = position
         yield group, first - REACH, last + REACH
+
+
+def of_days(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest memory rows of the days that the query names.
+
+    A day whose year was guessed matches in any of the years around it. Of a longer span, the most
+    important rows, and only if the query asks for nothing else.
+    """
+    rows: list[int] = []
+    for span in query.dates:
+        if not span.is_day and not query.of_time:
+            continue
+        order = "created_at" if span.is_day else "importance DESC, created_at"
+        before, after = (0.0, 0.0) if query.of_time else (_BEFORE_DAY, _AFTER_DAY)
+        for years in (0,) if span.exact else range(-_YEARS, _YEARS + 1):
+            start, end = span.start + years * YEAR, span.end + years * YEAR
+            found = db.execute(
+                "SELECT row FROM memories WHERE created_at >= ? AND created_at < ?"
+                f" ORDER BY {order} DESC LIMIT ?",
+                (start - before, end + after, _PER_DAY),
+            )
+            rows += (row for (row,) in found)
+    return rows[: 4 * _PER_DAY]
+
+
+def of_date_words(query: Query, postings: Postings) -> set[int]:
+    """The keys whose text contains a date, written in digits, that the query names."""
+    words = set(query.date_words) - STOP_WORDS
+    if not any(word[0].isdigit() for word in words):
+        return set()
+    found = [set(posting.keys) for posting in postings.words if posting.word in words]
+    return set.intersection(*found) if len(found) == len(words) else set()
+
+
+def of_actor(db: sqlite3.Connection, query: Query) -> list[int]:
+    """The newest memory rows of the person that the query names, if it asks for nothing else."""
+    if query.topics or not query.people:
+        return []
+    found = db.execute(
+        # Without the second condition SQLite does not use the partial index.
+        "SELECT row FROM memories WHERE actor = ? AND actor <> '' ORDER BY row DESC"
+        f" LIMIT {_PER_ACTOR}",
+        query.people[:1],
+    )
+    return [row for (row,) in found]
+
+
+def of_category(
+    db: sqlite3.Connection, path: str, filters: Filters, now: float, limit: int
+) -> list[int]:
+    """The most important memory rows in a category and below it that pass the filters."""
+    condition, arguments = where(filters, now)
+    rows = db.execute(
+        "SELECT row FROM memories WHERE (category = ? OR (category >= ? AND category < ?))"
+        f" AND {condition} ORDER BY importance DESC, created_at DESC LIMIT ?",
+        (path, f"{path}/", f"{path}0", *arguments, limit),
+    )
+    return [row for (row,) in rows]
 
 
 def texts(db: sqlite3.Connection, keys: Iterable[int]) -> dict[int, str]:

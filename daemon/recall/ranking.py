@@ -10,11 +10,12 @@ import msgspec
 
 from ..config.settings import Weights
 from ..memory.scoring import DAY, Scoring, aged, score
+from ..memory.tree_nodes import is_within
 from ..shapes.recall import Preset
 from .pool import Pool
 from .presets import FADING_PER_DAY, scalyclaw, tinyclaw
 from .signals import Signals
-from .sources import SOURCES, Candidate
+from .sources import SOURCES, Candidate, Source
 from .tree_search import TreeHit
 
 # What is left of a memory's relevance once another has taken its place.
@@ -114,7 +115,7 @@ def rank_by_tree(
     """
     judged: list[tuple[float, Ranked]] = []
     for at, entry in enumerate(pool.entries):
-        path = next((p for p in paths if f"{entry.category}/".startswith(f"{p.path}/")), None)
+        path = next((p for p in paths if is_within(entry.category, p.path)), None)
         if path is not None:
             worth = score(entry.importance, entry.created_at, entry.access_count, now, scoring)
             found = Ranked(
@@ -123,6 +124,25 @@ def rank_by_tree(
             judged.append((worth, found))
     judged.sort(key=lambda pair: (-pair[1].relevance, -pair[0], -pool.entries[pair[1].at].key))
     return [found for _, found in judged]
+
+
+def first_of(
+    pool: Pool, source: Source, ranked: Sequence[Ranked], limit: int, max_tokens: int | None
+) -> list[Ranked]:
+    """The first `limit` of a source, within `max_tokens`; the first one always fits."""
+    first: list[Ranked] = []
+    tokens = 0
+    for one in ranked:
+        entry = pool.entries[one.at]
+        if not source.has(entry.key):
+            continue
+        tokens += -(-entry.length // 4)
+        if max_tokens is not None and tokens > max_tokens and first:
+            break
+        first.append(one)
+        if len(first) == limit:
+            break
+    return first
 
 
 def _tinyclaw(entry: Candidate, match: float, now: float, decay: float) -> Ranked | None:

@@ -17,9 +17,10 @@ from typing import Final
 
 import msgspec
 
-from ..memory.scoring import DAY
+from ..memory.scoring import DAY, YEAR
 from ..memory.stemming import terms_of
 from ..memory.stop_words import ALSO_LEFT_OUT, STOP_WORDS
+from ..memory.tree_nodes import is_within
 from .dates import Span
 from .pool import DISTANCES, Pool
 from .postings import Posting, Postings, weight_of
@@ -51,9 +52,7 @@ _SHARES: Final = {-1: 0.5, 1: 0.4, -2: 0.3, 2: 0.25}
 _LENT_AT: Final = {
     distance: (_LENDS[abs(distance)], _SHARES.get(-distance, 0.0)) for distance in DISTANCES
 }
-YEAR: Final = 365.2425 * DAY
-# A span of up to two days is a day; what was said in the days after it may still be about it.
-A_DAY: Final = 2 * DAY
+# What was said in the days after a day may still be about it.
 _FADES_AFTER: Final = 4.0
 _FADES_BEFORE: Final = 1.0
 # A long text says what it is about in its first terms.
@@ -125,6 +124,10 @@ class Signals(msgspec.Struct, frozen=True):
         """What one signal adds to the score of an entry."""
         column = self.columns.get(name)
         return WEIGHTS[name] * column[at] if column else 0.0
+
+    def parts(self, at: int) -> dict[str, float]:
+        """The non-zero contribution of each signal to the score of an entry."""
+        return {name: round(added, 4) for name in WEIGHTS if (added := self.added(name, at))}
 
 
 def measure(
@@ -469,11 +472,7 @@ def _norms(
 
 def _filed(category: str, categories: Mapping[str, float]) -> float:
     """How well the best of the named categories fits that holds `category`."""
-    fits = (
-        worth
-        for path, worth in categories.items()
-        if category == path or category.startswith(f"{path}/")
-    )
+    fits = (worth for path, worth in categories.items() if is_within(category, path))
     return max(fits, default=0.0)
 
 
@@ -481,7 +480,7 @@ def _day(entry: Candidate, spans: Sequence[Span]) -> float:
     """How near an entry is to a day that the question names; it fades slower behind the day."""
     best = 0.0
     for span in spans:
-        if span.end - span.start > A_DAY:
+        if not span.is_day:
             continue
         start, end = _same_year(entry, span)
         if entry.created_at >= end:
@@ -499,7 +498,7 @@ def _date(entry: Candidate, spans: Sequence[Span]) -> float:
         start, end = _same_year(entry, span)
         if start <= entry.created_at < end:
             best = max(best, 0.3 if end - start > 60 * DAY else 1.0)
-        elif end - start <= A_DAY and _same_month(entry.created_at, start):
+        elif span.is_day and _same_month(entry.created_at, start):
             best = max(best, 1.0)
     return best
 

@@ -21,9 +21,10 @@ import msgspec
 
 from ..memory.indexing import index_words
 from ..memory.scoring import DAY
-from ..memory.stemming import label_terms, terms_of
+from ..memory.stemming import label_terms, terms_of, word_terms
 from ..memory.tree_nodes import ROOT, Node, ancestors
-from .query import little
+from .postings import weight_of
+from .query import Query, little
 
 _HEAVIEST: Final = 2.0
 
@@ -81,6 +82,35 @@ def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> l
         if (hit := _hit(path, node, telling, len(words), now))
     ]
     return sorted(hits, key=lambda hit: -hit.relevance)[:top]
+
+
+def category_terms(
+    nodes: Mapping[str, Node], query: Query, size: int
+) -> dict[str, dict[str, float]]:
+    """For each category, the query's terms in its path or description, with their weights.
+
+    Terms that match the categories of half of all `size` texts are left out.
+    """
+    asked = {"".join(word_terms(word)): query.shares.get(word, 1.0) for word in query.words}
+    telling = {"".join(word_terms(word)) for word in query.words if word not in little()}
+    matched = {
+        path: found
+        for path, node in nodes.items()
+        if (found := asked.keys() & label_terms(path) | telling & label_terms(node.desc))
+    }
+    counts: dict[str, int] = {}
+    for path, terms in matched.items():
+        for term in terms:
+            counts[term] = counts.get(term, 0) + nodes[path].warm_count + nodes[path].cold_count
+    weights = {
+        term: weight_of(count, size) * asked[term]
+        for term, count in counts.items()
+        if 0 < count < size / 2
+    }
+    return {
+        path: {term: weights[term] for term in terms & weights.keys()}
+        for path, terms in matched.items()
+    }
 
 
 def _terms(word: str, but: Collection[str]) -> frozenset[str]:

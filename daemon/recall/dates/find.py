@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from ...memory.indexing import fold
+from ...memory.scoring import DAY
 from .days import FIRST_DAY, LAST_DAY
 from .ranges import time_span
 from .reading import Reading, Today, Tokens
@@ -42,6 +43,19 @@ class Span(msgspec.Struct, frozen=True):
     exact: bool
     text: str
     position: int
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is at most two days long."""
+        return self.end - self.start <= 2 * DAY
+
+    def days(self, local: dt.tzinfo) -> str:
+        """Its first and its last day, or its only day: "2023-05-01 to 2023-05-31"."""
+        first, last = (
+            dt.datetime.fromtimestamp(at, local).date().isoformat()
+            for at in (self.start, max(self.start, min(self.end, FOREVER) - 1))
+        )
+        return first if first == last else f"{first} to {last}"
 
 
 class FoundDates(msgspec.Struct, frozen=True):
