@@ -21,7 +21,8 @@ from ..memory.records import Memory
 from ..memory.scoring import DAY
 from ..shapes.recall import Preset
 from ..store import entities, hot_rows, key_values, own_entries, selecting, tree_rows
-from .context import BlockReading, Filled, Shown
+from .context import BlockReading
+from .context_items import Filled, Shown
 from .recall import Hit, Request, recall
 
 # The element that our block is; see `without_recalled` of observing.
