@@ -163,6 +163,11 @@ def is_reminder(text: str) -> bool:
     return _says("reminder", text)
 
 
+def is_lasting(text: str) -> bool:
+    """Whether a text says how somebody is called, how they want things, or to be reminded."""
+    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
+
+
 def is_health(text: str) -> bool:
     """Whether it would harm somebody if this were forgotten."""
     return _says("health", text)

@@ -11,10 +11,10 @@ from ..memory.own_files import EpisodeOutcome
 from ..memory.records import Outcome
 from .cues import Signal, outcome_of
 from .distilling import topics_of
-from .extraction import Turn, utterance_of
 from .names import people
 from .sentences import shortened, utf8_bytes
 from .statements import SaidSentence, spoken
+from .turn_text import Turn, utterance_of
 
 MIN_TAGS: Final = 3
 MAX_TAGS: Final = 5

@@ -21,6 +21,7 @@ from .cues import (
     is_acknowledgement,
     is_health,
     is_injected,
+    is_lasting,
     is_reminder,
     is_standing,
     matters_of,
@@ -30,8 +31,8 @@ from .cues import (
 )
 from .distilling import topics_of
 from .names import Mention, mentions, people
-from .sentences import printable, sentences, shortened, utf8_bytes
-from .speech import Role, Utterance, role_of
+from .sentences import sentences, shortened, utf8_bytes
+from .speech import Role
 from .statements import (
     SaidSentence,
     confirms,
@@ -41,6 +42,7 @@ from .statements import (
     spoken,
     worth_keeping,
 )
+from .turn_text import MOST_CHARS, Turn, is_command, utterance_of, without_cited
 
 Kind: TypeAlias = Literal[
     "correction", "solution", "error_pattern", "decision", "preference", "fact"
@@ -63,22 +65,6 @@ _HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
-_COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
-# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
-_RECALLED: Final = re.compile(
-    r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
-    r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
-    r"(?:\s[^<>\n]{0,200})?>|<!-- thermocline:(?:begin|(?P<last>end)) -->"
-    r"|^\[(?P<close>/)?(?P<block>MEMORY)\]$"
-    r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
-    re.IGNORECASE | re.MULTILINE,
-)
-# The lists that other systems put before a message.
-_RECALLED_LISTS: Final = re.compile(
-    r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
-    r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
-    re.MULTILINE,
-)
 # What only leads over to what is said.
 _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
@@ -86,13 +72,6 @@ _LEAD_IN: Final = re.compile(
 )
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _SAYS_MORE: Final = 1.0
-# What a user passes on of others: cited lines, elements such as <document>, and quotations.
-_CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
-_ELEMENT: Final = re.compile(
-    r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
-)
-_NESTED: Final = 3
-_QUOTED: Final = re.compile(r"""["“„«「](?P<text>[^"“”„«»「」\n]{20,1000})["”“»」]""")
 _LEAST_BYTES: Final = 20
 # It comes with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
@@ -120,26 +99,8 @@ _OF_NAMED: Final = 0.5
 _WITHIN: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+\b")
 _ASIDE: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer", "request"})
 _MOST_BYTES: Final = 1_000
-_MOST_CHARS: Final = 16_000
 _TOPICS: Final = 4
 _AGGRESSION: Final = 0.5
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """One message of a conversation.
-
-    Attributes:
-        role: "user", "assistant" and the like.
-        actor: the name of who speaks; empty where only the role is known.
-        position: its place in the conversation.
-        at: when, in seconds since the epoch.
-    """
-
-    role: str
-    text: str
-    actor: str = ""
-    position: int | None = None
-    at: float | None = None
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -203,56 +164,6 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
     return [replace(one, corrects=corrected.get(one.text, "")) for one in made]
 
 
-def is_command(text: str) -> bool:
-    """Whether a turn is an order to the chat itself, such as "/help": a path begins otherwise."""
-    return _COMMAND.match(text) is not None
-
-
-def without_recalled(text: str) -> str:
-    """`text` without what a host put into it from a memory, which nobody has said."""
-    begun: dict[str, int] = {}
-    spans: list[tuple[int, int]] = []
-    for mark in _RECALLED.finditer(text):
-        name = mark["name"] or mark["block"] or ("file" * bool(mark["file"] or mark["foot"]))
-        if not (mark["end"] or mark["last"] or mark["close"] or mark["foot"]):
-            begun.setdefault(name.lower(), mark.start())
-        elif (start := begun.pop(name.lower(), None)) is not None:
-            spans.append((start, mark.end()))
-    # One within another goes with it.
-    parts: list[str] = []
-    at = 0
-    for start, end in sorted(spans):
-        parts.append(text[at:start])
-        at = max(at, end)
-    left = "".join((*parts, text[at:]))
-    left = _RECALLED_LISTS.sub("", left) if "## " in left else left
-    return left.strip() if left != text else text
-
-
-def without_cited(turn: Turn) -> Turn:
-    """A user's turn without what somebody else has written, as far as it says what to do."""
-    if turn.role != "user":
-        return turn
-    text = turn.text[:_MOST_CHARS]
-    for _ in range(_NESTED if "</" in text else 0):
-        text = _ELEMENT.sub(" ", text)
-    return replace(turn, text=_QUOTED.sub(_shortened, _CITED.sub("", text)))
-
-
-def _shortened(quoted: re.Match[str]) -> str:
-    """A quotation, but for its text if that names somebody or says how something should be."""
-    told = sentences(quoted["text"])
-    asks = any(is_lasting(one) or "preference" in signals_of(one) for one in told)
-    return "“…”" if asks else quoted.group()
-
-
-def utterance_of(turn: Turn) -> Utterance:
-    """A turn as the rules of distillation read it."""
-    role = role_of(turn.role)
-    name = " ".join(printable(turn.actor).split()) if role in {"user", "person"} else ""
-    return Utterance(role if role != "person" else "user", name, printable(turn.text[:_MOST_CHARS]))
-
-
 def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
     """What stands before an instruction to the model; whatever follows it in a turn goes too."""
     injected: set[int] = set()
@@ -300,11 +211,6 @@ def _raised(
 def _matters(text: str) -> bool:
     """Whether few words are enough."""
     return is_lasting(text) or is_health(text)
-
-
-def is_lasting(text: str) -> bool:
-    """Whether a text says how somebody is called, how they want things, or to be reminded."""
-    return bool(names_told(text)) or is_standing(text) or is_reminder(text)
 
 
 def _corrected(
@@ -447,7 +353,7 @@ def profile_of(turn: Turn) -> dict[str, str]:
     """What a turn tells of the owner, see `Observation`."""
     told: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not is_injected(turn.text):
-        for sentence in sentences(without_cited(turn).text[:_MOST_CHARS]):
+        for sentence in sentences(without_cited(turn).text[:MOST_CHARS]):
             told |= _told_in(sentence)
     return told
 

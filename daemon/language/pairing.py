@@ -23,15 +23,14 @@ from ..memory.similarity import exact_key, jaccard, words
 from .comparison import (
     UNRELATED,
     Judgement,
-    Statement,
     claim_of,
     judge,
     judge_statements,
     opposites,
-    read,
     value_slot,
     without_ending,
 )
+from .normal_form import Statement, read
 
 Key: TypeAlias = tuple[Hashable, ...]
 

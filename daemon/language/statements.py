@@ -11,8 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..memory.similarity import exact_key, fold, words
-from .comparison import judge, negations
+from .comparison import judge
 from .cues import WORD, Signal, is_of_self, outcome_of, signals_of, worth
+from .normal_form import negations
 from .sentences import plain, printable, sentences
 from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..language.extraction import IMPORTANCE, Kind, Observation, Turn, extract_turns
+from ..language.extraction import IMPORTANCE, Kind, Observation, extract_turns
+from ..language.turn_text import Turn
 from ..memory.experiences import Experience, ExperienceType, identity
 from ..store.conversations import Said
 from .rule_process import RuleProcess

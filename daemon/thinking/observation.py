@@ -9,21 +9,11 @@ from typing import Final, get_args
 
 import msgspec
 
-from ..language.cues import category_of, is_health, is_injected
-from ..language.extraction import (
-    HEALTHY,
-    NAMED,
-    STANDS,
-    Observation,
-    Turn,
-    extract_turns,
-    is_command,
-    is_lasting,
-    profile_of,
-    without_cited,
-)
+from ..language.cues import category_of, is_health, is_injected, is_lasting
+from ..language.extraction import HEALTHY, NAMED, STANDS, Observation, extract_turns, profile_of
 from ..language.names import EntityType, Mention, MentionedRelation
 from ..language.sentences import sentences
+from ..language.turn_text import Turn, is_command, without_cited
 from ..llm.model import Part
 from ..llm.replies import one_line, short_list, told_share
 from ..memory.records import DEFAULT_EVENT, INFERRED, OBSERVED, USER_STATED, Type
