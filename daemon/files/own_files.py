@@ -30,7 +30,7 @@ from ..store.agent_store import AgentStore
 from ..store.database import translate_os
 from ..store.notes import NOWHERE, Note, WaitingNote
 from ..store.own_entries import Item, OwnEntry, OwnPart
-from .workspaces import place, stand_at
+from .workspace_files import place, stand_at
 
 T = TypeVar("T")
 _UNREADABLE: Final = "own_file_unread"

@@ -26,7 +26,7 @@ from .keys import Keys, is_open, key_file, read_keys
 from .model import PURPOSES, ModelQuestion, ModelReply
 from .questions import Prompts, Quoting, read_prompts
 from .replies import UnreadableReply, form_of, read
-from .supervisor import Patience, Supervisor
+from .supervisor import Supervisor
 from .wire import Answered, Ask, ChatMessage, ReplyForm, Setup, Window
 
 T = TypeVar("T")
@@ -335,7 +335,6 @@ def build_model(
     write: Write,
     clear: Callable[[str], Cleared],
     problems: Problems,
-    patience: Patience | None = None,
 ) -> ModelClient:
     """Put a client together. Reads files; starts no process before the first question.
 
@@ -348,11 +347,10 @@ def build_model(
         write: replaces a file durably.
         clear: takes secrets out of a text.
         problems: where faults are reported.
-        patience: how long the models' process is waited for.
     """
     budget = Budget(state_dir / FILE, write, time.time, settings)
     _load(budget, state_dir / FILE, problems)
-    supervisor = Supervisor(env, lambda: settings().idle_seconds, patience=patience)
+    supervisor = Supervisor(env, lambda: settings().idle_seconds)
     # Jitter needs no chance that cannot be guessed.
     failover = Failover(time.monotonic, asyncio.sleep, random.Random())  # noqa: S311
     calls = MeteredCalls(supervisor, budget, UsageCounts(), problems)
