@@ -83,12 +83,11 @@ class Quoting:
     """Writes questions as messages for a model.
 
     Args:
-        secret: for the markers of parts that stay the same; of the process, never stored.
         random: returns a number of random bytes as hexadecimal digits.
     """
 
-    def __init__(self, secret: bytes | None = None, random: Random = secrets.token_hex) -> None:
-        self._secret = secret or secrets.token_bytes(32)
+    def __init__(self, random: Random = secrets.token_hex) -> None:
+        self._secret = secrets.token_bytes(32)
         self._random = random
 
     def messages(self, question: ModelQuestion, rule: str) -> tuple[ChatMessage, ...]:

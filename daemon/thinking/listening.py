@@ -70,7 +70,6 @@ class Listener:
         observe: the configuration in force.
         problems: where failures are reported.
         zone: whose days are meant.
-        clock: seconds that never run backwards.
         retry_seconds: the wait after a failure; doubled for each further one in a row.
     """
 
@@ -81,7 +80,6 @@ class Listener:
         observe: Callable[[], Observe],
         problems: Problems,
         zone: dt.tzinfo,
-        clock: Callable[[], float] = time.monotonic,
         retry_seconds: float = 60.0,
     ) -> None:
         self._agents = agents
@@ -90,7 +88,6 @@ class Listener:
         self._retry = retry_seconds
         self._problems = problems
         self._zone = zone
-        self._clock = clock
         self._due: dict[Key, _Due] = {}
         self._busy: dict[Key, asyncio.Lock] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
@@ -101,7 +98,7 @@ class Listener:
 
     def heard(self, agent: str, conversation: Conversation) -> None:
         """Take note of turns that were buffered a moment ago."""
-        observe, now = self._observe(), self._clock()
+        observe, now = self._observe(), time.monotonic()
         known = self._due.get((agent, conversation.id))
         over = conversation.ended_at is not None
         if over:
@@ -130,13 +127,13 @@ class Listener:
     async def run(self) -> None:
         """Do what is due until cancelled; at first what an earlier daemon has left."""
         while True:
-            if self._untold is None or (self._untold and self._ask_at <= self._clock()):
+            if self._untold is None or (self._untold and self._ask_at <= time.monotonic()):
                 untold = self._untold
                 if untold is None:
                     untold = set(await asyncio.to_thread(self._agents.names))
                 await self._take_up(untold)
             self._woken.clear()
-            now = self._clock()
+            now = time.monotonic()
             for key, due in list(self._due.items()):
                 if due.next <= now and key not in self._tasks:
                     self._start(key, due)
@@ -190,10 +187,10 @@ class Listener:
                 # Opening it reports why it cannot be read.
                 untold.add(agent)
         self._untold = untold
-        self._ask_at = self._clock() + self._retry
+        self._ask_at = time.monotonic() + self._retry
 
     def _take_up_one(self, agent: str, conversation: Conversation, wall: float) -> None:
-        observe, now = self._observe(), self._clock()
+        observe, now = self._observe(), time.monotonic()
         # A clock that was set back makes the pause longer, by no more than itself.
         silent = max(0.0, wall - conversation.last_at)
         over = conversation.ended_at is not None or conversation.entry is not None
@@ -241,13 +238,13 @@ class Listener:
 
     def _later(self, due: _Due) -> _Due:
         pause = min(self._retry * 2 ** min(due.failures, 16), _LONGEST_RETRY)
-        at = self._clock() + pause
+        at = time.monotonic() + pause
         read_at = None if due.read_at is None else at
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
 
     async def _look_after(self, store: AgentStore, name: str, due: _Due) -> _Due | None:
         """Do what is due for one conversation; return what is due next, if anything."""
-        now = self._clock()
+        now = time.monotonic()
         over = due.close_at <= now
         conversation = await _find(store, name)
         if conversation is not None and conversation.entry is not None:
@@ -262,7 +259,7 @@ class Listener:
             async with self._lock((store.place.agent, name)):
                 closed = await self._close(store, name)
             if not closed:
-                return _Due(None, now, self._clock() + self._retry)
+                return _Due(None, now, time.monotonic() + self._retry)
         conversation = await _find(store, name)
         if conversation is None:
             return None

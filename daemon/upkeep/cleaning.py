@@ -10,13 +10,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..config.settings import Rules
-from ..memory.scoring import COLD, DAY
+from ..memory.scoring import COLD, YEAR
 from ..store import memories, memory_rows
 from ..store.agent_store import AgentStore
 from ..store.selecting import teach_score
 from ..store.transaction import Transaction
 
-_YEAR: Final = 365.2425 * DAY
 # About ten milliseconds of the writer's time, which a store may have to wait for.
 _AT_ONCE: Final = 64
 # What other memories point to stays as long as these: else they would be taken for true again.
@@ -48,7 +47,7 @@ async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> in
     Returns:
         How many were forgotten, or would be.
     """
-    forgotten, before, now, rules = 0, store.now - years * _YEAR, store.now, store.rules
+    forgotten, before, now, rules = 0, store.now - years * YEAR, store.now, store.rules
     after: _Found = (float("-inf"), "")
     while found := await store.read(
         partial(_next, before=before, now=now, rules=rules, after=after)
