@@ -354,7 +354,7 @@ class ChunkIndex:
         moves: dict[str, str],
         gone: set[str],
     ) -> str:
-        """Index one file; return what was done, or ""."""
+        """Index one file; return the change, or ""."""
         stand, reason = found.present[path], found.reasons.get(path, "")
         file: ReadFile | None = ReadFile(path, stand, reason=reason)
         if not reason:

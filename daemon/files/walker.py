@@ -1,4 +1,4 @@
-"""Walks a folder that somebody else writes to, by handles: no link is ever followed."""
+"""Walks a folder that others write to, by handles: links are never followed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A path that is left out, and the reason."""
+    """A path that was skipped, and why."""
 
     path: str
     why: str
@@ -52,7 +52,7 @@ def walk(
     wanted: Wanted | None = None,
     enters: Wanted | None = None,
 ) -> Generator[Found, None, None]:
-    """Every regular file below a folder, sorted, and a `Skipped` for each other thing there.
+    """Every regular file below a folder, sorted, and a `Skipped` for anything else.
 
     Links are not followed, including those put in place of a folder or file during the walk.
 
@@ -132,7 +132,7 @@ def identity(folder: Path) -> Identity:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path leads downwards only, is UTF-8, and is no longer than any disk takes."""
+    """Whether a path only leads downwards, is UTF-8, and is not too long for a disk."""
     try:
         parts = path.encode().split(b"/")
     except UnicodeEncodeError:

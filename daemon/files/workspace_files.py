@@ -38,7 +38,7 @@ _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A file that cannot be replicated as it stands, and why."""
+    """A file that cannot be replicated, and why."""
 
     path: str
     stand: Stand
@@ -46,7 +46,7 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct):
-    """What has changed on a disk.
+    """The changes on a disk.
 
     Attributes:
         found: files that are new, or do not stand as they were known.
@@ -170,7 +170,7 @@ def place(
 
 
 def stand_at(top: Path, path: str) -> Stand:
-    """How a file of a workspace stands.
+    """The stand of a file of a workspace.
 
     Raises:
         OSError: `EEXIST`: something else has the name; the disk refuses.
@@ -183,7 +183,7 @@ def stand_at(top: Path, path: str) -> Stand:
 
 
 def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None:
-    """Write a file; None: it does not stand as it was known."""
+    """Write a file; None if its stand is not `stand`."""
     with folder_of(top, _below(path), make=True) as (folder, name):
         if _stand(folder, name) != stand:
             return None
@@ -213,7 +213,7 @@ def _write(top: Path, path: str, note: notes.Note, stand: Stand) -> Stand | None
 
 
 def _remove(top: Path, path: str, stand: Stand | None) -> Stand | None:
-    """Remove a file; None: it does not stand as it was known. Without `stand`: as it is."""
+    """Remove a file; None if its stand is not `stand`. Without `stand`, unconditionally."""
     try:
         with folder_of(top, _below(path)) as (folder, name):
             if stand is not None and _stand(folder, name) != stand:
@@ -226,7 +226,7 @@ def _remove(top: Path, path: str, stand: Stand | None) -> Stand | None:
 
 
 def _stand(folder: int, name: str) -> Stand:
-    """How the file of a name stands.
+    """The stand of the file with this name.
 
     Raises:
         OSError: `EEXIST`: something else has the name.
@@ -245,7 +245,7 @@ def _stand_of(found: os.stat_result) -> Stand:
 
 
 def _read(handle: int, size: int) -> bytes:
-    """The whole file, and one byte more if it has grown."""
+    """The whole file, and one more byte if it has grown."""
     pieces = []
     left = size + 1
     while left and (piece := os.read(handle, left)):
@@ -276,5 +276,5 @@ def place_locked(
 
 
 def _below(path: str) -> str:
-    """A path relative to the folder `memory`, which it begins with."""
+    """A path without the leading folder `memory`."""
     return path.partition("/")[2]

@@ -1,4 +1,4 @@
-"""Keeps the notes of a workspace and their rows in step, in both directions.
+"""Keeps the notes of a workspace and their rows equal, in both directions.
 
 Whoever writes into a workspace knows nothing of this: a file that is being written is left for
 the next time, and one that was written meanwhile is never replaced.
@@ -28,7 +28,7 @@ _PLACED_AT_ONCE: Final = 16
 
 
 class Workspaces:
-    """Brings what is new in a workspace into the memory, and what is new there into the files.
+    """Copies changes of a workspace into the memory, and changes of the memory into files.
 
     Args:
         state_dir: not taken for a part of a workspace that contains it.
@@ -45,7 +45,7 @@ class Workspaces:
         self._one_at_a_time = asyncio.Lock()
 
     async def keep(self, store: AgentStore) -> None:
-        """Bring one agent's workspace and memory in step.
+        """Synchronise one agent's workspace and memory.
 
         Raises:
             ThermoclineError: the memory or the folder cannot be read or written; nothing is lost,
@@ -66,7 +66,7 @@ class Workspaces:
         self._report(agent, top, [*left, *barred])
 
     async def keep_all(self, stores: Iterable[AgentStore]) -> None:
-        """Bring several in step; a failure in one is reported, and the others go on."""
+        """Synchronise several; a failure of one is reported, and the others continue."""
         for store in stores:
             agent = store.place.agent
             try:
@@ -79,7 +79,7 @@ class Workspaces:
                 self._problems.clear(_TROUBLE, agent)
 
     async def _take_in(self, store: AgentStore, top: Path) -> list[Left]:
-        """Bring what has changed on the disk into the rows."""
+        """Read changed files into the rows."""
         left = self._left.get(store.place.agent, {})
         never = walker.identity(self._state_dir)
         while True:
@@ -110,7 +110,7 @@ class Workspaces:
 
 
 async def _put_out(store: AgentStore, top: Path) -> list[Skipped]:
-    """Bring what has changed in the rows onto the disk; return what is in the way."""
+    """Write changed rows to the disk; return the paths that are blocked."""
     barred: list[Skipped] = []
     after = ""
     while group := await store.read(partial(notes.waiting, after=after, limit=_PLACED_AT_ONCE)):

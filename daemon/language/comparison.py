@@ -1,4 +1,4 @@
-"""Whether a newer statement repeats an older one, contradicts it, or has nothing to do with it.
+"""Compares two statements: the newer repeats the older, contradicts it, or is unrelated.
 
 Precision comes first. A false duplicate loses what the older one said, so that only the same
 words in the same order are one; a differing number, name, date or denial never is. A false
@@ -63,7 +63,7 @@ UNRELATED: Final = Judgement("unrelated")
 
 
 def judge(older: str, newer: str) -> Judgement:
-    """How the text `newer` relates to the text `older`."""
+    """The relation of the text `newer` to the text `older`."""
     if exact_key(older) == exact_key(newer):
         return Judgement("duplicate", ("the same words",))
     return judge_statements(read(older), read(newer))
@@ -94,7 +94,7 @@ def judge_statements(older: Statement, newer: Statement) -> Judgement:
 
 
 def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
-    """The one stretch in which two sequences differ, their common ends taken off."""
+    """The one stretch in which two sequences differ, without their common ends."""
     shorter = min(len(older), len(newer))
     start = 0
     while start < shorter and older[start] == newer[start]:
@@ -111,7 +111,7 @@ def difference(older: tuple[str, ...], newer: tuple[str, ...]) -> Difference:
 
 
 def value_slot(said: tuple[str, ...]) -> int | None:
-    """Where the value of "the gate code is 4711" begins: after its first opener, or None."""
+    """The index where the value of "the gate code is 4711" begins, or None."""
     return next((at + 1 for at in range(len(said)) if _opens(said, at)), None)
 
 
@@ -137,7 +137,7 @@ def claim_of(statement: Statement) -> Claim | None:
 
 
 def without_ending(text: str) -> str:
-    """`text` without hiragana: what a Japanese statement and its denial share."""
+    """`text` without hiragana: the part that a Japanese statement and its denial share."""
     return _HIRAGANA.sub("", text)
 
 
@@ -147,7 +147,7 @@ def opposites() -> frozenset[str]:
 
 
 def _fronted(plain: tuple[str, ...], moved: tuple[str, ...]) -> bool:
-    """Whether a circumstance such as "on Monday" only moved from the end to the front."""
+    """Whether only a circumstance such as "on Monday" moved from the end to the front."""
     if len(plain) != len(moved) or moved[0] not in words("fronted"):
         return False
     cuts = [at for at, word in enumerate(plain) if at and word == moved[0]]
@@ -161,7 +161,7 @@ def _denial(older: Statement, newer: Statement) -> str | None:
 
 
 def _denied_ending(older: Statement, newer: Statement) -> str | None:
-    """A denial that is told by the ending of the verb, as in Japanese and Korean."""
+    """A denial by the ending of the verb, as in Japanese and Korean."""
     if older.text.isascii() or newer.text.isascii():
         return None
     ends, particles = _denied_endings()
@@ -188,7 +188,7 @@ def _denies(newer_denies: bool) -> str:
 
 
 def _changed(older: Statement, newer: Statement) -> str | None:
-    """That a word became its opposite, or a value another."""
+    """The reason if a word became its opposite, or a value changed."""
     if older.negations != newer.negations:
         return None
     parts = difference(older.words, newer.words)
@@ -270,7 +270,7 @@ def _opens(said: tuple[str, ...], at: int) -> bool:
 
 
 def _has_noun(said: tuple[str, ...], opener: int) -> bool:
-    """Whether the opener is a copula right after a noun of which there is one value."""
+    """Whether the opener is a copula right after a noun that has only one value."""
     if said[opener] not in words("copulas"):
         return False
     noun = said[opener - 1] in words("value_nouns") or _ends_noun(said[max(0, opener - 6) : opener])
@@ -278,7 +278,7 @@ def _has_noun(said: tuple[str, ...], opener: int) -> bool:
 
 
 def _ends_noun(said: tuple[str, ...]) -> bool:
-    """Whether words of one character end in a noun of which there is one value."""
+    """Whether words of one character end in a noun that has only one value."""
     return "".join(said).endswith(tuple(words("value_noun_ends")))
 
 
@@ -287,7 +287,7 @@ def _is_number(value: tuple[str, ...]) -> bool:
 
 
 def _is_unit(word: str) -> bool:
-    """Whether a word beside a number says of what it is one: "2 cats" is not about "3 dogs"."""
+    """Whether a word next to a number is its unit: "2 cats" is not about "3 dogs"."""
     others = ("numbers", "months", "links")
     return not (_DIGIT.search(word) or any(word in words(name) for name in others))
 

@@ -1,4 +1,4 @@
-"""Raw text to a fact, or to several, to a summary of a few words."""
+"""Distils raw text to a fact, to several facts, or to a summary of a few words."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Stages(msgspec.Struct, frozen=True):
 
 
 def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES) -> Distilled:
-    """The one thing that `text` is most worth remembering for.
+    """The most important fact of `text`.
 
     Args:
         text: a conversation with labelled speakers or any other text, in any language. A blank
@@ -85,7 +85,7 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
 def facts(
     text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BYTES
 ) -> list[Distilled]:
-    """Every statement of `text` worth keeping, in order; not what is repeated or corrected later.
+    """Every statement of `text` worth keeping, in order, without repeated and corrected ones.
 
     A reference of the text that stands in none of them goes with the best of them; a text with
     references alone gives one fact. `aggression` also says how much a statement must be worth.
@@ -103,14 +103,14 @@ def facts(
 
 
 def best(found: Sequence[Distilled], text: str) -> Distilled:
-    """The fact of `text` that says most; where none was found, what the text is distilled to."""
+    """The fact of `text` that says most; without any facts, what the text is distilled to."""
     if not found:
         return distil(text)
     return max(found, key=lambda one: worth(one.fact, signals_of(one.fact)))
 
 
 def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
-    """The fact in a few words, with its outcome if there is room, in at most `max_bytes` UTF-8.
+    """The fact in at most `max_bytes` of UTF-8, with its outcome if there is room.
 
     Articles go first; the cut is between words wherever one fits.
     """
@@ -183,14 +183,14 @@ def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
 
 
 def no_longer(distilled: Distilled, text: str, max_bytes: int) -> Distilled:
-    """`distilled`, with the text itself as the fact where the fact is longer than the text."""
+    """`distilled`; if its fact is longer than the text, with the text as the fact."""
     if utf8_bytes(distilled.fact) <= len(text.encode("utf-8", "replace")):
         return distilled
     return fitted(replace(distilled, fact=" ".join(printable(text).split())), max_bytes)
 
 
 def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
-    """The references that none of `taken` has."""
+    """The references that are in none of `taken`."""
     known = list(taken)
 
     def left(name: str) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def without(everything: Metadata, taken: Iterable[Metadata]) -> Metadata:
 def topics_of(
     text: str, fact: str, *, people: Collection[str] = (), most: int = MAX_TOPICS
 ) -> tuple[str, ...]:
-    """The `most` words that say best what `text` is about, in lower case, the best first.
+    """The `most` words that best say what `text` is about, in lower case, best first.
 
     Words in `fact`, the statement chosen from the text, count more. Names of people are
     no topics.
@@ -222,7 +222,7 @@ def topics_of(
 
 
 def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str, ...]:
-    """The first `most` things done or to be done, each once, of at most 60 characters.
+    """The first three actions done or to be done, each once, of at most 60 characters.
 
     What was denied was not done and is left out.
     """
@@ -239,7 +239,7 @@ def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str,
 def _distilled(
     told: Sequence[SaidSentence], said: Sequence[SaidSentence], found: Metadata
 ) -> Distilled:
-    """The first of `told`, with what the others tell, and how all that was `said` ends."""
+    """The first of `told` with the details of the rest, and the outcome of all that was `said`."""
     fact = told[0].text
     named = _people(told)
     speakers = {one.speaker: None for one in told if one.speaker}
@@ -259,7 +259,7 @@ def _distilled(
 
 
 def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
-    """The people that are spoken of; who speaks is one only where the fact is about them."""
+    """The people mentioned; a speaker only if the fact is about them."""
     best, *others = told
     speakers = {one.speaker for one in told if one.speaker}
     named = dict.fromkeys(people(best.text, speakers))
@@ -272,7 +272,7 @@ def _people(told: Sequence[SaidSentence]) -> tuple[str, ...]:
 
 
 def _ever_leaner(distilled: Distilled) -> Iterator[tuple[Distilled, int]]:
-    """Ever less beside the fact, each with the bytes of the fact for which it may stay."""
+    """Ever fewer details, each with the fact's bytes up to which they may stay."""
     at = replace(
         distilled,
         actions=distilled.actions[:2],
@@ -338,7 +338,7 @@ def _contrast() -> re.Pattern[str]:
 
 @cache
 def _action() -> re.Pattern[str]:
-    """A verb of doing, or what follows "to do", up to the end of its clause."""
+    """A verb of doing, or the words after "to do", up to the end of the clause."""
     return re.compile(
         rf"(?<![\w'’])(?:(?:{either('to_do')}) (?!be\b|have\b)|(?=(?:{either('action')})\b))"
         rf"(?P<phrase>\w.*?)(?=[,;:!?。，；！？\n()\[\]\"“”—]|\.(?:\s|$)|$|\s[-–]+\s"

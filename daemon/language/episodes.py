@@ -1,4 +1,4 @@
-"""A conversation in one or two sentences, when it is over."""
+"""Summarises a finished conversation in one or two sentences."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def summarise_episode(turns: Sequence[Turn]) -> Episode:
 
 
 def _goal(told: Sequence[SaidSentence]) -> SaidSentence:
-    """What the conversation began with: the first that asks, or says that something is wrong."""
+    """The goal of the conversation: the first statement that asks, or reports a problem."""
     first = [one for one in told if one.role != "agent"][:_FIRST] or list(told[:1])
     asking = (one for at, one in enumerate(first) if one.signals & (_GOAL if at else _FIRST_GOAL))
     return next(asking, first[0])
 
 
 def _result(told: Sequence[SaidSentence], goal: SaidSentence) -> SaidSentence | None:
-    """The statement after the goal that says most of how it ended; of equals the later."""
+    """The statement after the goal that says most of the result; among equals the later."""
     begin = next(place for place, one in enumerate(told) if one is goal) + 1
     later = [one for one in told[begin:] if "question" not in one.signals]
     ranked = (

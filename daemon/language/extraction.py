@@ -1,4 +1,4 @@
-"""What a conversation says that is worth remembering, found by rules.
+"""Extracts what is worth remembering from a conversation, by rules.
 
 Six kinds, with profClaw's importances. Only what people really state is taken, and what agents
 report as done: no questions, greetings, orders or commands.
@@ -134,7 +134,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
-    """What is worth remembering of the turns, in order; repeated and corrected things once.
+    """What is worth remembering of the turns, in order, without repeated and corrected things.
 
     Of one turn the first 16,000 characters are read. A statement has at least 20 bytes:
     20 characters of English, 7 of Chinese. `earlier` are texts that were kept of the same
@@ -165,7 +165,7 @@ def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Ob
 
 
 def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
-    """What stands before an instruction to the model; whatever follows it in a turn goes too."""
+    """The statements of each turn up to an instruction to the model."""
     injected: set[int] = set()
     for statement in said:
         if is_injected(statement.said):
@@ -175,7 +175,7 @@ def _without_injected(said: Sequence[SaidSentence]) -> Iterator[SaidSentence]:
 
 
 def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
-    """The sentences in which a user gives a name that the agent takes up, each with the name."""
+    """The sentences in which a user gives a name that the agent then uses, each with the name."""
     replies: dict[int, str] = {}
     for one in said:
         if one.role == "agent":
@@ -188,7 +188,7 @@ def _met(said: Sequence[SaidSentence]) -> dict[str, str]:
 def _raised(
     statement: SaidSentence, among: bool, named: Collection[str], met: Collection[str]
 ) -> SaidSentence:
-    """A user who talks with an agent says what is worth keeping more often than people do.
+    """The statement with a higher worth if it is likely to matter.
 
     What nobody should forget is worth keeping however it is said; and what begins with one of
     the names within other sentences is about them.
@@ -209,14 +209,14 @@ def _raised(
 
 
 def _matters(text: str) -> bool:
-    """Whether few words are enough."""
+    """Whether a short statement is enough."""
     return is_lasting(text) or is_health(text)
 
 
 def _corrected(
     stated: Sequence[SaidSentence], earlier: Sequence[str], denied: Collection[int]
 ) -> tuple[list[SaidSentence], dict[str, str]]:
-    """Corrections in place of what they correct, and what each corrects of the earlier texts."""
+    """The statements with corrections applied, and the earlier text that each one corrects."""
     corrected: dict[str, str] = {}
     found: list[SaidSentence] = []
     for statement in stated:
@@ -243,7 +243,7 @@ def _corrected(
 def _with_problems(
     kept: Iterable[SaidSentence], said: Sequence[SaidSentence], turns: Sequence[Turn]
 ) -> list[SaidSentence]:
-    """An agent's solution with the problem that was told before it, in place of the problem."""
+    """The statements; an agent's solution absorbs the problem before it."""
     whole: list[SaidSentence] = []
     problem: SaidSentence | None = None
     for statement in kept:
@@ -263,7 +263,7 @@ def _with_problems(
 
 
 def _asked_before(statement: SaidSentence, said: Sequence[SaidSentence]) -> str:
-    """What the user said last before an agent's advice."""
+    """The user's last statement before an agent's advice."""
     before = [one for one in said if one.place == statement.place - 1 and one.role == "user"]
     told = [one for one in before if "greeting" not in one.signals]
     return shortened(told[-1].text.rstrip("?？"), _PROBLEM_BYTES, utf8_bytes) if told else ""
@@ -291,7 +291,7 @@ def _is_stated(statement: SaidSentence) -> bool:
 
 
 def _is_mere_secret(statement: SaidSentence) -> bool:
-    """Whether it only tells a secret, which was replaced, and nothing beside it."""
+    """Whether it only contains a secret, which was removed."""
     if " removed]" not in statement.said or _kind(statement.signals) != "fact":
         return False
     beside = (part for part in _PARTS.split(statement.said) if " removed]" not in part)
@@ -299,7 +299,7 @@ def _is_mere_secret(statement: SaidSentence) -> bool:
 
 
 def _tells_by_the_way(statement: SaidSentence) -> bool:
-    """Whether a request says more than what is wanted: "add oat milk, Ada is allergic to milk"."""
+    """Whether a request also states a fact: "add oat milk, Ada is allergic to milk"."""
     if statement.signals & _WITHIN_REQUESTS:
         return True
     return "claim" in statement.signals and bool(people(statement.text))
@@ -310,7 +310,7 @@ def _kind(signals: frozenset[Signal]) -> Kind:
 
 
 def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observation:
-    """A statement as an observation; `name`: which the user gives in it, by the agent's reply."""
+    """A statement as an observation; `name`: the name that the user gives in it."""
     kind = _kind(statement.signals)
     speaker = statement.speaker or ("User" if statement.role == "user" else "")
     named = mentions(statement.text, statement.speaker)
@@ -341,7 +341,7 @@ def _observation(statement: SaidSentence, turn: Turn, name: str = "") -> Observa
 
 
 def _importance(statement: SaidSentence, kind: Kind) -> float:
-    """A kind's, but for what nobody should forget."""
+    """The importance of the kind, or more for what must not be forgotten."""
     least = HEALTHY if is_health(statement.text) else 0.0
     if statement.role == "user":
         named = bool(names_told(statement.said))
@@ -350,7 +350,7 @@ def _importance(statement: SaidSentence, kind: Kind) -> float:
 
 
 def profile_of(turn: Turn) -> dict[str, str]:
-    """What a turn tells of the owner, see `Observation`."""
+    """What a turn says about the owner; see `Observation.profile`."""
     told: dict[str, str] = {}
     if turn.role == "user" and not turn.actor and not is_injected(turn.text):
         for sentence in sentences(without_cited(turn).text[:MOST_CHARS]):
@@ -368,7 +368,7 @@ def _told_in(sentence: str) -> dict[str, str]:
 def _subject(
     statement: SaidSentence, persons: tuple[str, ...], topics: tuple[str, ...], speaker: str
 ) -> str:
-    """Who stands at its beginning or speaks of themselves, else its topics, else the speaker."""
+    """The person at its beginning or its speaker, else its topics, else the speaker."""
     if persons and (statement.text.startswith(persons[0]) or persons[0] == speaker):
         return persons[0]
     if topics:

@@ -1,4 +1,4 @@
-"""The people, places, organizations, technologies and projects that a text names.
+"""Finds the people, places, organizations, technologies and projects that a text names.
 
 A capital letter proves nothing: sentences begin with one, and so do products, towns and months.
 A word is taken for a person's name when it is a common given name, when it is known from
@@ -110,7 +110,7 @@ def _names(text: str, known: frozenset[str]) -> Iterator[str]:
 
 
 def _run(text: str, found: Sequence[re.Match[str]], at: int) -> int:
-    """How many words from `at` on could be one name; 0 where none begins."""
+    """The number of words from `at` on that could be one name."""
     length = 0
     while length < _LONGEST and at + length < len(found):
         word = found[at + length]
@@ -173,7 +173,7 @@ def _is_person(  # noqa: PLR0911 - one clue after the other
 
 
 def _speaks_of_person(text: str, start: int, end: int, before: str) -> bool:
-    """Whether the words around a name say that it is a person's, whatever else it may name."""
+    """Whether the words around a name show that it is a person's."""
     return (
         before in words("titles")
         or _relates(before)
@@ -193,7 +193,7 @@ def _within_sentence(text: str, start: int) -> bool:
 
 
 def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
-    """Whom a statement is about: who stands at its beginning or gives a name, else who made it."""
+    """The person that a statement is about: at its beginning, else its speaker."""
     for name in named:
         at = text.find(name)
         if at == 0 or _own().search(text, max(0, at - 20), at):
@@ -205,7 +205,7 @@ def _subject(text: str, named: tuple[str, ...], speaker: str) -> str:
 
 
 def _found(text: str) -> Iterator[tuple[str, EntityType, str]]:
-    """What the patterns find: a name, its type, and how the statement's subject relates to it."""
+    """The matches of the patterns: name, type, and the relation of the subject to it."""
     for pattern, kind, relation in _patterns():
         for match in pattern.finditer(text):
             name = match[match.lastgroup or "name"]

@@ -83,7 +83,7 @@ def negations() -> frozenset[str]:
 
 @cache
 def _left_out(denies: bool) -> frozenset[str]:
-    """What takes no part in a comparison with a statement that denies, or one that does not."""
+    """The words that are ignored, if the statement denies or if it does not."""
     return words("helping") | negations() | words("with_negation" if denies else "always")
 
 
@@ -106,7 +106,7 @@ def _words(folded: str) -> list[str]:
 
 
 def _in_first_person(said: list[str]) -> list[str]:
-    """What an agent writes of its user as the user says it: "the user prefers" is "I prefer"."""
+    """ "The user prefers" as "I prefer": an agent's words about its user as the user's own."""
     said = ["my" if word == "user's" else word for word in said]
     if not said or said[0] != "user":
         return said
@@ -126,7 +126,7 @@ def _in_first_person(said: list[str]) -> list[str]:
 
 
 def _expanded(word: str) -> tuple[str, ...]:
-    """`word` in one spelling, and cut where two words were drawn together."""
+    """`word` in one spelling, with contractions split."""
     if word == "cannot":
         return "can", "not"
     if "'" not in word:
@@ -145,7 +145,7 @@ def _spellings() -> dict[str, str]:
 
 
 def _stem(word: str) -> str:
-    """`word` so that "likes" and "does not like" meet; wrong for a few, the same way each time."""
+    """A rough stem so that "likes" equals "does not like"."""
     if word in {"has", "had"}:
         return "have"
     plural = len(word) > 3 and word.isascii() and word.endswith("s") and not word.endswith("ss")

@@ -1,4 +1,4 @@
-"""A note in Markdown as items: list items with those nested in them, and paragraphs."""
+"""Parses a note in Markdown into items: list items with their nested items, and paragraphs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class _Draft:
-    """An item while its lines are read."""
+    """An item while its lines are being read."""
 
     def __init__(self, kind: Kind, line: int, indent: int, headings: tuple[str, ...]) -> None:
         self.kind = kind
@@ -60,7 +60,7 @@ class _Draft:
 
 
 class _Reader:
-    """Reads lines one by one; `top` are the outermost items so far."""
+    """Reads line by line; `top` has the outermost items so far."""
 
     def __init__(self) -> None:
         self.top: list[_Draft] = []

@@ -1,4 +1,4 @@
-"""Which of many memories repeat or contradict each other, in time that grows with their number.
+"""Finds the memories that repeat or contradict each other, in time that grows with their number.
 
 No two memories are compared unless they share a key: their words, their words without a denial,
 what comes before a value, or whom a claim is about. Within a key only neighbours in time are
@@ -112,7 +112,7 @@ def find_clusters(
 
 
 def judge_pair(older: Memory, newer: Memory) -> Judgement:
-    """How `newer` relates to `older`, by the rules of `find_pairs`, whichever was said first."""
+    """The relation of two memories by the rules of `find_pairs`, in either order of time."""
     if not _eligible(older) or not _eligible(newer):
         return UNRELATED
     judgement = judge(older.text, newer.text)
@@ -131,7 +131,7 @@ def keys_of(memory: Memory) -> frozenset[int]:
 
 
 def comparable(older: Memory, newer: Memory) -> bool:
-    """Whether two memories could say the same of the same thing, as far as their fields tell."""
+    """Whether the fields of two memories allow that they are about the same thing."""
     return (
         _speaker(older.actor) == _speaker(newer.actor)
         and _agree(older.subject.casefold(), newer.subject.casefold())
@@ -141,12 +141,12 @@ def comparable(older: Memory, newer: Memory) -> bool:
 
 
 def _speaker(actor: str) -> str:
-    """A role names nobody."""
+    """The actor, or "" if it is only a role."""
     return "" if actor in {"user", "assistant"} else actor
 
 
 def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
-    """Whether `pair` goes before what is known of the same older memory."""
+    """Whether `pair` replaces the pair known for the same older memory."""
     repeats = pair.judgement.relation == "duplicate"
     if known is None or repeats != (known.judgement.relation == "duplicate"):
         return known is None or repeats
@@ -155,7 +155,7 @@ def _says_more(pair: RelatedPair, known: RelatedPair | None) -> bool:
 
 
 def _related(older: Memory, newer: Memory, judgement: Judgement) -> bool:
-    """Whether a judgement of two texts also holds for their memories."""
+    """Whether a judgement of two texts also applies to their memories."""
     if judgement.relation == "unrelated" or not comparable(older, newer):
         return False
     if judgement.relation == "contradiction":
@@ -175,7 +175,7 @@ def _neighbours(bucket: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _keys(statement: Statement) -> Iterator[Key]:
-    """What another statement must share one of, to be its duplicate or its contradiction."""
+    """The keys of a statement; duplicates and contradictions share at least one."""
     yield ("words", *(sorted(statement.words) or (exact_key(statement.text),)))
     if statement.asks or statement.open:
         return
@@ -193,7 +193,7 @@ def _keys(statement: Statement) -> Iterator[Key]:
 
 
 def _without_opposites(statement: Statement) -> Iterable[str]:
-    """The words with one sign for all that has an opposite."""
+    """The words, with a sign in place of each word that has an opposite."""
     spaced, unspaced = _opposites()
     signed = [_SIGN if word in spaced else word for word in statement.words]
     if statement.text.isascii():
@@ -203,14 +203,14 @@ def _without_opposites(statement: Statement) -> Iterable[str]:
 
 @cache
 def _opposites() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Words that have an opposite, and those of scripts whose characters are read one by one."""
+    """The words with an opposite, and a pattern for those of unspaced scripts."""
     every = opposites()
     apart = sorted(" ".join(word) for word in every if word[0] > "\u3000" and len(word) < 3)
     return every, re.compile("|".join(apart))
 
 
 def _alike(sets: Sequence[frozenset[str]], threshold: float) -> list[list[int]]:
-    """For each set, the others that overlap it by `threshold`: of many, the nearest in order."""
+    """For each set, the sets that overlap it by `threshold`; if there are many, the nearest."""
     frequency = Counter(word for each in sets for word in each)
     holders: dict[str, list[int]] = defaultdict(list)
     alike: list[list[int]] = [[] for _ in sets]
@@ -233,7 +233,7 @@ def _eligible(memory: Memory) -> bool:
 
 
 def _data(memory: Memory) -> Json:
-    """The data without what merely follows from the text."""
+    """The data without the parts that are derived from the text."""
     if not isinstance(memory.data, dict):
         return memory.data
     return {k: v for k, v in memory.data.items() if k not in {ENTITIES, NOTE}} or None

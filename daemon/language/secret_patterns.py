@@ -1,4 +1,4 @@
-"""What secrets look like: told by a name, a header, a flag or a URL before them, or by their shape.
+"""Patterns of secrets: by a name, header, flag or URL before them, or by their shape.
 
 What is found by a name is only a candidate; `secrets` judges whether the value is one.
 """
@@ -132,7 +132,7 @@ IBAN: Final = re.compile(
 
 
 def assigned() -> re.Pattern[str]:
-    """What is told by its name: "password = …", "the password for the guest network is …"."""
+    """A secret after its name: "password = …", "the password for the guest network is …"."""
     names = f"{either('secret_name')}|{either('secret_name', spaced=False)}|{_NAMES}"
     of = rf"(?P<of> (?:{either('secret_of')})(?: [\w'-]{{1,20}}){{1,3}}?)?"
     return re.compile(
@@ -144,7 +144,7 @@ def assigned() -> re.Pattern[str]:
 
 
 def assigned_unspaced() -> re.Pattern[str]:
-    """The same in scripts without blanks, where the text goes on right after the value."""
+    """The same in scripts without blanks, where text directly follows the value."""
     name, says = either("secret_name", spaced=False), either("secret_is", spaced=False)
     return re.compile(
         rf"(?P<before>(?:{name})\s?(?:{says})\s?)(?P<value>(?=[!-~]{{0,64}}[0-9])[!-~]{{4,256}})"
@@ -152,7 +152,7 @@ def assigned_unspaced() -> re.Pattern[str]:
 
 
 def phrase() -> re.Pattern[str]:
-    """What has several words, or digits alone: only its name gives it away."""
+    """Secrets of several words or of digits alone, which only their name identifies."""
     says = rf"(?:(?i: (?:{either('secret_is')}))|\s?[:=])"
     return re.compile(
         rf"(?P<before>\b(?i:(?:seed|recovery|backup) (?:phrase|words)|mnemonic){says}\s*)"

@@ -1,4 +1,4 @@
-"""A text as its sentences, and a sentence cut down to what is meant or to a number of bytes."""
+"""Splits a text into sentences, and shortens a sentence to its core or to a number of bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sentences(text: str) -> list[str]:
 
 
 def plain(sentence: str, aggression: float = 0.7) -> str:
-    """`sentence` without its lead-in, words that only fill it, and its full stop.
+    """`sentence` without lead-in, filler words and full stop.
 
     `aggression` is 0 to 1: lead-ins go from 0.2 on, fillers from 0.5 on.
     """
@@ -103,7 +103,7 @@ def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = M
 
 @cache
 def _surrounding() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What stands before what is meant, and what only fills a sentence."""
+    """The patterns of lead-ins and of filler words."""
     return (
         re.compile(rf"(?:{either('lead_in')})\s+", re.IGNORECASE),
         re.compile(rf"\b(?:{either('filler')}) (?=[a-z])"),
@@ -116,7 +116,7 @@ def _clause_ends() -> re.Pattern[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """What belongs together: a paragraph, an item of a list, a line that ends by itself."""
+    """The blocks of a text: a paragraph, an item of a list, a complete line."""
     block, fenced = "", False
     for line in text.splitlines():
         if _FENCE.match(line):
@@ -140,7 +140,7 @@ def _mark_end(line: str) -> int:
 
 
 def _continues(block: str, line: str) -> bool:
-    """Whether an editor broke the line within a sentence."""
+    """Whether an editor wrapped the line within a sentence."""
     stripped = line.strip()
     if not stripped or _mark_end(line) > len(line) - len(line.lstrip()):
         return False
@@ -160,7 +160,7 @@ def _split(block: str) -> Iterator[str]:
 
 
 def _goes_on(block: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a mark belongs to a URL, or a full stop to an abbreviation, initial or number."""
+    """Whether a mark is part of a URL, or a full stop part of an abbreviation or number."""
     mark = end.group()
     following = block[end.end() : end.end() + 20].lstrip()
     if mark[0] in "!?":
@@ -195,7 +195,7 @@ def _to_word(text: str, room: int, measure: Measure, mark: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """The beginning of a text without what leads on to its rest, or a quotation left open."""
+    """The beginning of a text without a dangling word or an open quotation."""
     if text.count("`") % 2 and not text.startswith("`"):
         before = text[: text.rindex("`")]
         # Where little stands before the quotation, its beginning says more.
@@ -207,7 +207,7 @@ def _tidy(text: str) -> str:
 
 
 def _to_character(text: str, room: int, measure: Measure) -> str:
-    """The longest beginning of `text` that fits, whole characters only, accents included."""
+    """The longest beginning of `text` that fits, in whole characters with their accents."""
     low, high = 0, min(len(text), max(room, 0))
     while low < high:
         middle = (low + high + 1) // 2
@@ -221,7 +221,7 @@ def _to_character(text: str, room: int, measure: Measure) -> str:
 
 
 def _joins(character: str) -> bool:
-    """Whether a character belongs to the one before it."""
+    """Whether a character combines with the one before it."""
     return unicodedata.combining(character) > 0 or character in _JOINERS
 
 

@@ -1,4 +1,4 @@
-"""The statements of a text or a conversation: who makes each, what it does, how much it says."""
+"""The statements of a text or conversation: their speakers, signals and worth."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
 
 
 def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSentence]:
-    """`statements` of what was told apart already; its texts must be `printable`."""
+    """`statements` of separate utterances, whose texts must be `printable`."""
     found: list[SaidSentence] = []
     for place, utterance in enumerate(said):
         for sentence in sentences(utterance.text):
@@ -111,7 +111,7 @@ def spoken(said: tuple[Utterance, ...], aggression: float = 0.7) -> list[SaidSen
 
 
 def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list[SaidSentence]:
-    """Those that say enough to be kept, in order; not what is repeated or corrected later."""
+    """The statements that say enough, in order, without those repeated or corrected later."""
     least = _LEAST_WORTH + _WORTH_PER_AGGRESSION * aggression
     seen: set[object] = set()
     kept: list[SaidSentence] = []
@@ -126,7 +126,7 @@ def worth_keeping(said: Iterable[SaidSentence], aggression: float = 0.7) -> list
 
 
 def confirms(statement: SaidSentence) -> bool:
-    """Whether it says that what came before works."""
+    """Whether it says that the suggestion before it works."""
     if cue("confirms").match(fold(statement.said)):
         return True
     # An agent that is glad has tried nothing.
@@ -137,7 +137,7 @@ def confirms(statement: SaidSentence) -> bool:
 
 
 def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
-    """The newest of the `earlier` texts that `said` corrects; None where it is none of them.
+    """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
 
     A correction may say the value alone: "sorry, at 4, not 3".
     """
@@ -172,7 +172,7 @@ def redated(said: str, earlier: Sequence[str]) -> Correction | None:
 
 
 def denies(said: str) -> bool:
-    """Whether a sentence takes back what was said before it."""
+    """Whether a sentence retracts the statement before it."""
     return cue("denies").match(fold(said)) is not None
 
 
@@ -181,7 +181,7 @@ def _is_date(text: str) -> bool:
 
 
 def _dated(text: str, found: re.Match[str]) -> str:
-    """`text` with the month and the weekday of what is new, in place of those that are denied."""
+    """`text` with the new month and weekday in place of the denied ones."""
     for dates in (_months(), language_words("days") - _months()):
         new, old = (
             [word for word in WORD.findall(found[part]) if word.lower() in dates]
@@ -213,7 +213,7 @@ def _same_speaker(one: SaidSentence, other: SaidSentence) -> bool:
 
 
 def _answers(asked: SaidSentence, answer: SaidSentence) -> bool:
-    """Whether a statement means little without the question that came right before it."""
+    """Whether a statement means little without the question right before it."""
     if "question" not in asked.signals or answer.signals & {"question", "solution"}:
         return False
     if asked.signals & {"request", "offer"}:
@@ -235,7 +235,7 @@ def _joined(asked: SaidSentence, answer: SaidSentence) -> SaidSentence:
 
 
 def _goes_on(before: SaidSentence, statement: SaidSentence) -> bool:
-    """Whether a statement says of an answer before it what "it" or "they" do."""
+    """Whether a statement continues the answer before it with a pronoun."""
     if not before.answers or statement.place != before.place or statement.signals & _ASIDE:
         return False
     return cue("pronoun").match(fold(statement.said)) is not None
@@ -250,7 +250,7 @@ def _continued(before: SaidSentence, statement: SaidSentence) -> SaidSentence:
 
 
 def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> int | None:
-    """The place of what another speaker said last, where the statement finds that it works."""
+    """The index of the other speaker's statement that this one confirms."""
     # "Yes! That fixed it."
     told = [n for n, one in enumerate(before) if one.place != statement.place]
     if not told or _same_speaker(before[told[-1]], statement) or not confirms(statement):
@@ -267,7 +267,7 @@ def _confirmed_by(statement: SaidSentence, before: Sequence[SaidSentence]) -> in
 
 
 def _gist(text: str) -> object:
-    """What two statements share that say the same: words of content, numbers, a denial."""
+    """A key that is equal for statements that say the same."""
     said = frozenset(words(text))
     told = said - not_topics()
     denials = said & negations()
@@ -289,7 +289,7 @@ def _instead() -> re.Pattern[str]:
 
 
 def _value(part: str) -> str:
-    """The one number of a part, or all of it where the script has no blanks."""
+    """The only number of a part, or the whole part in scripts without blanks."""
     if not part.isascii() and " " not in part.strip() and not _NUMBER.search(part):
         return part.strip()
     numbers = _NUMBER.findall(part)
@@ -297,13 +297,13 @@ def _value(part: str) -> str:
 
 
 def _about(part: str) -> frozenset[str]:
-    """What a part of a correction says beyond its value."""
+    """The words of a correction other than its value."""
     said = frozenset(words(part)) - not_topics() - _months() - language_words("days")
     return frozenset(word for word in said if not cue("correction_words").fullmatch(word))
 
 
 def _standing(value: str, text: str) -> tuple[int, int] | None:
-    """Where a value stands in a text by itself, the last time."""
+    """The last position of a value in a text, as a whole word."""
     if value.isascii():
         spans = [one.span() for one in _NUMBER.finditer(text) if _ORDINAL.sub("", one[0]) == value]
         return spans[-1] if spans else None

@@ -56,12 +56,12 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def is_command(text: str) -> bool:
-    """Whether a turn is an order to the chat itself, such as "/help": a path begins otherwise."""
+    """Whether a turn is a command to the chat itself, such as "/help", and not a path."""
     return _COMMAND.match(text) is not None
 
 
 def without_recalled(text: str) -> str:
-    """`text` without what a host put into it from a memory, which nobody has said."""
+    """`text` without the memories that a host put into it."""
     begun: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
     for mark in _RECALLED.finditer(text):
@@ -82,7 +82,7 @@ def without_recalled(text: str) -> str:
 
 
 def without_cited(turn: Turn) -> Turn:
-    """A user's turn without what somebody else has written, as far as it says what to do."""
+    """A user's turn without text by others, where that could pass for the user's wishes."""
     if turn.role != "user":
         return turn
     text = turn.text[:MOST_CHARS]
@@ -92,14 +92,14 @@ def without_cited(turn: Turn) -> Turn:
 
 
 def _shortened(quoted: re.Match[str]) -> str:
-    """A quotation, but for its text if that names somebody or says how something should be."""
+    """The quotation; without its text if that names somebody or gives instructions."""
     told = sentences(quoted["text"])
     asks = any(is_lasting(one) or "preference" in signals_of(one) for one in told)
     return "“…”" if asks else quoted.group()
 
 
 def utterance_of(turn: Turn) -> Utterance:
-    """A turn as the rules of distillation read it."""
+    """A turn in the form that the rules of distillation read."""
     role = role_of(turn.role)
     name = " ".join(printable(turn.actor).split()) if role in {"user", "person"} else ""
     return Utterance(role if role != "person" else "user", name, printable(turn.text[:MOST_CHARS]))

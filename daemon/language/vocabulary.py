@@ -1,4 +1,4 @@
-"""The words and phrases of every language, from the files in `lexicon/`.
+"""The words and phrases of all languages, from the files in `lexicon/`.
 
 Rules ask for them by name and get those of all languages at once. The files are read with the
 first of them that is asked for, and each expression is compiled with its first use.
@@ -61,13 +61,13 @@ def read(text: str) -> Language:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """The words of a set; none where no language has it."""
+    """The words of a set; empty if no language has it."""
     return frozenset(word for one in languages() for word in one.words.get(name, "").split())
 
 
 @cache
 def not_topics() -> frozenset[str]:
-    """Words that no text is about."""
+    """Words that are never a topic."""
     return STOP_WORDS | words("no_topics")
 
 
@@ -90,7 +90,7 @@ def table(name: str) -> Mapping[str, str]:
 
 @cache
 def relations() -> Mapping[str, Mapping[str, str]]:
-    """For each type of what is named, the relations and the expressions that stand before it."""
+    """For each type of entity, the relations and the expressions that precede its name."""
     found: dict[str, dict[str, str]] = {}
     for language in languages():
         for kind, listed in language.relations.items():
@@ -126,7 +126,7 @@ def cue(name: str) -> re.Pattern[str]:
 
 @cache
 def categories() -> Mapping[str, re.Pattern[str]]:
-    """For each category of `about` what tells that a statement belongs there."""
+    """For each category of `about`, the pattern of statements that belong there."""
     names = dict.fromkeys(name for language in languages() for name in language.about)
     return {
         name: _expression(name, *("|".join(_about(name, spaced=s)) for s in (True, False)))

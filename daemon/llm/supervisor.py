@@ -113,7 +113,7 @@ class Supervisor:
             self._let_go()
 
     async def close(self) -> None:
-        """End the process and fail its requests; it is not started again."""
+        """End the process and fail its requests; it is not restarted."""
         self._closed = True
         if self._idle is not None:
             self._idle.cancel()

@@ -1,4 +1,4 @@
-"""The category tree: the map that a model reads to find where memories are filed.
+"""The category tree: a map of where memories are filed.
 
 The functions return new trees and leave theirs as they are. `tree_nodes` has the nodes,
 `tree_text` writes the tree; their public names are given on here.
@@ -175,7 +175,7 @@ def fit(tree: Tree, limits: TreeLimits, now: float, keep: str | None = None) -> 
 
 
 class _Work:
-    """A tree while it is being merged; keeps the size of its names up to date."""
+    """A tree while it is being merged; keeps the size of its names current."""
 
     def __init__(self, tree: Tree, now: float, keep: str | None) -> None:
         self.nodes = with_parents(tree)

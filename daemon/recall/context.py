@@ -294,7 +294,6 @@ def _chunks(reading: BlockReading) -> Iterable[Shown]:
 
 
 def _first_line(text: str) -> int:
-    """The number of the first line that is not blank."""
     return 1 + text[: len(text) - len(text.lstrip())].count("\n")
 
 

@@ -1,4 +1,4 @@
-"""How a context block is written: our own way, and the ways of four other systems.
+"""Writes a context block: in our format, and in the formats of four other systems.
 
 Ours is one element that `observe` recognises as nothing that anybody said. No text in it can begin
 or end an element. The other formats are as those systems write them, and only their own closing
@@ -39,7 +39,7 @@ _UNITS: Final = ((365 * DAY, "y"), (30 * DAY, "mo"), (DAY, "d"), (3_600.0, "h"),
 
 
 def thermocline(sections: Sequence[Filled], agent: str, now: float) -> str:
-    """Our block; "" where no section has anything."""
+    """Our block; "" if no section has content."""
     if not sections:
         return ""
     parts = [f'<{ELEMENT} agent="{agent}">', _NOTE]
@@ -57,7 +57,7 @@ def thermocline(sections: Sequence[Filled], agent: str, now: float) -> str:
 
 
 def written(item: Shown, now: float) -> str:
-    """An item as our block has it."""
+    """An item as our block shows it."""
     text = _safe(item.whole)
     if item.quoted:
         return f"<quote{_attributes(item, now)}>{text}</quote>"
@@ -86,12 +86,12 @@ def _name(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """A text in which no element begins or ends."""
+    """The text with every `<` escaped that could begin or end an element."""
     return _TAG.sub("&lt;", text)
 
 
 def age_of(at: float | None, now: float) -> str:
-    """How long ago something was, for a model: "3 d"; "" where that is not known."""
+    """The age of something, for a model: "3 d"; "" if unknown."""
     if at is None:
         return ""
     seconds = max(0.0, now - at)
@@ -108,7 +108,7 @@ _TINYCLAW_EPISODES: Final = 3
 
 
 def _tinyclaw(reading: BlockReading) -> str:
-    """TinyClaw's block, which stands before a message; "" where there is none."""
+    """TinyClaw's block, which precedes a message; "" if it would be empty."""
     db, message = reading.db, reading.asked.query.lower()
     sections: list[str] = []
     part = own_entries.part(db, own_entries.KNOWLEDGE)
@@ -169,7 +169,7 @@ _LABELS: Final = {"correction": "⚠️ Correction", "preference_learned": "⭐ 
 
 
 def _tiny_claw(reading: BlockReading) -> str:
-    """Tiny Claw's context; "" where there is nothing."""
+    """Tiny Claw's context; "" if it would be empty."""
     db, now = reading.db, reading.asked.now
     sections: list[str] = []
     hits = _ranked(reading, "tinyclaw", _RELEVANT, "memory", "pair")
@@ -194,7 +194,7 @@ def _tiny_claw_line(hit: Hit) -> str:
 
 
 def _ranked(reading: BlockReading, preset: Preset, limit: int, *sources: str) -> list[Hit]:
-    """What answers by a published formula."""
+    """The best hits of some sources by a published formula."""
     asked = reading.asked
     if not asked.query.strip():
         return []
@@ -217,7 +217,7 @@ _SCALYCLAW_ENTITIES: Final = 5
 
 
 def _scalyclaw(reading: BlockReading) -> str:
-    """What ScalyClaw adds to its prompt; "" for a short input, or where there is nothing."""
+    """ScalyClaw's addition to its prompt; "" for a short input, or if it would be empty."""
     if len(reading.asked.query) < _SCALYCLAW_LEAST:
         return ""
     hits = _ranked(reading, "scalyclaw", _SCALYCLAW_MEMORIES, "memory")

@@ -1,4 +1,4 @@
-"""Which of the people that an agent knows a question names."""
+"""Finds the known people that a question names."""
 
 from __future__ import annotations
 

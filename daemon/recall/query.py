@@ -64,7 +64,7 @@ _TAKEN_OUT: Final = f" {TAKEN_OUT} "
 
 @cache
 def little() -> frozenset[str]:
-    """Words that no text is about, and those that questions are made of."""
+    """Words that say nothing about a topic, and those that questions consist of."""
     return not_topics() | vocabulary.words("asks")
 
 
@@ -122,7 +122,7 @@ def parse(
     local: dt.tzinfo = dt.UTC,
     people: Collection[str] = (),
 ) -> Query:
-    """What `text` asks for; it may be anything.
+    """Read a query; any text is valid.
 
     Phrases stand in quotation marks of any language. A dash before a letter excludes, if a blank
     or nothing stands before it: not in "state-of-the-art", "-5 degrees", "--force" or "ls -l"
@@ -187,12 +187,12 @@ def _term(phrase: Phrase) -> str:
 
 
 def is_lone(word: str) -> bool:
-    """Whether a word is one character of a script that is indexed in pairs."""
+    """Whether a word is a single character of a script that is indexed in pairs."""
     return len(word) == 1 and ord(word) > 0x0E00
 
 
 def _what_is_asked(text: str) -> str:
-    """The text without sentences that only say how to answer, if others remain."""
+    """The text without sentences that only say how to answer, if there are others."""
     sentences = _SENTENCE.findall(text)
     if len(sentences) < 2:
         return text
@@ -202,7 +202,7 @@ def _what_is_asked(text: str) -> str:
 
 
 def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
-    """The text without quotations and exclusions, and the two."""
+    """The text without quotations and exclusions, the phrases, and the exclusions."""
     phrases: dict[Phrase, None] = {}
     excluded: dict[Phrase, None] = {}
 
@@ -221,7 +221,7 @@ def _marked(text: str) -> tuple[str, tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 
 def _without_war(words: list[str]) -> list[str]:
-    """The words without the German "war", which is another in English, unless it stands alone."""
+    """The words without the German "war", an English noun too, unless it is the only word."""
     german = not vocabulary.words("nouns_large").isdisjoint(words)
     return [word for word in words if word != "war"] or words if german else words
 
@@ -238,7 +238,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _shares(words: Iterable[str], text: str, *, long: bool) -> dict[str, float]:
-    """What is left of the weight of each word that counts less than whole."""
+    """The reduced weights of words that count less, as fractions of 1."""
     asked: set[str] = set()
     if long:
         asked = {term for sentence in _ASKING.findall(text) for term in terms_of(sentence)}

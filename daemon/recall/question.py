@@ -1,4 +1,4 @@
-"""What the form of a question says about its answer."""
+"""The form of a question, and the features of a text that answer it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def read(text: str, query: Query) -> Question:
-    """The form of the question `text`, whose words `query` holds."""
+    """The form of the question `text`; `query` is the same text, parsed."""
     words = [word.lower() for word in _WORD.findall(text)]
     together = "both" in words or _joined(text, query.people)
     return Question(
@@ -73,12 +73,12 @@ def read(text: str, query: Query) -> Question:
 
 
 def names_time(text: str) -> bool:
-    """Whether a text names a time, in words."""
+    """Whether a text names a time in words."""
     return not _TIMES.isdisjoint(word.lower() for word in _WORD.findall(text))
 
 
 def names_number(text: str) -> bool:
-    """Whether a text has a number, in digits or in words."""
+    """Whether a text contains a number, in digits or words."""
     words = _WORD.findall(text.lower())
     return not _NUMBERS.isdisjoint(words) or any(map(str.isdigit, words))
 
@@ -92,17 +92,17 @@ def proper_names(text: str, known: Collection[str]) -> float:
 
 
 def enumerates(text: str) -> float:
-    """How much a text lists: its commas and "and"s, five at most, as a share of five."""
+    """How much a text lists: the number of commas and "and"s, at most five, divided by five."""
     return min(5, text.count(",") + text.count(" and ")) / 5
 
 
 def addresses(text: str) -> float:
-    """How often a text says "you", three times at most, as a share of three."""
+    """How often a text says "you", at most three times, divided by three."""
     return min(3, len(_YOU.findall(text))) / 3
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends by asking: its last mark of a sentence's end is a question mark."""
+    """Whether the last sentence of a text is a question."""
     asked = max(text.rfind("?"), text.rfind("？"))
     return asked >= 0 and asked > max(text.rfind(mark) for mark in ".!。！")
 

@@ -1,4 +1,4 @@
-"""How likely a candidate answers a question, from 0 to 1 on one scale for all questions.
+"""How likely a candidate answers a question, from 0 to 1, comparable between all questions.
 
 A candidate answers if it has the words that the question is about, and most of their weight.
 Words that any text may have count little, and so does the name of somebody of whom much is known;
@@ -61,7 +61,7 @@ _OF_TIME: Final = 0.6
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Terms of the first person: who says them is not named."""
+    """The terms of the first person; a text with them does not name its speaker."""
     return frozenset(terms_of(" ".join(words("self") | words("ours"))))
 
 
@@ -90,7 +90,7 @@ def relevance(
     filed: Mapping[str, Mapping[str, float]],
     columns: Mapping[str, Sequence[float]],
 ) -> Callable[[int], float]:
-    """What tells how likely a candidate answers.
+    """Returns a function from the index of a candidate to the likelihood that it answers.
 
     Args:
         query: what is asked for.
@@ -163,7 +163,7 @@ def _matched(
     beside: set[str],
     filed: Mapping[str, Mapping[str, float]],
 ) -> dict[str, float]:
-    """What the words say of one candidate, by the names of `CALIBRATION`."""
+    """The features of one candidate that its words give, by the names of `CALIBRATION`."""
     path = () if entry.is_turn else filed.get(entry.category, ())
     spoken = not entry.actor and not _spoken().isdisjoint(terms)
     said_by = label_terms(entry.actor)

@@ -1,4 +1,4 @@
-"""EvoClaw's keyword search of the category tree; and what a model finds in it.
+"""EvoClaw's keyword search of the category tree, and the categories that a model names.
 
     share × weight × recency
     share    the query's words that stand in the path or the description, of all of them
@@ -68,7 +68,7 @@ class Reasoned(msgspec.Struct, frozen=True):
 
 
 def search(nodes: Mapping[str, Node], query: str, now: float, top: int = 3) -> list[TreeHit]:
-    """The best `top` categories that share a word with `query`; of equals, in the tree's order.
+    """The best `top` categories that share a word with `query`; ties in the order of the tree.
 
     The root is no category and is never found.
     """

@@ -191,7 +191,7 @@ def _known(db: sqlite3.Connection, turns: Sequence[Heard], now: float) -> dict[s
 
 
 def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]:
-    """The memories that share the most words with a text, even if few."""
+    """The memories that share the most words with a text."""
     telling = tuple(word for word in parse(text).words if word not in not_topics())[:_ASKED_WORDS]
     if not telling:
         return {}
@@ -208,7 +208,7 @@ def _with_words(db: sqlite3.Connection, text: str, now: float) -> dict[str, str]
 def _filed(
     db: sqlite3.Connection, found: Sequence[Memory], now: float, rules: Rules
 ) -> list[Memory]:
-    """Each in the category of the tree that fits it."""
+    """The memories, each with the category of the tree that fits it."""
     return [
         replace(memory, category=category_for(db, memory.text, now, rules) or memory.category)
         for memory in found

@@ -97,7 +97,7 @@ class Listener:
         self._room = asyncio.Semaphore(_AT_ONCE)
 
     def heard(self, agent: str, conversation: Conversation) -> None:
-        """Take note of turns that were buffered a moment ago."""
+        """Schedule turns that were just buffered."""
         observe, now = self._observe(), time.monotonic()
         known = self._due.get((agent, conversation.id))
         over = conversation.ended_at is not None
@@ -115,7 +115,7 @@ class Listener:
     async def read_now(
         self, agent: str, store: AgentStore, conversation: Conversation, options: AskOptions
     ) -> list[Extracted]:
-        """Read all that is unread, without waiting for a pause.
+        """Read all unread turns, without waiting for a pause.
 
         Raises:
             ThermoclineError: the memory cannot be read or written; what was read is stored.
@@ -125,7 +125,7 @@ class Listener:
             return await self._read(store, [conversation], options)
 
     async def run(self) -> None:
-        """Do what is due until cancelled; at first what an earlier daemon has left."""
+        """Do what is due until cancelled, first what an earlier daemon left."""
         while True:
             if self._untold is None or (self._untold and self._ask_at <= time.monotonic()):
                 untold = self._untold
@@ -143,7 +143,7 @@ class Listener:
             await self._wait(min(waiting, default=float("inf")) - now)
 
     async def close(self) -> None:
-        """Cancel what is under way; it is still in the buffers."""
+        """Cancel running work; it remains in the buffers."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -229,7 +229,7 @@ class Listener:
             self._due[key] = left
 
     def _baffled(self, agent: str, subject: str, error: Exception, due: _Due) -> _Due:
-        """Report an unexpected error."""
+        """Report an unexpected error, and schedule a retry."""
         kind, where = unforeseen(error)
         _log.error("a conversation was not read: %s\n%s", kind, where, extra={"action": _FAILED})
         text = f"cannot read a conversation of '{agent}': {kind}"
@@ -243,7 +243,7 @@ class Listener:
         return _Due(read_at, at, max(at, due.close_at), due.failures + 1)
 
     async def _look_after(self, store: AgentStore, name: str, due: _Due) -> _Due | None:
-        """Do what is due for one conversation; return what is due next, if anything."""
+        """Do what is due for one conversation; return its next due times, if any."""
         now = time.monotonic()
         over = due.close_at <= now
         conversation = await _find(store, name)
@@ -272,7 +272,7 @@ class Listener:
         )
 
     async def _read_waiting(self, store: AgentStore, key: Key) -> None:
-        """Read a conversation, with all others of its agent that nobody reads now.
+        """Read a conversation, together with all others of its agent that are not being read.
 
         So that one question to a model serves them all.
         """
@@ -305,7 +305,7 @@ class Listener:
         return found
 
     async def _close(self, store: AgentStore, name: str) -> bool:
-        """Sum a conversation up; False if a model is to be asked once more, a little later."""
+        """Summarise a conversation; False if the model is to be asked again later."""
         conversation = await _find(store, name)
         if conversation is None or conversation.unread:
             return True

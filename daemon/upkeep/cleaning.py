@@ -1,4 +1,4 @@
-"""Forgetting what has been frozen for longer than the archive keeps it."""
+"""Deletes frozen memories that are older than the archive keeps them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Found: TypeAlias = tuple[float, str]
 
 
 async def clean(store: AgentStore, years: float, *, dry_run: bool = False) -> int:
-    """Forget what is frozen, and was created and last changed more than `years` ago.
+    """Delete frozen memories that were created and last changed more than `years` ago.
 
     The last change counts, so that old notes that are stored today are not forgotten tomorrow.
     Tombstones stay, for the other devices. As when a memory expires, what it was merged into
@@ -69,7 +69,7 @@ def _next(
 
 
 def _forget(tx: Transaction, before: float, found: Sequence[_Found]) -> int:
-    """Forget those of some memories that nothing has happened to meanwhile."""
+    """Delete those of the memories that have not changed meanwhile."""
     teach_score(tx.db, tx.now, tx.rules.scoring)
     ids = msgspec.json.encode([key for _, key in found]).decode()
     still = "AND id IN (SELECT value FROM json_each(?3))"

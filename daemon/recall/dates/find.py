@@ -111,7 +111,7 @@ def _read(pieces: Tokens, at: int, today: Today, names: frozenset[str]) -> Readi
 
 
 def _is_a_name(phrase: Tokens, names: frozenset[str]) -> bool:
-    """Whether the phrase rests on nothing but a word that is somebody's name."""
+    """Whether the phrase consists only of a word that is a person's name."""
     *cues, last = phrase
     if last.text not in names or (last.text not in MONTHS and last.text not in WEEKDAYS):
         return False
@@ -134,7 +134,7 @@ def _spans(reading: Reading, text: str, position: int, local: dt.tzinfo) -> list
 
 
 def _midnight(day: int, local: dt.tzinfo) -> float:
-    """When the day begins; where a clock change skips its midnight, the moment of the change."""
+    """The beginning of the day; if a clock change skips midnight, the moment of the change."""
     if day <= FIRST_DAY:
         return BEGINNING
     if day > LAST_DAY:
