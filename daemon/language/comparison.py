@@ -1,15 +1,15 @@
 """Compares two statements: the newer repeats the older, contradicts it, or is unrelated.
 
-Precision comes first. A false duplicate loses what the older one said, so that only the same
-words in the same order are one; a differing number, name, date or denial never is. A false
-contradiction ranks a true memory down, so that each kind has a narrow rule of its own:
+Precision comes first. A false duplicate loses the older statement, so only the same words in the
+same order are a duplicate; statements that differ in a number, name, date or denial are not. A
+false contradiction ranks a true memory down, so each kind has a narrow rule:
 
 * a denial: the same statement with "not", "never", 不, ない …;
 * an opposite: "enabled" for "disabled", "is open" for "is closed";
 * a changed value: of a code, an address, a time, "the gate code is 4711";
-* a claim of which there is one: the place that somebody lives in.
+* an exclusive claim: the place that somebody lives in.
 
-All else is unrelated. Nothing here knows who said it, or when: see `pairing`.
+Everything else is unrelated. `pairing` considers speakers and times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Relation: TypeAlias = Literal["duplicate", "contradiction", "unrelated"]
 
 _DIGIT: Final = re.compile(r"\d")
 _HIRAGANA: Final = re.compile("[\u3041-\u309f\\s。、]")
-# What of a verb may turn with a denial: kana or Hangul.
+# The verb endings that a denial may change: kana or Hangul.
 _ENDINGS: Final = re.compile("[\u3041-\u309f]{0,10}|[\uac00-\ud7a3 ]{0,10}")
 _LONGEST_VALUE: Final = 4
 _LONGEST_CLAIM: Final = 24
@@ -36,7 +36,7 @@ _MOVES_TRIED: Final = 8
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What two sequences of words begin and end with, and what stands between in each."""
+    """The common beginning and end of two word sequences, and the different middle of each."""
 
     before: tuple[str, ...]
     older: tuple[str, ...]
@@ -45,7 +45,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """That `subject` has `value` for its `attribute`, of which there is one at a time."""
+    """The claim that the single `attribute` of `subject` is `value`."""
 
     attribute: str
     subject: tuple[str, ...]
@@ -53,7 +53,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """How two statements relate, and why, in words to show; no reasons where unrelated."""
+    """The relation of two statements, and the reasons for display; none if unrelated."""
 
     relation: Relation
     reasons: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def judge(older: str, newer: str) -> Judgement:
 
 
 def judge_statements(older: Statement, newer: Statement) -> Judgement:
-    """`judge` for texts that were read before. Either way around a duplicate is a duplicate."""
+    """`judge` for texts that were already read. Duplicates are symmetric."""
     if older.asks != newer.asks:
         return UNRELATED
     if not older.words or not newer.words:
@@ -118,8 +118,8 @@ def value_slot(said: tuple[str, ...]) -> int | None:
 def claim_of(statement: Statement) -> Claim | None:
     """The claim that a short statement makes, or None.
 
-    In scripts that have capital letters the value must begin with one: somebody who "works at
-    night" or "lives in fear" claims neither an employer nor a place.
+    In scripts with capital letters the value must begin with one: "works at night" and "lives in
+    fear" claim neither an employer nor a place.
     """
     said = statement.words
     if statement.negations or not 3 <= len(said) <= _LONGEST_CLAIM:
@@ -206,7 +206,7 @@ def _opposite(parts: Difference) -> bool:
         return bool(parts.before or parts.after)
     if pair not in pairs("opposite_states") or not parts.before:
         return False
-    # With more after them some tell where: "on the desk".
+    # Before more words some of them are prepositions: "on the desk".
     if parts.after and not words("placing").isdisjoint(pair):
         return False
     said = parts.before[-1] in words("copulas") or parts.before[-1] in {"prefers", "prefer"}
@@ -214,10 +214,10 @@ def _opposite(parts: Difference) -> bool:
 
 
 def _value_changed(parts: Difference, older: Statement, newer: Statement) -> bool:
-    """Whether `older` and `newer`, which differ in `parts`, give one thing two values.
+    """Whether `older` and `newer`, which differ in `parts`, give the same thing two values.
 
-    A number changes wherever the rest stays; a word only where the noun can have no other beside
-    it, as "the sky is blue" and "the sky is clear" agree well.
+    A differing number is always another value; a differing word only after a noun with a single
+    value, since "the sky is blue" and "the sky is clear" are compatible.
     """
     if len(parts.before) < 2:
         return False
@@ -234,7 +234,7 @@ def _number_changed(parts: Difference) -> bool:
     opener = len(before) - 1
     while opener > 0 and (before[opener] in words("links") or before[opener] in words("months")):
         opener -= 1
-    # "Task code 5 is done": there the number only tells which task.
+    # "Task code 5 is done": here the number only identifies the task.
     if parts.after and before[opener] in words("value_nouns"):
         return False
     if not _opens(before, opener):
@@ -252,7 +252,7 @@ def _word_changed(parts: Difference, older: Statement, newer: Statement) -> bool
         return False
     if not words("no_values").isdisjoint(parts.older + parts.newer):
         return False
-    # "The boss is Ada", then "the boss is away": only two names exclude each other.
+    # "The boss is Ada", "the boss is away": only two names exclude each other.
     if before[opener - 1] in words("any_value_nouns") or "favorite" in before:
         return True
     names = ((parts.older[0], older), (parts.newer[0], newer))
@@ -293,10 +293,10 @@ def _is_unit(word: str) -> bool:
 
 
 def _other_claim(older: Statement, newer: Statement) -> str | None:
-    """That a claim took the place of another.
+    """The reason if one claim replaced another.
 
-    Not where the values share a word or its beginning (a town's name may be inflected, or told
-    with its country), nor where only one is a country.
+    Not if the values share a word or its beginning (a town's name may be inflected, or given
+    with its country), nor if only one value is a country.
     """
     one, other = claim_of(older), claim_of(newer)
     if one is None or other is None:
@@ -325,7 +325,7 @@ def _claims(attribute: str, unspaced: bool) -> tuple[re.Pattern[str], ...]:
 def _value(said: str) -> tuple[str, ...]:
     named: list[str] = []
     for word in said.split():
-        # There a circumstance begins.
+        # A circumstance begins here.
         if word in words("after_values"):
             break
         named.append(word)

@@ -1,7 +1,7 @@
 """The signals of a sentence by its wording, its topic, and how much it says.
 
-The cues are data, see `vocabulary`. They see a sentence folded and cut to 600 characters, so that
-none can take long.
+The cues are data; see `vocabulary`. They are matched against the first 600 characters of the
+folded sentence, which bounds the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ONGOING: Final[Outcome] = "ongoing"
 WORD: Final = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _LONGEST: Final = 600
 _LONGEST_GREETING: Final = 80
-# Found otherwise than by searching for their cues.
+# Not found by searching for their cues.
 _SPECIAL: Final = frozenset({"greeting", "request"})
 _SEARCHED: Final = tuple(one for one in get_args(Signal) if one not in _SPECIAL)
 _QUESTION_MARK: Final = re.compile(r"[?？؟][\"')\]”’*\s]*$")
@@ -35,7 +35,7 @@ _WORTH: Final[dict[str, float]] = {
     "commitment": 2.0, "error": 2.0, "claim": 1.5, "greeting": -8.0, "offer": -3.0,
     "question": -2.5, "request": -1.2, "hedge": -1.0,
 }  # fmt: skip
-# Without a word of content even a decision says little: "let's do it".
+# Without content words even a decision says little: "let's do it".
 _BARE: Final = 0.5
 _FILLED: Final = 0.25
 _SHARE_OF_FURTHER: Final = 0.4
@@ -66,10 +66,10 @@ def signals_of(sentence: str) -> frozenset[Signal]:
 
 
 def worth(text: str, signals: frozenset[Signal]) -> float:
-    """How much a sentence says: below 1 hardly anything, a decision with a number 4 and more.
+    """How much a sentence says: below 1 hardly anything, 4 and more for a decision with a number.
 
-    What it does counts most, a second thing that it does for less; then its words of content,
-    numbers, names of people and references. Questions, greetings, offers and doubts cost.
+    Its strongest signal counts most, further signals less; then its content words, numbers, names
+    of people and references. Questions, greetings, offers and doubts reduce it.
     """
     text = text[:_LONGEST]
     content = _content(text)
@@ -84,7 +84,7 @@ def worth(text: str, signals: frozenset[Signal]) -> float:
 def outcome_of(statements: list[str]) -> Outcome:
     """The outcome of statements in order: the last clause with an outcome decides.
 
-    A promise makes it pending only where nothing tells of an end. Leave out questions.
+    A promise makes it pending only if no clause has an outcome. Leave out questions.
     """
     last: Outcome | None = None
     promised = False
@@ -277,7 +277,7 @@ def _told(clause: str, conditional: bool) -> Outcome | None:
     if conditional:
         return None
     positive, negative = _last("positive", clause), _last("negative", clause)
-    # An error is only told where nothing else is: "fixed the error".
+    # An error counts only without another outcome: "fixed the error".
     if not positive[0] and not negative[0]:
         negative = _last("trouble", clause)
     if not positive[0] and not negative[0]:

@@ -25,9 +25,9 @@ SUMMARY_BYTES: Final = 30
 AGGRESSION: Final = 0.7
 MAX_TOPICS: Final = 5
 MAX_ACTIONS: Final = 3
-# The number of statements that are read of a very long text.
+# The maximum number of statements of a very long text.
 _MOST_TOLD: Final = 500
-# Below these a fact says too little to give way to what belongs to it.
+# A fact is not shortened below these sizes in favour of its details.
 _FACT_BYTES: Final = 50
 _LEAST_FACT_BYTES: Final = 40
 _CLAUSE_BYTES: Final = 24
@@ -45,10 +45,9 @@ _ANY_UNSPACED: Final = re.compile(
 
 
 class Stages(msgspec.Struct, frozen=True):
-    """A text on its way: its size, what was distilled, the summary, and their sizes in bytes.
+    """The stages of a text: its size, the distilled fact, the summary, and their sizes in bytes.
 
-    A text that is shorter than `distilled_size` of what was distilled is its own fact: the size
-    is the text's, and nothing grows.
+    A text that is shorter than its `distilled_size` is its own fact; the size is that of the text.
     """
 
     original_size: int
@@ -59,7 +58,7 @@ class Stages(msgspec.Struct, frozen=True):
 
     @property
     def compression_ratio(self) -> float:
-        """How many times larger the text was than what was distilled, 1 or more; 0 if empty."""
+        """The size of the text divided by the distilled size, at least 1; 0 if empty."""
         return self.original_size / self.distilled_size if self.original_size else 0.0
 
 
@@ -68,8 +67,8 @@ def distil(text: str, *, aggression: float = AGGRESSION, max_bytes: int = MAX_BY
 
     Args:
         text: a conversation with labelled speakers or any other text, in any language. A blank
-            one gives an empty fact.
-        aggression: 0 to 1; how much is taken off a sentence, see `sentences.plain`.
+            text gives an empty fact.
+        aggression: 0 to 1; how much of a sentence is removed, see `sentences.plain`.
         max_bytes: the limit of `distilled_size`, from 16 on.
     """
     text = printable(text)
@@ -87,8 +86,8 @@ def facts(
 ) -> list[Distilled]:
     """Every statement of `text` worth keeping, in order, without repeated and corrected ones.
 
-    A reference of the text that stands in none of them goes with the best of them; a text with
-    references alone gives one fact. `aggression` also says how much a statement must be worth.
+    References that are in no fact are added to the best fact; a text of only references gives one
+    fact. `aggression` also raises the minimum worth of a statement.
     """
     text = printable(text)
     kept = worth_keeping(statements(text, aggression), aggression)
@@ -112,7 +111,7 @@ def best(found: Sequence[Distilled], text: str) -> Distilled:
 def core_summary(distilled: Distilled, max_bytes: int = SUMMARY_BYTES) -> str:
     """The fact in at most `max_bytes` of UTF-8, with its outcome if there is room.
 
-    Articles go first; the cut is between words wherever one fits.
+    Articles are removed first; the cut is between words if possible.
     """
     fact = distilled.fact.removesuffix("…")
     if utf8_bytes(fact) > max_bytes and fact.isascii():
@@ -140,11 +139,10 @@ def stages_of(text: str, distilled: Distilled) -> Stages:
 
 
 def distilled_size(distilled: Distilled) -> int:
-    """The bytes of compact JSON, in UTF-8, that hold what was distilled.
+    """The bytes of the distilled fact as compact JSON in UTF-8.
 
-    Counted is what says something: empty lists, a neutral emotion and an ongoing outcome are
-    not, since a reader would put them there anyway. Nor are the references, which are not
-    distilled but carried along.
+    Empty lists, a neutral emotion and an ongoing outcome do not count, since they are defaults,
+    nor do the references, which are not distilled.
     """
     held: dict[str, object] = {
         name: value
@@ -161,11 +159,10 @@ def distilled_size(distilled: Distilled) -> int:
 def fitted(distilled: Distilled, max_bytes: int) -> Distilled:
     """`distilled` with a `distilled_size` of at most `max_bytes`.
 
-    What gives way, in this order: of clauses that contrast those that say less; actions beyond
-    2, topics and people beyond 3; actions and topics that the fact names anyway; the fact down
-    to 50 bytes; actions and topics, the last first; the first of two emotions, then the other;
-    people; the outcome. The fact gets the room that the others leave. The limit always holds
-    where it is 16 bytes or more.
+    Removed in this order: all but the best of contrasting clauses; actions beyond 2, topics and
+    people beyond 3; actions and topics that are also in the fact; the end of the fact, down to 50
+    bytes; actions and topics, last first; the first of two emotions, then the other; people; the
+    outcome. The fact gets the remaining room. A limit of 16 bytes or more always holds.
     """
     if distilled_size(distilled) <= max_bytes:
         return distilled
@@ -205,8 +202,8 @@ def topics_of(
 ) -> tuple[str, ...]:
     """The `most` words that best say what `text` is about, in lower case, best first.
 
-    Words in `fact`, the statement chosen from the text, count more. Names of people are
-    no topics.
+    Words in `fact`, the statement chosen from the text, count more. Names of people are not
+    topics.
     """
     left_out = {part.casefold() for name in people for part in name.split()}
     counts: dict[str, float] = {}
@@ -221,10 +218,10 @@ def topics_of(
     return tuple(shown[key] for key in sorted(counts, key=lambda key: -counts[key])[:most])
 
 
-def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str, ...]:
+def actions_of(statements: Iterable[str]) -> tuple[str, ...]:
     """The first three actions done or to be done, each once, of at most 60 characters.
 
-    What was denied was not done and is left out.
+    Denied actions are left out.
     """
     found: dict[str, None] = {}
     for statement in statements:
@@ -233,7 +230,7 @@ def actions_of(statements: Iterable[str], most: int = MAX_ACTIONS) -> tuple[str,
             phrase = shortened(match["phrase"].rstrip(" .…"), _ACTION_CHARS, len, mark="")
             if not cue("undone").search(before) and " " in phrase:
                 found[phrase] = None
-    return tuple(found)[:most]
+    return tuple(found)[:MAX_ACTIONS]
 
 
 def _distilled(

@@ -26,7 +26,7 @@ _OUTCOMES: Final[dict[Outcome, EpisodeOutcome]] = {
     "ongoing": "informational",
 }
 _GOAL: Final[frozenset[Signal]] = frozenset({"question", "request", "error"})
-# A promise is what is wanted only where it comes first.
+# A promise is a goal only if it comes first.
 _FIRST_GOAL: Final = _GOAL | {"commitment"}
 _RESULT: Final[frozenset[Signal]] = frozenset(
     {"solution", "report", "decision", "correction", "preference", "claim"}
@@ -35,12 +35,12 @@ _FIRST: Final = 3
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """What a conversation was about, and how it ended.
+    """The topic of a conversation, and its outcome.
 
     Attributes:
         summary: one or two sentences; empty for an empty conversation.
         tags: three to five words, or fewer.
-        outcome: informational where nothing was to be solved.
+        outcome: informational if there was no problem to solve.
     """
 
     summary: str
@@ -85,7 +85,7 @@ def _sentence(statement: SaidSentence | None, *, asks: bool = False) -> str:
         return ""
     text = shortened(statement.text, _SENTENCE_BYTES, utf8_bytes)
     if text.endswith(":"):
-        return ""  # What it leads to is code, or a table.
+        return ""  # It introduces code or a table.
     if asks and statement.signals & {"question", "request"}:
         who = statement.speaker or "User"
         text = f"{who} asked: {text}"

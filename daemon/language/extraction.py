@@ -1,7 +1,7 @@
 """Extracts what is worth remembering from a conversation, by rules.
 
-Six kinds, with profClaw's importances. Only what people really state is taken, and what agents
-report as done: no questions, greetings, orders or commands.
+Six kinds, with profClaw's importances. Extracted are only statements of people and reports of
+agents, not questions, greetings, orders or commands.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _EVENTS: Final[dict[Kind, str]] = {
     "decision": "decision", "preference": "preference_learned", "solution": "task_solution",
     "fact": "fact_stored", "error_pattern": "error_recovery", "correction": "correction",
 }  # fmt: skip
-# What comes first decides, for a sentence may do several things; all else is a fact.
+# The first match decides, since a sentence may have several signals; the default is a fact.
 _KINDS: Final[tuple[tuple[Signal, Kind], ...]] = (
     ("correction", "correction"), ("solution", "solution"), ("decision", "decision"),
     ("preference", "preference"), ("error", "error_pattern"),
@@ -65,7 +65,7 @@ _HOW_TO: Final[frozenset[Kind]] = frozenset({"solution", "error_pattern"})
 _NOT_STATED: Final[frozenset[Signal]] = frozenset({"question", "greeting", "offer"})
 _FROM_AGENTS: Final[frozenset[Signal]] = frozenset({"report", "solution", "error", "decision"})
 _WITHIN_REQUESTS: Final[frozenset[Signal]] = frozenset({"preference", "decision", "correction"})
-# What only leads over to what is said.
+# Lead-ins without content.
 _LEAD_IN: Final = re.compile(
     r"^(?:(?:oh|ah|ach|and|und|but|aber|ok(?:ay)?|well|hey|hi|btw|by the way)[,.!]? )+(?=\w+ \w)",
     re.IGNORECASE,
@@ -73,10 +73,10 @@ _LEAD_IN: Final = re.compile(
 _PARTS: Final = re.compile(r"[,;]| and | und | y ")
 _SAYS_MORE: Final = 1.0
 _LEAST_BYTES: Final = 20
-# It comes with its problem: "the build fails → run `make x`".
+# A solution is stored with its problem: "the build fails → run `make x`".
 _LEAST_OF_SOLUTION: Final = 12
 _LEAST_OF_CORRECTION: Final = 8
-# The line of a code fence that says what went wrong.
+# The line with the error in a code fence.
 _PASTED_ERROR: Final = re.compile(
     r"^```(?:(?!```)[^\n]{0,400}\n){0,40}?"
     r"(?P<error>[^\n`]{0,120}(?:[Ee]rror|Exception|panic|[Ff]ailed|FATAL)[^\n`]{0,120})$",
@@ -88,11 +88,11 @@ HEALTHY: Final = 0.95
 NAMED: Final = 0.9
 STANDS: Final = 0.8
 _ACTORS: Final[dict[Role, str]] = {"user": "user", "agent": "assistant"}
-# What such statements are worth beyond their words; see `weighing`.
+# The additional worth of such statements; see `cues.worth`.
 _LASTING: Final = 3.0
 _TO_AN_AGENT: Final = 1.0
 _CORRECTING: Final = 4.0
-# With a date, so that any other would correct it.
+# A text with a date, which any other date would correct.
 _ANY: Final = ("May 1",)
 _OF_NAMED: Final = 0.5
 # A name within a sentence.
@@ -107,14 +107,14 @@ class Observation(msgspec.Struct, frozen=True):
     """Something worth remembering, ready to become a memory.
 
     Attributes:
-        subject: whom or what it is about.
-        text: a statement that stands by itself where the grammar allows: "Ada prefers tea".
-        tags: its kind, then what it is about.
-        actor, position, at: of the turn in which it was said.
-        entities: what it names.
-        category: what it is about, where its words tell.
-        profile: what it tells of the owner: `name`, `preferred_name`, a standing `preference`.
-        corrects: the earlier text of the conversation that it takes the place of.
+        subject: the person or topic that it is about.
+        text: a self-contained statement where the grammar allows: "Ada prefers tea".
+        tags: its kind, then its topics.
+        actor, position, at: those of its turn.
+        entities: the entities that it names.
+        category: its category, if its words tell, or "".
+        profile: facts about the owner: `name`, `preferred_name`, a standing `preference`.
+        corrects: the earlier text of the conversation that it replaces, or "".
     """
 
     type: Type
@@ -136,9 +136,9 @@ class Observation(msgspec.Struct, frozen=True):
 def extract_turns(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> list[Observation]:
     """What is worth remembering of the turns, in order, without repeated and corrected things.
 
-    Of one turn the first 16,000 characters are read. A statement has at least 20 bytes:
-    20 characters of English, 7 of Chinese. `earlier` are texts that were kept of the same
-    conversation before, the oldest first: "at 4, not 3" is said of them.
+    Only the first 16,000 characters of a turn are read. A statement has at least 20 bytes: 20
+    characters of English, 7 of Chinese. `earlier` are the texts already kept of the conversation,
+    oldest first, which corrections such as "at 4, not 3" apply to.
     """
     told = [turn for turn in turns if not is_command(turn.text)]
     said = spoken(tuple(utterance_of(without_cited(turn)) for turn in told), _AGGRESSION)
@@ -190,8 +190,8 @@ def _raised(
 ) -> SaidSentence:
     """The statement with a higher worth if it is likely to matter.
 
-    What nobody should forget is worth keeping however it is said; and what begins with one of
-    the names within other sentences is about them.
+    That is what must not be forgotten, what a user tells an agent, and what begins with a name
+    that other sentences mention.
     """
     if statement.role != "user":
         return statement

@@ -1,6 +1,6 @@
 """The normal form of a statement, in which statements are compared.
 
-"The user doesn't like tea." and "I do not like tea" have the same words in it.
+"The user doesn't like tea." and "I do not like tea" have the same normal form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from ..memory.similarity import fold
 from .vocabulary import words
 
-# Written without blanks: each character is a word, but for the Thai negation. Hangul has blanks.
+# Scripts without blanks: each character is a word, except the Thai negation. Hangul has blanks.
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
@@ -34,16 +34,15 @@ _QUESTION: Final = re.compile("[?؟]")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What of a text takes part in a comparison.
+    """The normal form of a text.
 
     Attributes:
         text: folded, with its punctuation.
         words: in order; without punctuation, "the" and prefaces; "isn't" as "is", "not".
-        core: `words` without negations, articles and helping verbs, and in a rough stem.
-        negations: the words of `words` that deny.
-        asks: it is a question.
-        open: it speaks of some cases or of chances, or denies twice, so that another statement
-            can hardly contradict it.
+        core: `words` without negations, articles and auxiliary verbs, roughly stemmed.
+        negations: the negations in `words`.
+        asks: whether it is a question.
+        open: whether it is hedged or doubly negated, so that it can hardly be contradicted.
         names: the words after the first that begin with a capital letter.
     """
 
@@ -106,7 +105,7 @@ def _words(folded: str) -> list[str]:
 
 
 def _in_first_person(said: list[str]) -> list[str]:
-    """ "The user prefers" as "I prefer": an agent's words about its user as the user's own."""
+    """The words in the first person: "the user prefers" becomes "I prefer"."""
     said = ["my" if word == "user's" else word for word in said]
     if not said or said[0] != "user":
         return said

@@ -1,7 +1,7 @@
 """Extracts the facts of a daily note from the marks that people use.
 
-These are EvoClaw's: ticked boxes, lines that begin in bold, and items that tell of a decision;
-and beside them sentences that decide, correct or prefer something.
+EvoClaw's marks are ticked boxes, lines that begin in bold, and items with a decision. In addition,
+sentences with a decision, correction or preference are facts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .note_items import Item, items
 from .sentences import shortened, utf8_bytes
 from .statements import statements
 
-# Words of headings and where they lead, in EvoClaw's order: the first that is found decides.
+# Words of headings and their categories, in EvoClaw's order: the first match decides.
 CATEGORIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("gpu", "server", "media", "video", "image", "comfyui", "ltx"), "technical/gpu"
@@ -63,11 +63,11 @@ class NoteFact(msgspec.Struct, frozen=True):
     """A fact of a note.
 
     Attributes:
-        text: what it says, without Markdown but for back quotes.
-        category: where its headings lead.
-        importance: 0.75 for a decision in a list, 0.7 for what is ticked or bold, else 0.65.
-        metadata: the references of the item and of all that is nested in it.
-        line: where it begins in the note, from 1.
+        text: without Markdown, except back quotes.
+        category: the category of its headings.
+        importance: 0.75 for a decision in a list, 0.7 for a ticked or bold item, else 0.65.
+        metadata: the references of the item and everything nested in it.
+        line: its first line in the note, from 1.
     """
 
     text: str
@@ -78,7 +78,7 @@ class NoteFact(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """16 hex digits that stay the same while the words do, wherever in a note they stand."""
+        """16 hex digits that depend only on the words, not on their place in the note."""
         return hashlib.blake2b(exact_key(self.text).encode(), digest_size=8).hexdigest()
 
 
@@ -86,10 +86,10 @@ def read_note(text: str, categories: Mapping[str, str] = CATEGORIES) -> list[Not
     """The facts of the note `text` in order, each once, ignoring case.
 
     Args:
-        text: Markdown, or anything.
-        categories: words of headings and the category that each leads to, the first first. A
-            keyword of up to three letters must be a word, a longer one the beginning of one.
-            The innermost heading that leads somewhere decides.
+        text: Markdown, or any text.
+        categories: the categories by words of headings, the first match first. A keyword of up
+            to three letters matches a whole word, a longer one the beginning of a word. The
+            innermost matching heading decides.
     """
     found: dict[str, NoteFact] = {}
     for item in items(text.encode("utf-8", "replace").decode()):
@@ -120,7 +120,7 @@ def _facts(item: Item, context: str, categories: Mapping[str, str]) -> Iterator[
 def _divided(item: Item, context: str) -> tuple[Item, tuple[Item, ...]]:
     """The fact with the details in its list, and the children that are facts themselves.
 
-    All stays together where the item says too little to be a fact without its list.
+    An item that says too little without its list is not divided.
     """
     apart = tuple(child for child in item.children if _stands_alone(child))
     own = replace(item, children=tuple(one for one in item.children if not _stands_alone(one)))

@@ -1,9 +1,9 @@
 """Finds the memories that repeat or contradict each other, in time that grows with their number.
 
-No two memories are compared unless they share a key: their words, their words without a denial,
-what comes before a value, or whom a claim is about. Within a key only neighbours in time are
-compared. Memories that are merely alike are found by their rarest words: two sets of words can
-only overlap by a share t when they have one of their |words| − ⌈t·|words|⌉ + 1 rarest in common.
+Two memories are compared only if they share a key: their words, their words without a denial, the
+words before a value, or the subject of a claim. Within a key only neighbours in time are compared.
+Similar memories are found by their rarest words: two sets of words can overlap by a share t only
+if they have one of their |words| − ⌈t·|words|⌉ + 1 rarest words in common.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 # ScalyClaw's.
 THRESHOLD: Final = 0.85
 CLUSTER: Final = 5
-# What happened twice, a day apart, happened twice.
+# Equal events more than a day apart are two events.
 SAME_EPISODE: Final = DAY
 _NEIGHBOURS: Final = 8
 _HOLDERS: Final = 64
@@ -46,9 +46,9 @@ _SIGN: Final = "±"
 
 
 class RelatedPair(msgspec.Struct, frozen=True):
-    """Two memories that repeat or contradict each other; the newer was stored as said later.
+    """Two memories that repeat or contradict each other, by their time of creation.
 
-    The other way round where the later one was inferred, and contradicts what a user stated.
+    In reverse order if the later one was inferred and contradicts what a user stated.
     """
 
     older: Memory
@@ -59,11 +59,10 @@ class RelatedPair(msgspec.Struct, frozen=True):
 def find_pairs(memories: Sequence[Memory]) -> list[RelatedPair]:
     """The duplicates and contradictions among `memories`, each older memory at most once.
 
-    Each duplicate is paired with the newest memory that says the same, each contradicted memory
-    with the next newer one that contradicts it; a duplicate is not paired otherwise.
-    Not paired are turns of a conversation (their place tells them apart), retired memories, and
-    pairs that differ in type, actor, subject, outcome or data. What happened (type `episodic`)
-    repeats only within a day, and is contradicted by nothing.
+    A duplicate is paired with the newest memory that says the same, and not otherwise; a
+    contradicted memory with the next newer one that contradicts it. Turns of a conversation and
+    retired memories are not paired, nor are memories that differ in type, actor, subject, outcome
+    or data. Events (type `episodic`) are duplicates only within a day, and never contradicted.
 
     The order is that of `created_at` of the older memory.
     """
@@ -91,8 +90,8 @@ def find_clusters(
 ) -> list[list[Memory]]:
     """Groups of 2 to `size` memories of one type whose words overlap by `threshold` or more.
 
-    Greedy as ScalyClaw's: the newest memory that is in no group yet gathers those most like it.
-    They are candidates for a summary, no duplicates: contradictions are among them.
+    Greedy like ScalyClaw's: the newest memory without a group collects those most similar to it.
+    The groups are candidates for a summary and may contain contradictions.
     """
     ordered = sorted(filter(_eligible, memories), key=_age, reverse=True)
     sets = [frozenset(words(memory.text)) for memory in ordered]
@@ -120,10 +119,10 @@ def judge_pair(older: Memory, newer: Memory) -> Judgement:
 
 
 def keys_of(memory: Memory) -> frozenset[int]:
-    """Numbers of which a memory shares one with every memory that it could be paired with.
+    """Numbers such that a memory shares at least one with every memory that it can be paired with.
 
-    They hold within one process. Memories that share none with any other can be left out before
-    `find_pairs`, which would keep all that it is given at hand.
+    Valid within one process. Memories without a shared number can be left out of `find_pairs`,
+    which keeps all its arguments in memory.
     """
     if not _eligible(memory):
         return frozenset()

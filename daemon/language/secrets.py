@@ -1,7 +1,7 @@
 """Removes secrets from a text before it leaves the device, or is kept automatically.
 
-What is a secret is told by its shape, or by the name that it is given: `password=…`. Whatever
-only looks random stays: hashes, UUIDs, encoded images; and so does prose about passwords.
+Secrets are recognised by their shape, or by the name before them: `password=…`. Other random text
+stays, such as hashes, UUIDs and encoded images, and so does prose about passwords.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Cleared(msgspec.Struct, frozen=True):
 
 
 def clear(text: str) -> Cleared:
-    """`text` with each secret replaced by `[… removed]`, which names its kind.
+    """`text` with `[… removed]`, which names the kind, in place of each secret.
 
     The kinds: api_key, github_token, aws_key, slack_token, jwt, private_key, url_password,
     bearer, password, token, credit_card, iban. Clearing a cleared text changes nothing. Takes
@@ -128,7 +128,7 @@ def _named_value(name: str, value: Json, kinds: Counter[str]) -> Any:
     return found.text[len(before) :]
 
 
-# Of a match: the kind of secret that it is, "" where it is none.
+# Returns the kind of secret of a match, or "".
 _Judge: TypeAlias = Callable[[re.Match[str]], str]
 
 
@@ -236,7 +236,7 @@ def _iban(match: re.Match[str]) -> str:
     return "iban" if is_iban(match.group()) else ""
 
 
-# What stands in whatever a rule finds, in lower case: most texts are spared the slower rules.
+# Words in every match of some rules, in lower case; most texts can skip these rules.
 _NAMING: Final = ("pass", "token", "secret", "key")
 
 

@@ -28,7 +28,7 @@ _LAST_TOKEN: Final = re.compile(r"[^\s(\[\"'“]{1,12}$")
 _WRAPPED: Final = 40
 _LEAD_INS: Final = 3
 _CLOSING: Final = " .!。！;,"
-# A clause that fills less of the room than this says too little alone.
+# A clause that fills a smaller share of the room says too little by itself.
 _WORTH_KEEPING: Final = 0.6
 _LOOSE: Final = " ,;:-–—("
 _JOINERS: Final = "\u200d\ufe0e\ufe0f"
@@ -45,8 +45,8 @@ def printable(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """The sentences of `text` in order, each on one line, none blank.
 
-    Headings, rules, rows of tables and the contents of code fences are left out; bullets, quotes
-    and check boxes lose their marks, and bold words their asterisks.
+    Headings, rules, rows of tables and the contents of code fences are left out; the marks of
+    bullets, quotes, check boxes and bold words are removed.
     """
     return [sentence for block in _blocks(text) for sentence in _split(block)]
 
@@ -54,7 +54,7 @@ def sentences(text: str) -> list[str]:
 def plain(sentence: str, aggression: float = 0.7) -> str:
     """`sentence` without lead-in, filler words and full stop.
 
-    `aggression` is 0 to 1: lead-ins go from 0.2 on, fillers from 0.5 on.
+    `aggression` is 0 to 1: lead-ins are removed from 0.2 on, filler words from 0.5 on.
     """
     lead_in, filler = _surrounding()
     text = sentence
@@ -85,8 +85,8 @@ def utf8_bytes(text: str) -> int:
 def shortened(text: str, room: int, measure: Measure = json_bytes, mark: str = MARK) -> str:
     """`text` in at most `room` bytes, as `measure` counts them.
 
-    It ends with a clause if that leaves enough of it, else with a word and `mark`; only a word
-    that is too long by itself is cut, and no character ever is.
+    It ends with a clause if enough remains, else with a word and `mark`; only a word that is too
+    long by itself is cut, between characters.
     """
     if measure(text) <= room:
         return text
@@ -198,7 +198,7 @@ def _tidy(text: str) -> str:
     """The beginning of a text without a dangling word or an open quotation."""
     if text.count("`") % 2 and not text.startswith("`"):
         before = text[: text.rindex("`")]
-        # Where little stands before the quotation, its beginning says more.
+        # If there is little before the quotation, its beginning says more.
         text = before if len(before) * 2 > len(text) else text.replace("`", "")
     text = text.rstrip(_LOOSE)
     while _ends_open(text) and " " in text:

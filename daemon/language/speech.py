@@ -32,7 +32,7 @@ _FENCED: Final = re.compile(
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """What one speaker says in one go.
+    """Consecutive text of one speaker.
 
     Attributes:
         role: "person" for a speaker with a name, empty without a label.

@@ -19,19 +19,19 @@ from .speech import Role, Utterance, utterances
 from .vocabulary import cue, either, not_topics
 from .vocabulary import words as language_words
 
-# What a statement must be worth to be kept: a plain sentence with a few words of content at no
-# aggression, one that also states, reports or names something at the usual one.
+# The minimum worth of a kept statement: without aggression a plain sentence with a few content
+# words; with the default a sentence that also states, reports or names something.
 _LEAST_WORTH: Final = 0.6
 _WORTH_PER_AGGRESSION: Final = 1.5
 _ROLE_COST: Final[dict[Role, float]] = {"agent": 0.6, "system": 2.0, "tool": 0.5}
 _CONFIRMED_WORTH: Final = 2.0
-# Somebody by name, as a person named in it: see `cues.worth`.
+# A named speaker counts like a person named in the sentence; see `cues.worth`.
 _SELF_WORTH: Final = 0.5
 _ANSWER_WORDS: Final = 5
 # A longer confirmation is a statement by itself.
 _CONFIRMING_WORDS: Final = 7
 _ASIDE: Final[frozenset[Signal]] = frozenset({"greeting", "question", "offer"})
-# Statements with so many words of content in common say the same; shorter ones may not.
+# Statements with the same content words, at least this many, say the same.
 _TELLING_WORDS: Final = 4
 _NUMBER: Final = re.compile(r"(?<![\w.:])[\w.:/-]*\d[\w.:/-]*(?<![.:-])")
 # "June 19th", "19. Juni", "19 de junio", where the word is a month.
@@ -47,12 +47,12 @@ class SaidSentence(msgspec.Struct, frozen=True):
     """A sentence that was said.
 
     Attributes:
-        text: what it says by itself: without its lead-in and full stop.
-        said: the sentence as it stands in the text.
+        text: without its lead-in and full stop.
+        said: the sentence, unchanged.
         role, speaker: who said it, see `speech.Utterance`.
-        signals: what it does.
+        signals: see `cues.signals_of`.
         worth: how much it says, see `cues.worth`.
-        place: which utterance it is from, the first being 0.
+        place: the index of its utterance.
         answers: whether it begins with a question that it answers.
     """
 
@@ -67,11 +67,11 @@ class SaidSentence(msgspec.Struct, frozen=True):
 
 
 class Correction(msgspec.Struct, frozen=True):
-    """What a correction makes of what it corrects.
+    """A corrected text.
 
     Attributes:
-        place: of the text that it corrects.
-        text: that text with the right value, or the correction where it says all by itself.
+        place: the index of the corrected text.
+        text: that text with the new value, or the correction if it is self-contained.
     """
 
     place: int
@@ -81,12 +81,12 @@ class Correction(msgspec.Struct, frozen=True):
 def statements(text: str, aggression: float = 0.7) -> list[SaidSentence]:
     """The statements of a text or of a conversation, in order.
 
-    A short answer is joined with the question before it, which says what it is about; what
-    another speaker finds to work becomes a solution.
+    A short answer is joined with the question before it; a suggestion that another speaker
+    confirms becomes a solution.
 
     Args:
         text: any text.
-        aggression: 0 to 1, how much is taken off a sentence, see `sentences.plain`.
+        aggression: 0 to 1; how much of a sentence is removed, see `sentences.plain`.
     """
     return spoken(utterances(printable(text)), aggression)
 
@@ -129,7 +129,7 @@ def confirms(statement: SaidSentence) -> bool:
     """Whether it says that the suggestion before it works."""
     if cue("confirms").match(fold(statement.said)):
         return True
-    # An agent that is glad has tried nothing.
+    # An agent's praise confirms nothing.
     if statement.role == "agent" or statement.signals & {"question", "request"}:
         return False
     short = len(WORD.findall(statement.said)) <= _CONFIRMING_WORDS and len(statement.said) < 50
@@ -139,7 +139,7 @@ def confirms(statement: SaidSentence) -> bool:
 def correction_of(said: str, earlier: Sequence[str]) -> Correction | None:
     """The newest of the `earlier` texts, corrected by `said`; None if it corrects none.
 
-    A correction may say the value alone: "sorry, at 4, not 3".
+    A correction may consist of the value alone: "sorry, at 4, not 3".
     """
     found = _instead().match(said) or re.match(either("replaced", spaced=False), said)
     if found is None:
@@ -200,7 +200,7 @@ def _months() -> frozenset[str]:
 def _statement(sentence: str, utterance: Utterance, aggression: float, place: int) -> SaidSentence:
     signals = signals_of(sentence)
     if utterance.role == "agent":
-        # What an agent wants done is advice.
+        # A request by an agent is advice.
         signals -= {"request"}
     text = plain(sentence, aggression)
     value = _SELF_WORTH if utterance.speaker and is_of_self(text) else 0.0

@@ -14,7 +14,7 @@ from .speech import Utterance, role_of
 
 MOST_CHARS: Final = 16_000
 _COMMAND: Final = re.compile(r"\s*/[^\s/.]*(?:\s|$)")
-# How hosts mark what they recall: an element, MEMORY.md and its section there, TinyClaw's block.
+# How hosts mark recalled memories: an element, MEMORY.md and its section, TinyClaw's block.
 _RECALLED: Final = re.compile(
     r"<(?P<end>/)?(?P<name>(?:relevant|recalled|long[-_]term|agent|user)[-_](?:memory|memories)"
     r"|(?:memory|memories|recall)[-_]context|memories|thermocline(?:[-_]\w{1,20})?)"
@@ -23,13 +23,13 @@ _RECALLED: Final = re.compile(
     r"|^(?:(?P<file># MEMORY\.md) - Long-Term Context|(?P<foot>\*Generated: [^\n]{1,40}\*))$",
     re.IGNORECASE | re.MULTILINE,
 )
-# The lists that other systems put before a message.
+# The lists that other systems add before a message.
 _RECALLED_LISTS: Final = re.compile(
     r"^## (?:Relevant Memories|Known Entities|Relevant Past Conversations|Important Context"
     r"|Stored Facts|Recent Reflections)[ \t]*$(?:\n(?:[ \t]*$|(?:[-*] |📝|🔑|⚠|⭐|📌)[^\n]*))*",
     re.MULTILINE,
 )
-# What a user passes on of others: cited lines, elements such as <document>, and quotations.
+# Text by others in a user's turn: cited lines, elements such as <document>, and quotations.
 _CITED: Final = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
 _ELEMENT: Final = re.compile(
     r"<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,200})?>[^<]{0,8000}</\1>", re.IGNORECASE
@@ -43,9 +43,9 @@ class Turn(msgspec.Struct, frozen=True):
 
     Attributes:
         role: "user", "assistant" and the like.
-        actor: the name of who speaks; empty where only the role is known.
+        actor: the name of the speaker; "" if only the role is known.
         position: its place in the conversation.
-        at: when, in seconds since the epoch.
+        at: its time in seconds since the epoch.
     """
 
     role: str
@@ -70,7 +70,7 @@ def without_recalled(text: str) -> str:
             begun.setdefault(name.lower(), mark.start())
         elif (start := begun.pop(name.lower(), None)) is not None:
             spans.append((start, mark.end()))
-    # One within another goes with it.
+    # Nested spans are covered by the outer one.
     parts: list[str] = []
     at = 0
     for start, end in sorted(spans):

@@ -1,7 +1,7 @@
 """The words and phrases of all languages, from the files in `lexicon/`.
 
-Rules ask for them by name and get those of all languages at once. The files are read with the
-first of them that is asked for, and each expression is compiled with its first use.
+Rules request them by name and get those of all languages. The files are read on first use, and
+each expression is compiled on first use.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file.
 
     Attributes:
-        spaced: whether blanks part the words.
-        words: sets of words by their name, each in one text.
-        speakers: how those who speak in a conversation are labelled, by their role.
-        feelings: words of feeling by the emotion.
-        cues: regular expressions for folded text. `{name}` stands for those of that name, and a
-            line end for nothing.
-        relations: what stands before a name, by the type of what is named and the relation.
+        spaced: whether words are separated by blanks.
+        words: sets of words by name, each as one text.
+        speakers: labels of speakers, by role.
+        feelings: words of feeling, by emotion.
+        cues: regular expressions for folded text. `{name}` inserts those of that name; line ends
+            are ignored.
+        relations: expressions before a name, by type of the named entity and relation.
         about: cues for the category of a statement, by category.
     """
 
@@ -73,13 +73,13 @@ def not_topics() -> frozenset[str]:
 
 @cache
 def pairs(name: str) -> frozenset[frozenset[str]]:
-    """The pairs of a set of words such as "open/closed"."""
+    """The pairs in a set of words such as "open/closed"."""
     return frozenset(frozenset(pair.split("/")) for pair in words(name))
 
 
 @cache
 def table(name: str) -> Mapping[str, str]:
-    """The words of `speakers` or `feelings`, each with what it stands for."""
+    """The words of `speakers` or `feelings`, each with its role or emotion."""
     return {
         word: key
         for one in languages()

@@ -134,12 +134,7 @@ def look_up(
     `common_share` of all texts, or beyond the budget of all words together, names no candidates
     but adds to the score of those that contain it.
     """
-    counts = full_text.counts(db, [source.index for source in sources])
-    indexes = [
-        _Index(db, source, counts[source.index], common_share)
-        for source in sources
-        if counts[source.index][0]
-    ]
+    indexes = _indexes(db, sources, common_share)
     size = sum(index.texts for index in indexes)
     phrased: frozenset[int] = frozenset()
     if query.phrases and not demands_phrases(query):
@@ -184,6 +179,18 @@ def look_up(
         mean_length=sum(index.terms for index in indexes) / (size or 1) or 1.0,
         searched=frozenset(index.source.name for index in indexes),
     )
+
+
+def _indexes(
+    db: sqlite3.Connection, sources: Sequence[Source], common_share: float
+) -> list[_Index]:
+    """The indexes of the sources that are not empty."""
+    counts = full_text.counts(db, [source.index for source in sources])
+    return [
+        _Index(db, source, counts[source.index], common_share)
+        for source in sources
+        if counts[source.index][0]
+    ]
 
 
 def _posting(

@@ -11,10 +11,10 @@ import msgspec
 from .query import Query
 
 _WORD: Final = re.compile(r"[^\W_]+")
-# A word written large that begins no sentence.
+# A word with a capital letter within a sentence.
 _NAME: Final = re.compile(r"[^.!?\s]\s+([A-Z][a-z]+)")
 _YOU: Final = re.compile(r"\b[Yy]our?\b")
-# What asks for a place, a person or a title.
+# Words that ask for a place, a person or a title.
 _ASKS_NAME: Final = frozenset(
     {
         "where", "who", "whom", "city", "cities", "country", "countries", "state", "states",
@@ -46,10 +46,11 @@ class Question(msgspec.Struct, frozen=True):
     """The form of a question.
 
     Attributes:
-        asks_when: it asks for a time, so that a memory which names one may answer it.
-        asks_name, asks_number: it asks for a place, a person or a title; or for how many.
-        one: the one person that it is about, or "".
-        subject: of two people that it names, the one who acts, or "".
+        asks_when: it asks for a time.
+        asks_name: it asks for a place, a person or a title.
+        asks_number: it asks for a number.
+        one: the only person that it names, or "".
+        subject: of two people that it names, the person who acts, or "".
     """
 
     asks_when: bool
@@ -84,10 +85,7 @@ def names_number(text: str) -> bool:
 
 
 def proper_names(text: str, known: Collection[str]) -> float:
-    """Proper names within the sentences of a text, but for those in `known`: none, one or more.
-
-    Given as 0, 0.5 and 1.
-    """
+    """Whether sentences have no proper name outside `known`, one, or more: 0, 0.5 or 1."""
     return min(2, sum(name.lower() not in known for name in _NAME.findall(text))) / 2
 
 

@@ -30,9 +30,9 @@ def named(
 ) -> Reading | None:
     """What is named of the calendar at `at`.
 
-    Without a year it is the latest that has begun. What may as well be another word ("may",
-    "2000") counts only with a `cue`, the preposition of time before it, or with a number that
-    fits. `article` is whether "the" stands before it.
+    Without a year it is the latest that has begun. An ambiguous word ("may", "2000") counts only
+    with a `cue`, the preposition of time before it, or with a fitting number. `article` is
+    whether "the" precedes it.
     """
     if at >= len(tokens):
         return None
@@ -60,7 +60,7 @@ def _word_first(
     if word in SEASONS and (year := year_at(tokens, at + 1, today)):
         return _season(SEASONS[word], year)
     if word in WEEKDAYS and at + 1 < len(tokens) and word_at(tokens, at + 1) not in WEEKDAYS:
-        # "Friday, 7 May": the date says it all.
+        # "Friday, 7 May": the weekday adds nothing.
         following = named(tokens, past_article(tokens, at + 1), today, "on")
         joined = tokens[at + 1].joined
         return following if joined and following and _is_day(following) else None

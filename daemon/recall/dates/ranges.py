@@ -108,7 +108,7 @@ def _joined(lower: Reading | None, upper: Reading) -> Reading | None:
     elif upper.named and upper.named.year is None:
         last = _nearest(upper.named, first, before=False) or last
     elif lower.named is None and last.first < first.first < last.first + 7:
-        # "From Monday to Friday", asked on a Wednesday, is the week that has both.
+        # "From Monday to Friday", asked on a Wednesday, is the week that contains both.
         first = Period(first.first - 7, first.after - 7)
     whole = Period(min(first.first, last.first), max(first.after, last.after))
     exact = (lower.exact and upper.exact) or _one_has_the_year(lower, upper)
